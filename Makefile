@@ -1,0 +1,54 @@
+# pmweb: `make run` is all it takes. Everything made lies in .venv/ and in $PMWEB_HOME (default ./var).
+#
+#   make setup   environment with what is needed to run
+#   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
+#   make test    all tests
+#   make check   style, types, rooms, migrations, locks
+#   make bench   benchmarks; NAME=throughput to run one
+#   make lock    write the lock files anew, after a change of the dependencies in pyproject.toml
+
+HOST ?= 127.0.0.1
+PORT ?= 8000
+NAME ?=
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+
+# The stamps are the environment, as long as it still has the Python that it was made with.
+$(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
+
+.PHONY: setup run test check bench lock
+.DEFAULT_GOAL := run
+
+setup: $(VENV)/running.stamp
+
+$(VENV)/running.stamp: requirements.lock .ci/environment
+	@.ci/environment $(VENV) requirements.lock
+	@$(PYTHON) -V >$@
+
+$(VENV)/developing.stamp: requirements-dev.lock $(VENV)/running.stamp
+	@.ci/environment $(VENV) requirements-dev.lock
+	@$(PYTHON) -V >$@
+
+run: setup
+	@$(PYTHON) manage.py up --host $(HOST) --port $(PORT)
+
+test: $(VENV)/developing.stamp
+	@.ci/chromium
+	$(PYTHON) -m pytest -m "not browser" --numprocesses 2 --dist loadfile
+	$(PYTHON) -m pytest -m browser
+
+check: $(VENV)/developing.stamp
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	$(VENV)/bin/lint-imports
+	$(PYTHON) manage.py check
+	$(PYTHON) manage.py makemigrations --check --dry-run
+	$(PYTHON) -m pip check
+	$(PYTHON) .ci/locks --check
+
+bench: $(VENV)/developing.stamp
+	$(PYTHON) -m benchmarks $(NAME)
+
+lock: $(VENV)/developing.stamp
+	$(PYTHON) .ci/locks

@@ -1,0 +1,1 @@
+"""Port-mapping inference: instruction sets, experiments, algorithms, runs and their pages."""

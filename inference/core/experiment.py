@@ -1,0 +1,94 @@
+"""Experiments (multisets of instruction schemes) and what measuring one of them gave (thesis §3.1)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from inference.core.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Experiment:
+    """A multiset of instruction schemes, run as a dependency-free loop body.
+
+    `terms` holds (scheme text, multiplicity ≥ 1), sorted by scheme, so that equal multisets compare equal.
+    """
+
+    terms: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, schemes: Iterable[str] | Mapping[str, int]) -> Experiment:
+        """Build from a sequence of schemes (repeats add up) or from {scheme: multiplicity}."""
+        counts = dict(schemes) if isinstance(schemes, Mapping) else Counter(schemes)
+        for scheme, count in counts.items():
+            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+                raise InvalidInputError(
+                    f"multiplicity of {scheme!r} must be a whole number ≥ 1, not {count!r}"
+                )
+        if not counts:
+            raise InvalidInputError("an experiment needs at least one instruction scheme")
+        return cls(tuple(sorted(counts.items())))
+
+    @property
+    def length(self) -> int:
+        """|e|: the number of instructions, repeats counted."""
+        return sum(count for _, count in self.terms)
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The distinct schemes, sorted."""
+        return tuple(scheme for scheme, _ in self.terms)
+
+    @property
+    def is_singleton(self) -> bool:
+        """Whether this is one instance of one scheme."""
+        return len(self.terms) == 1 and self.terms[0][1] == 1
+
+    def __str__(self) -> str:
+        return "; ".join(f"{count}*{scheme}" if count > 1 else scheme for scheme, count in self.terms)
+
+
+class MeasurementState(StrEnum):
+    """How far a measured number can be trusted."""
+
+    SETTLED = "settled"
+    UNSETTLED = "unsettled"  # the passes did not agree within the tolerance
+    CONTENDED = "contended"  # the machine was too busy for any number to mean something
+    FAILED = "failed"  # no number: crash, illegal instruction, time-out
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One experiment with its observed inverse throughput.
+
+    `cycles` is cycles per execution of the whole experiment (never per instruction), > 0 and finite unless
+    the state is FAILED, where it is None and `note` says why. `spread` is max − min over the passes, in
+    cycles.
+    `annotations` are other tools' answers for the same experiment, in cycles.
+    """
+
+    experiment: Experiment
+    cycles: float | None
+    state: MeasurementState = MeasurementState.SETTLED
+    spread: float | None = None
+    passes: int = 1
+    note: str = ""
+    annotations: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.state is MeasurementState.FAILED:
+            if self.cycles is not None:
+                raise InvalidInputError(f"a failed measurement of {self.experiment} cannot have cycles")
+        elif self.cycles is None or not math.isfinite(self.cycles) or self.cycles <= 0:
+            raise InvalidInputError(
+                f"cycles of {self.experiment} must be a finite number > 0, not {self.cycles!r}"
+            )
+
+    @property
+    def usable(self) -> bool:
+        """Whether inference may learn from this number."""
+        return self.state is MeasurementState.SETTLED

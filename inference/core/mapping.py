@@ -1,0 +1,90 @@
+"""Three-level port mappings as values (thesis §3.1, Remark 3.13: a µop *is* its set of ports).
+
+A port set is a bit mask over the mapping's ordered ports: bit k stands for `ports[k]`. The µops of a scheme
+are a tuple of (mask, count), sorted by mask. The two-level model is the case of one µop counted once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from inference.core.errors import InvalidInputError
+
+MAX_PORTS = 63  # masks travel as signed 64-bit integers through numpy and the database
+R_MAX_RANGE = (1e-3, 1e3)  # instructions per cycle; beyond it, no processor was described
+
+Uops = tuple[tuple[int, int], ...]
+"""The µops of one scheme: ((port mask, count ≥ 1), …), sorted by mask; () for a scheme that uses no port."""
+
+
+def uops_of(pairs: Iterable[tuple[int, int]]) -> Uops:
+    """Canonical µops from (mask, count) pairs in any order; counts of equal masks add up."""
+    total: dict[int, int] = {}
+    for mask, count in pairs:
+        total[mask] = total.get(mask, 0) + count
+    return tuple(sorted(total.items()))
+
+
+def ports_in(mask: int) -> Iterator[int]:
+    """The port indices in a mask, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+@dataclass(frozen=True)
+class PortMapping:
+    """Which ports the µops of each instruction scheme can use.
+
+    `ports`: names, index = bit. `usage`: scheme text → µops. `r_max`: instructions per cycle that the
+    bottleneck outside the ports lets through (§3.2.2), None where none is modelled.
+    """
+
+    ports: tuple[str, ...]
+    usage: Mapping[str, Uops]
+    r_max: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.ports) <= MAX_PORTS:
+            raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {len(self.ports)}")
+        if len(set(self.ports)) != len(self.ports):
+            raise InvalidInputError(f"port names must differ: {', '.join(self.ports)}")
+        if self.r_max is not None and not (math.isfinite(self.r_max) and self.r_max > 0):
+            raise InvalidInputError(f"R_max must be a finite number > 0, not {self.r_max!r}")
+        limit = 1 << len(self.ports)
+        for scheme, uops in self.usage.items():
+            for mask, count in uops:
+                _check_uop(scheme, mask, count, limit, len(self.ports))
+            if tuple(sorted(uops)) != tuple(uops) or len({mask for mask, _ in uops}) != len(uops):
+                raise InvalidInputError(f"µops of {scheme!r} must be sorted by port set, without repeats")
+
+    @property
+    def uop_kinds(self) -> int:
+        """Number of distinct port sets in use."""
+        return len({mask for uops in self.usage.values() for mask, _ in uops})
+
+    @property
+    def volume(self) -> int:
+        """µop volume V(M) = Σ count · |ports| (§5.1.3)."""
+        return sum(count * mask.bit_count() for uops in self.usage.values() for mask, count in uops)
+
+    def describe(self, scheme: str) -> str:
+        """`2×[0,1,5,6] + 1×[2,3]`, or "no ports"."""
+        uops = self.usage[scheme]
+        if not uops:
+            return "no ports"
+        return " + ".join(
+            f"{count}×[{','.join(self.ports[k] for k in ports_in(mask))}]" for mask, count in uops
+        )
+
+
+def _check_uop(scheme: str, mask: int, count: int, limit: int, n_ports: int) -> None:
+    if isinstance(mask, bool) or not isinstance(mask, int) or mask < 1:
+        raise InvalidInputError(f"{scheme!r}: the port set of a µop must not be empty (mask {mask!r})")
+    if mask >= limit:
+        raise InvalidInputError(f"{scheme!r}: port set {mask:#x} names a port beyond the {n_ports} there are")
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise InvalidInputError(f"{scheme!r}: a µop count must be a whole number ≥ 1, not {count!r}")

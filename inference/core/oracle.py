@@ -1,0 +1,63 @@
+"""The linear program of thesis Theorem 3.12, solved as it stands: the judge of everything faster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping, ports_in
+from inference.core.throughput import work_of
+
+
+def lp_port_bounds(works: Sequence[Mapping[int, int]]) -> npt.NDArray[np.float64]:
+    """`tp⁻¹` in cycles of each {port mask: µops}, within the solver's tolerance (1e-7): float64[len(works)].
+
+    Per experiment e the variables are its bound t_e and, for each kind of µop u and each k in ports(u), the
+    share x_uk ≥ 0 of u on port k. Minimise Σ t_e subject to Σ_k x_uk = mass(u) and Σ_u x_uk ≤ t_e. No
+    constraint joins two experiments, so every t_e is the optimum of its own LP.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    kinds = [(e, mask, mass) for e, work in enumerate(works) for mask, mass in work.items()]
+    shares = [(row, e, port) for row, (e, mask, _) in enumerate(kinds) for port in ports_in(mask)]
+    if not shares:
+        return np.zeros(len(works))
+    buckets = {place: row for row, place in enumerate(sorted({(e, port) for _, e, port in shares}))}
+    n = len(works) + len(shares)
+    columns = np.arange(len(works), n)
+    decomposition = coo_array(
+        (np.ones(len(shares)), ([row for row, _, _ in shares], columns)), shape=(len(kinds), n)
+    )
+    in_bucket = [buckets[e, port] for _, e, port in shares]
+    load = coo_array(
+        (
+            np.concatenate((np.ones(len(shares)), -np.ones(len(buckets)))),
+            (
+                np.array(in_bucket + list(buckets.values())),
+                np.concatenate((columns, [e for e, _ in buckets])),
+            ),
+        ),
+        shape=(len(buckets), n),
+    )
+    solved = linprog(
+        np.concatenate((np.ones(len(works)), np.zeros(len(shares)))),
+        A_ub=load,
+        b_ub=np.zeros(len(buckets)),
+        A_eq=decomposition,
+        b_eq=np.array([mass for _, _, mass in kinds], dtype=np.float64),
+        bounds=(0, None),
+        method="highs",
+    )
+    if not solved.success:
+        raise ArithmeticError(f"the throughput LP has an optimum, but the solver said: {solved.message}")
+    return np.asarray(solved.x[: len(works)], dtype=np.float64)
+
+
+def lp_inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float:
+    """Cycles per execution of the experiment, the mapping's R_max included. Raises `UnknownSchemeError`."""
+    ports_bound = float(lp_port_bounds([work_of(mapping, experiment)])[0])
+    return ports_bound if mapping.r_max is None else max(ports_bound, experiment.length / mapping.r_max)

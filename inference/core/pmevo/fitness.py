@@ -1,0 +1,102 @@
+"""How fit a port mapping is (§5.1.3), and the one gate through which every candidate is evaluated."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.evaluator import Evaluator, LocalSearch
+from inference.core.experiment import Experiment
+from inference.core.mapping import Uops
+from inference.core.pmevo.pacing import Pace
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.tables import ExperimentTable, Int64s, Population
+
+Floats = npt.NDArray[np.float64]
+SCALE = 1000.0
+CHUNK_SECONDS = 0.1
+LARGEST_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """Λ₁ and Λ₂ without their offsets, which no comparison needs: points per unit of each objective."""
+
+    error: float
+    volume: float
+
+    @classmethod
+    def of(cls, errors: Floats, volumes: Int64s, settings: PMEvoSettings, previous: Slopes | None) -> Slopes:
+        """The affine normalisation of a generation.
+
+        An objective in which all mappings agree has no range to normalise; then the slope of the generation
+        before stays, or at the very start that of the scale from zero.
+        """
+        sizes = volumes.astype(np.float64)
+        if settings.scaling == "zero":
+            return cls(_from_zero(errors), _from_zero(sizes) * settings.volume_weight)
+        if previous is None:
+            previous = cls(_from_zero(errors), _from_zero(sizes) * settings.volume_weight)
+        error_range, volume_range = float(np.ptp(errors)), float(np.ptp(sizes))
+        return cls(
+            SCALE / error_range if error_range > 0 else previous.error,
+            SCALE / volume_range * settings.volume_weight if volume_range > 0 else previous.volume,
+        )
+
+    def fitness(self, errors: Floats, volumes: Int64s) -> Floats:
+        """F up to a constant; smaller is fitter."""
+        return errors * self.error + volumes * self.volume
+
+
+def _from_zero(values: Floats) -> float:
+    largest = float(values.max())
+    return SCALE / largest if largest > 0 else 0.0
+
+
+class Judge:
+    """Evaluates mappings on the experiments learnt from, counting them and keeping the pulse."""
+
+    def __init__(
+        self,
+        experiments: Sequence[Experiment],
+        measured: Sequence[float],
+        schemes: Sequence[str],
+        settings: PMEvoSettings,
+        pace: Pace,
+    ) -> None:
+        self.table = ExperimentTable.from_experiments(experiments, schemes)
+        self.measured: Floats = np.array(measured, dtype=np.float64)
+        self.settings = settings
+        self.evaluations = 0
+        self.pace = pace
+        self.evaluator = Evaluator(self.table, settings.ports, r_max=settings.r_max)
+        self._threads = settings.threads or len(os.sched_getaffinity(0))
+        self._chunk = 2
+
+    @property
+    def chunk(self) -> int:
+        """How many mappings to hand over at once so that the pulse keeps beating; always even."""
+        return self._chunk
+
+    def errors(self, population: Population) -> Floats:
+        """D_avg of every mapping, a fraction; hand over about `chunk` mappings at a time."""
+        start = self.pace.clock()
+        errors = self.evaluator.mean_relative_error(population, self.measured, self._threads)
+        seconds = self.pace.clock() - start
+        self.evaluations += population.n_mappings
+        if seconds < CHUNK_SECONDS / 2 and population.n_mappings == self._chunk:
+            self._chunk = min(2 * self._chunk, LARGEST_CHUNK)
+        elif seconds > 2 * CHUNK_SECONDS:
+            self._chunk = max(2, self._chunk // 4 * 2)
+        self.pace.pulse()
+        return errors
+
+    def replaced(self, search: LocalSearch, scheme: int, uops: Uops) -> float:
+        """D_avg after giving one scheme of a local search other µops."""
+        self.evaluations += 1
+        self.pace.pulse()
+        return search.replace(scheme, uops)

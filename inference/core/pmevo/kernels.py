@@ -1,0 +1,199 @@
+"""The compiled loops that make port mappings: random ones, and children of two parents.
+
+Importing this module loads numba. Every mapping or pair of parents has a random stream of its own, seeded by
+the caller, so that neither chunks nor threads change what comes out. Streams are SplitMix64 (Steele, Lea and
+Flood, OOPSLA 2014); bounded numbers use a 32-bit multiply-shift, whose bias of bound / 2³² is far below
+anything that a population can show.
+
+Arrays are those of `inference.core.tables.Population`: `offsets` has one row per (mapping, scheme).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.compiling import compiled
+
+Integers = npt.NDArray[Any]
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_MAX_COUNT = np.int64(2**31 - 1)
+
+
+@compiled
+def _next(state: Integers) -> Any:
+    """The next 64 random bits of a stream; `state` is uint64[1]."""
+    state[0] += _STEP
+    bits = state[0]
+    bits = (bits ^ (bits >> _S30)) * _MIX_1
+    bits = (bits ^ (bits >> _S27)) * _MIX_2
+    return bits ^ (bits >> _S31)
+
+
+@compiled
+def _below(state: Integers, bound: Any) -> Any:
+    """A random whole number in [0, bound), bound ≤ 2³²."""
+    return np.int64(((_next(state) >> _S32) * np.uint64(bound)) >> _S32)
+
+
+@compiled
+def sample(
+    seeds: Integers,
+    limits: Integers,
+    n_ports: int,
+    offsets: Integers,
+    masks: Integers,
+    counts: Integers,
+) -> int:
+    """Random mappings (§5.1.3, initialisation), one per seed.
+
+    `limits` int64[n_schemes, n_ports]: the largest count of a µop as wide as the column number + 1. Each
+    scheme gets 1 to |P| different µops, port sets drawn uniformly from the non-empty ones, counts uniformly
+    from 1 to the limit. The output arrays need room for |P| entries per row; returns the entries written.
+    """
+    n_schemes = limits.shape[0]
+    full = (np.int64(1) << np.int64(n_ports)) - np.int64(1)
+    most = min(np.int64(n_ports), full)
+    state = np.zeros(1, dtype=np.uint64)
+    at = 0
+    offsets[0] = 0
+    for m in range(len(seeds)):
+        state[0] = seeds[m]
+        for s in range(n_schemes):
+            first = at
+            wanted = 1 + _below(state, most)
+            while at - first < wanted:
+                mask = np.int64(_next(state) & np.uint64(full))
+                fresh = mask != 0
+                for k in range(first, at):
+                    fresh = fresh and masks[k] != mask
+                if fresh:
+                    width = 0
+                    rest = mask
+                    while rest:
+                        rest &= rest - np.int64(1)
+                        width += 1
+                    masks[at] = mask
+                    counts[at] = 1 + _below(state, limits[s, width - 1])
+                    at += 1
+            offsets[m * n_schemes + s + 1] = at
+    return at
+
+
+@compiled
+def recombine(
+    parents: Integers,
+    seeds: Integers,
+    drop: bool,
+    n_schemes: int,
+    offsets: Integers,
+    masks: Integers,
+    counts: Integers,
+    child_offsets: Integers,
+    child_masks: Integers,
+    child_counts: Integers,
+) -> int:
+    """Two children per pair of parents: for each scheme concatenate, shuffle, split into two non-empty parts.
+
+    `parents` int64[n_pairs, 2] indexes the mappings of `offsets, masks, counts`, whose rows must not be
+    empty, so that a concatenation has at least two entries. The split point is uniform among those that
+    leave both parts non-empty. Where one part holds the same µop twice, the counts add up, or with `drop`
+    only the first in shuffled order stays. Children come out sorted by mask, pair by pair; the output arrays
+    need room for all entries of all parents. Returns the entries written.
+    """
+    state = np.zeros(1, dtype=np.uint64)
+    longest, room = _most_entries(parents, n_schemes, offsets)
+    pool_masks = np.zeros(2 * longest, dtype=np.int64)
+    pool_counts = np.zeros(2 * longest, dtype=np.int64)
+    # Rows of the second child wait here until those of the first are written.
+    later_masks = np.zeros(room, dtype=np.int64)
+    later_counts = np.zeros(room, dtype=np.int64)
+    later_offsets = np.zeros(n_schemes + 1, dtype=np.int64)
+    at = 0
+    child_offsets[0] = 0
+    for p in range(len(parents)):
+        state[0] = seeds[p]
+        later = 0
+        for s in range(n_schemes):
+            size = 0
+            for side in range(2):
+                row = parents[p, side] * n_schemes + s
+                for k in range(offsets[row], offsets[row + 1]):
+                    pool_masks[size] = masks[k]
+                    pool_counts[size] = counts[k]
+                    size += 1
+            _shuffle(state, pool_masks, pool_counts, size)
+            split = 1 + _below(state, size - 1)
+            at = _keep(pool_masks, pool_counts, 0, split, drop, child_masks, child_counts, at)
+            child_offsets[2 * p * n_schemes + s + 1] = at
+            later = _keep(pool_masks, pool_counts, split, size, drop, later_masks, later_counts, later)
+            later_offsets[s + 1] = later
+        start = (2 * p + 1) * n_schemes
+        for s in range(n_schemes):
+            child_offsets[start + s + 1] = at + later_offsets[s + 1]
+        for k in range(later):
+            child_masks[at + k] = later_masks[k]
+            child_counts[at + k] = later_counts[k]
+        at += later
+    return at
+
+
+@compiled
+def _most_entries(parents: Integers, n_schemes: int, offsets: Integers) -> tuple[int, int]:
+    """The longest row of any parent, and the most entries that two parents have together."""
+    longest, together = 0, 0
+    for p in range(len(parents)):
+        entries = 0
+        for side in range(2):
+            first = parents[p, side] * n_schemes
+            entries += offsets[first + n_schemes] - offsets[first]
+            for row in range(first, first + n_schemes):
+                longest = max(longest, offsets[row + 1] - offsets[row])
+        together = max(together, entries)
+    return longest, together
+
+
+@compiled
+def _shuffle(state: Integers, masks: Integers, counts: Integers, size: int) -> None:
+    """Fisher and Yates's shuffle of the first `size` entries."""
+    for k in range(size - 1, 0, -1):
+        other = _below(state, k + 1)
+        masks[k], masks[other] = masks[other], masks[k]
+        counts[k], counts[other] = counts[other], counts[k]
+
+
+@compiled
+def _keep(
+    pool_masks: Integers,
+    pool_counts: Integers,
+    first: int,
+    last: int,
+    drop: bool,
+    masks: Integers,
+    counts: Integers,
+    at: int,
+) -> int:
+    """Append a part of the pool as one row, sorted by mask, each mask once; returns the new end."""
+    start = at
+    for k in range(first, last):
+        mask, count = pool_masks[k], pool_counts[k]
+        place = at
+        while place > start and masks[place - 1] > mask:
+            place -= 1
+        if place > start and masks[place - 1] == mask:
+            if not drop:
+                counts[place - 1] = min(np.int64(counts[place - 1]) + count, _MAX_COUNT)
+            continue
+        for j in range(at, place, -1):
+            masks[j] = masks[j - 1]
+            counts[j] = counts[j - 1]
+        masks[place] = mask
+        counts[place] = count
+        at += 1
+    return at

@@ -1,0 +1,125 @@
+"""The measuring stage: the plan is asked, the usable answers are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.errors import InsufficientDataError, InvalidInputError
+from inference.core.experiment import Experiment, Measured
+from inference.core.pmevo import plan
+from inference.core.pmevo.events import Experiments, Log, Progress
+from inference.core.pmevo.pacing import Pace
+from inference.core.pmevo.problem import PMEvoProblem
+from inference.core.protocols import Measurer
+
+Cycles = npt.NDArray[np.float64]
+PHASE = "measuring"
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What the search knows: usable cycles per experiment, and a time per scheme that has any evidence.
+
+    `scheme_times`: cycles of the singleton, or where there is none the tightest upper bound that the
+    experiments with the scheme give (an experiment never takes less time than a part of it).
+    """
+
+    times: dict[Experiment, float]
+    scheme_times: dict[str, float]
+
+
+class Observer:
+    """Asks a measurer and keeps count; `answered` are the plan's first answers, known from a checkpoint."""
+
+    def __init__(self, measurer: Measurer, pace: Pace, answered: Cycles, save: Callable[[], None]) -> None:
+        self._measurer = measurer
+        self._pace = pace
+        self._answers: list[float] = answered.tolist()
+        self._experiments: list[Experiment] = []
+        self._save = save
+        self._start = pace.clock()
+        self._fresh = 0
+
+    @property
+    def answers(self) -> Cycles:
+        """Cycles so far in the order of the plan, NaN where there was no usable answer."""
+        return np.array(self._answers)
+
+    def observe(self, problem: PMEvoProblem) -> Observations:
+        """Run the plan: everything on offer, or singletons and then pairs (§5.1.1)."""
+        wanted = set(problem.schemes)
+        offers = self._measurer.offers()
+        if offers is not None:
+            asked = [e for e in dict.fromkeys(offers) if wanted.issuperset(e.schemes)]
+            if not asked:
+                raise InsufficientDataError(
+                    f"none of the {len(offers)} recorded experiments consists of the {len(wanted)} "
+                    "schemes asked for alone"
+                )
+            self._ask(asked, len(asked))
+        else:
+            alone = plan.singletons(sorted(wanted))
+            self._ask(alone, len(alone))
+            times = {e.schemes[0]: cycles for e, cycles in self._usable().items()}
+            pairs = list(plan.pairs(times, problem.settings.congruence_epsilon))
+            self._ask(pairs, len(alone) + len(pairs))
+        if len(self._answers) > len(self._experiments):
+            raise InvalidInputError(
+                f"the checkpoint has {len(self._answers)} answers for {len(self._experiments)} experiments"
+            )
+        return self._conclude(problem.schemes)
+
+    def _ask(self, experiments: Sequence[Experiment], total: int) -> None:
+        known = max(0, len(self._answers) - len(self._experiments))
+        self._experiments.extend(experiments)
+        for result in self._measurer.measure(experiments[known:]):
+            self._take(result)
+            self._pace.pulse()
+            if self._pace.due(PHASE):
+                self._tell(total)
+            self._save()
+        self._tell(total)
+
+    def _take(self, result: Measured) -> None:
+        usable = result.usable and result.cycles is not None
+        self._answers.append(result.cycles if usable and result.cycles is not None else np.nan)
+        self._fresh += 1
+
+    def _tell(self, total: int) -> None:
+        done = len(self._answers)
+        settled = int(np.count_nonzero(~np.isnan(self._answers)))
+        seconds = self._pace.clock() - self._start
+        rate = self._fresh / seconds if seconds > 0 else 0.0
+        eta = (total - done) / rate if rate > 0 else None
+        self._pace.emit(Experiments(asked=done, settled=settled, failed=done - settled))
+        self._pace.emit(Progress(PHASE, done, total, rate, "experiments", eta))
+
+    def _usable(self) -> dict[Experiment, float]:
+        return {
+            experiment: cycles
+            for experiment, cycles in zip(self._experiments, self._answers, strict=False)
+            if not np.isnan(cycles)
+        }
+
+    def _conclude(self, schemes: Sequence[str]) -> Observations:
+        times = self._usable()
+        bounds: dict[str, float] = {}
+        alone: dict[str, float] = {}
+        for experiment, cycles in times.items():
+            for scheme, count in experiment.terms:
+                bounds[scheme] = min(bounds.get(scheme, np.inf), cycles / count)
+            if experiment.is_singleton:
+                alone[experiment.schemes[0]] = cycles
+        if not times:
+            raise InsufficientDataError(f"none of {len(self._answers)} experiments has a usable measurement")
+        missing = sorted(set(schemes) - set(bounds))
+        if missing:
+            shown = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
+            self._pace.emit(
+                Log("warning", f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}")
+            )
+        return Observations(times, bounds | alone)

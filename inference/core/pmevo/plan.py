@@ -1,0 +1,68 @@
+"""Which experiments PMEvo asks for (§5.1.1), and the smoothing of singleton times that it needs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+
+from inference.core.experiment import Experiment
+
+
+def relative_difference(first: float, second: float) -> float:
+    """The symmetric relative difference |t₁ − t₂| / (|t₁ + t₂| / 2) of §5.1.2."""
+    return abs(first - second) / (abs(first + second) / 2)
+
+
+def singletons(schemes: Sequence[str]) -> list[Experiment]:
+    """{i ↦ 1} for every scheme."""
+    return [Experiment.of({scheme: 1}) for scheme in schemes]
+
+
+def pairs(times: Mapping[str, float], epsilon: float) -> Iterator[Experiment]:
+    """{a ↦ 1, b ↦ 1} for every pair, and {a ↦ 1, b ↦ n}, n = ⌈tp⁻¹(a) / tp⁻¹(b)⌉, where a is slower.
+
+    `times`: cycles of the singletons. They are smoothed first: measured to be 1.003 and 1.001 cycles, two
+    schemes would otherwise ask for a spurious 1:2 experiment, and 1.003 against 0.249 for 1:5.
+    """
+    smooth = smoothed(times, epsilon)
+    for a, b in itertools.combinations(sorted(smooth), 2):
+        yield Experiment.of({a: 1, b: 1})
+        slow, fast = (a, b) if smooth[a] > smooth[b] else (b, a)
+        n = ceiling(smooth[slow] / smooth[fast], epsilon)
+        if n > 1:
+            yield Experiment.of({slow: 1, fast: n})
+
+
+def smoothed(times: Mapping[str, float], epsilon: float) -> dict[str, float]:
+    """Every time replaced by the median of its group.
+
+    Groups are grown from the smallest time upwards, each as long as the difference to its first member stays
+    below epsilon, so no group is wider than epsilon.
+    """
+    result: dict[str, float] = {}
+    group: list[str] = []
+
+    def close() -> None:
+        if group:
+            median = statistics.median(times[scheme] for scheme in group)
+            result.update(dict.fromkeys(group, median))
+            group.clear()
+
+    for scheme in sorted(times, key=lambda name: (times[name], name)):
+        if group and relative_difference(times[group[0]], times[scheme]) >= epsilon:
+            close()
+        group.append(scheme)
+    close()
+    return result
+
+
+def ceiling(value: float, epsilon: float) -> int:
+    """⌈value⌉ for a measured value: what lies within epsilon of a whole number is that number.
+
+    The tolerance is relative but below half a step, so that it means noise also for large values.
+    """
+    nearest = max(1, round(value))
+    tolerance = min(epsilon * nearest, 0.25)
+    return nearest if abs(value - nearest) <= tolerance else max(1, math.ceil(value))

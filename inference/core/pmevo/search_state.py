@@ -1,0 +1,94 @@
+"""What a checkpoint of PMEvo holds, and whether one belongs to the search that wants to go on from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inference.core.errors import InvalidInputError
+from inference.core.experiment import Experiment
+from inference.core.pmevo.evolution import Evolved
+from inference.core.pmevo.fitness import Slopes
+from inference.core.pmevo.observing import Cycles
+from inference.core.pmevo.population import packed, unpacked
+from inference.core.pmevo.problem import PMEvoProblem
+from inference.core.protocols import Checkpoint, Json
+
+FORMAT = 1
+_POPULATION = ("lengths", "masks", "counts")
+
+
+@dataclass(frozen=True)
+class SearchState:
+    """Everything that cannot be computed again from the problem and the seed at no cost.
+
+    `answers`: cycles in the order of the plan so far. `evolved`: the last generation, None before the first.
+    `climbed`: how many of the first mappings of `evolved` are local optima already, their errors with them;
+    None while the evolution goes on.
+    """
+
+    answers: Cycles
+    evolved: Evolved | None = None
+    climbed: int | None = None
+
+
+def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | None) -> Json:
+    """What a checkpoint must agree on: with any of it changed, going on would give another answer."""
+    settings = problem.settings.as_json()
+    del settings["threads"]
+    return {
+        "algorithm": "pmevo",
+        "format": FORMAT,
+        "seed": seed,
+        "settings": settings,
+        "schemes": _digest(sorted(problem.schemes)),
+        "offers": None if offers is None else _digest(offers),
+    }
+
+
+def _digest(items: Sequence[object]) -> str:
+    digest = hashlib.sha256()
+    for item in items:
+        digest.update(f"{item!r}\n".encode())
+    return digest.hexdigest()
+
+
+def to_checkpoint(whose: Json, state: SearchState) -> Checkpoint:
+    """As JSON facts and arrays."""
+    arrays: dict[str, Any] = {"answers": state.answers}
+    meta: Json = {"search": whose, "climbed": state.climbed, "evolved": None}
+    if state.evolved is not None:
+        evolved = state.evolved
+        arrays |= packed(evolved.population)
+        arrays |= {"errors": evolved.errors, "volumes": evolved.volumes}
+        meta["evolved"] = {
+            "generation": evolved.generation,
+            "n_schemes": evolved.population.n_schemes,
+            "slopes": [evolved.slopes.error, evolved.slopes.volume],
+        }
+    return Checkpoint(meta, arrays)
+
+
+def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> SearchState:
+    """The state saved; `InvalidInputError` where the checkpoint belongs to another search."""
+    saved = checkpoint.meta.get("search")
+    if not isinstance(saved, dict) or saved.get("algorithm") != "pmevo":
+        raise InvalidInputError("this checkpoint is not one of PMEvo")
+    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
+    if changed:
+        raise InvalidInputError(
+            f"this checkpoint belongs to another PMEvo search (other {', '.join(changed)}); start a new run"
+        )
+    arrays = {name: np.asarray(array) for name, array in checkpoint.arrays.items()}
+    facts = checkpoint.meta["evolved"]
+    if facts is None:
+        return SearchState(arrays["answers"])
+    population = unpacked({name: arrays[name] for name in _POPULATION}, facts["n_schemes"], n_ports)
+    evolved = Evolved(
+        facts["generation"], population, arrays["errors"], arrays["volumes"], Slopes(*facts["slopes"])
+    )
+    return SearchState(arrays["answers"], evolved, checkpoint.meta["climbed"])

@@ -1,0 +1,84 @@
+"""What an algorithm needs from its world: a measurer, a listener, and a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.experiment import Experiment, Measured
+
+Json = dict[str, Any]
+
+
+class Event(Protocol):
+    """Something that happened in a search: a frozen dataclass with a stable `kind`."""
+
+    @property
+    def kind(self) -> str:
+        """Stable lower-case name, the journal's and the browser's key."""
+        ...
+
+    def payload(self) -> Json:
+        """The event as plain JSON data."""
+        ...
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a search can be taken up again: JSON facts and arrays, never pickled objects."""
+
+    meta: Json
+    arrays: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
+
+
+class Reporter(Protocol):
+    """The listener of a search, and the only way in which it learns that somebody wants it to stop."""
+
+    def emit(self, event: Event) -> None:
+        """Tell what happened; cheap, may be coalesced."""
+        ...
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Remember this point; a resumed search gets the last one saved."""
+        ...
+
+    def pulse(self) -> None:
+        """Call at least every few hundred milliseconds; raises `InterruptedRunError` when asked to stop."""
+        ...
+
+
+class Measurer(Protocol):
+    """Answers "how many cycles?": an agent on the target CPU, a simulated processor or recorded data."""
+
+    @property
+    def identity(self) -> Json:
+        """Whatever changes the answers: machine, harness settings, seed. Part of a measurement's key."""
+        ...
+
+    def offers(self) -> Sequence[Experiment] | None:
+        """The only experiments that can be asked (recorded data), or None where any can."""
+        ...
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """One result per experiment, in the order asked, as they become known.
+
+        A failure of one experiment is a result in state FAILED; an exception means that measuring as a
+        whole is impossible.
+        """
+        ...
+
+
+class MeasurementStore(Protocol):
+    """What measuring remembers, implemented over the database."""
+
+    def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
+        """Those of the experiments that were measured before under the same identity."""
+        ...
+
+    def remember(self, results: Sequence[Measured]) -> None:
+        """Keep new results; storing one twice changes nothing."""
+        ...

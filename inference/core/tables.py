@@ -1,0 +1,187 @@
+"""Experiments and mappings as flat arrays, the form in which thousands of them are evaluated.
+
+Both are compressed rows (CSR): `offsets[i]:offsets[i + 1]` are the entries of row i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.errors import InvalidInputError, UnknownSchemeError
+from inference.core.experiment import Experiment
+from inference.core.mapping import MAX_PORTS, PortMapping, Uops, uops_of
+
+Int64s = npt.NDArray[np.int64]
+Int32s = npt.NDArray[np.int32]
+
+_INT32_MAX = int(np.iinfo(np.int32).max)
+
+
+@dataclass(frozen=True, eq=False)
+class ExperimentTable:
+    """A list of experiments over a fixed order of schemes.
+
+    `schemes`: texts, index = scheme number. `offsets` int64[n + 1]; `scheme` int32[entries], the scheme
+    number, ascending within an experiment; `count` int32[entries] ≥ 1; `lengths` int64[n] = |e|.
+    """
+
+    schemes: tuple[str, ...]
+    offsets: Int64s
+    scheme: Int32s
+    count: Int32s
+    lengths: Int64s
+
+    @classmethod
+    def from_experiments(
+        cls, experiments: Iterable[Experiment], schemes: Sequence[str] | None = None
+    ) -> ExperimentTable:
+        """Lay out experiments; `schemes` fixes the numbering (default: those that occur, sorted).
+
+        Raises `UnknownSchemeError` for a scheme outside `schemes`, `InvalidInputError` for repeats in it.
+        """
+        listed = list(experiments)
+        if schemes is None:
+            schemes = sorted({scheme for experiment in listed for scheme in experiment.schemes})
+        number = {scheme: k for k, scheme in enumerate(schemes)}
+        if len(number) != len(schemes):
+            raise InvalidInputError("the schemes of an experiment table must differ")
+        unknown = {scheme for experiment in listed for scheme in experiment.schemes if scheme not in number}
+        if unknown:
+            raise UnknownSchemeError(unknown)
+        offsets = np.zeros(len(listed) + 1, dtype=np.int64)
+        np.cumsum([len(experiment.terms) for experiment in listed], out=offsets[1:])
+        terms = [
+            term for e in listed for term in sorted((number[scheme], count) for scheme, count in e.terms)
+        ]
+        if any(count > _INT32_MAX for _, count in terms):
+            raise InvalidInputError(f"a multiplicity may be at most {_INT32_MAX}")
+        return cls(
+            schemes=tuple(schemes),
+            offsets=offsets,
+            scheme=np.array([scheme for scheme, _ in terms], dtype=np.int32),
+            count=np.array([count for _, count in terms], dtype=np.int32),
+            lengths=np.array([experiment.length for experiment in listed], dtype=np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def n_schemes(self) -> int:
+        """Number of schemes in the numbering, occurring or not."""
+        return len(self.schemes)
+
+    @cached_property
+    def occurring(self) -> Int32s:
+        """The numbers of the schemes that occur in some experiment, ascending."""
+        return np.unique(self.scheme)
+
+    def containing(self, scheme: int) -> Int64s:
+        """The experiments in which a scheme number occurs, ascending."""
+        offsets, experiments = self._by_scheme
+        return experiments[offsets[scheme] : offsets[scheme + 1]]
+
+    @cached_property
+    def _by_scheme(self) -> tuple[Int64s, Int64s]:
+        owner = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
+        order = np.argsort(self.scheme, kind="stable")
+        offsets = np.zeros(self.n_schemes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.scheme, minlength=self.n_schemes), out=offsets[1:])
+        return offsets, owner[order]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Many mappings over the same schemes and ports.
+
+    Row `m * n_schemes + s` holds the µops of scheme s in mapping m: `masks` int64[entries] (bit k = port k),
+    `counts` int32[entries] ≥ 1. A mask may occur twice in a row; its counts add up. No R_max: that is the
+    evaluator's.
+    """
+
+    offsets: Int64s
+    masks: Int64s
+    counts: Int32s
+    n_mappings: int
+    n_schemes: int
+    n_ports: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n_ports <= MAX_PORTS:
+            raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {self.n_ports}")
+        rows = self.n_mappings * self.n_schemes
+        if self.offsets.shape != (rows + 1,) or self.masks.shape != self.counts.shape:
+            raise InvalidInputError(
+                f"a population of {self.n_mappings} × {self.n_schemes} rows needs {rows + 1} offsets and as "
+                f"many masks as counts, not {self.offsets.shape}, {self.masks.shape}, {self.counts.shape}"
+            )
+        if self.offsets[0] != 0 or self.offsets[-1] != len(self.masks) or np.any(np.diff(self.offsets) < 0):
+            raise InvalidInputError("offsets of a population must rise from 0 to the number of masks")
+        if len(self.masks) and (self.masks.min() < 1 or int(self.masks.max()) >= 1 << self.n_ports):
+            raise InvalidInputError(
+                f"a port set is empty, or names a port beyond the {self.n_ports} there are"
+            )
+        if len(self.counts) and self.counts.min() < 1:
+            raise InvalidInputError("a µop count must be at least 1")
+
+    @classmethod
+    def from_mappings(cls, mappings: Sequence[PortMapping], schemes: Sequence[str]) -> Population:
+        """Lay out mappings over `schemes`; all must have the same number of ports.
+
+        Raises `UnknownSchemeError` where a mapping lacks one of the schemes.
+        """
+        widths = {len(mapping.ports) for mapping in mappings}
+        if len(widths) != 1:
+            raise InvalidInputError(
+                f"the mappings of a population need the same number of ports, not {sorted(widths)}"
+            )
+        unknown = {scheme for mapping in mappings for scheme in schemes if scheme not in mapping.usage}
+        if unknown:
+            raise UnknownSchemeError(unknown)
+        rows = [mapping.usage[scheme] for mapping in mappings for scheme in schemes]
+        return cls.from_rows(rows, len(mappings), widths.pop())
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Uops], n_mappings: int, n_ports: int) -> Population:
+        """Lay out the µops of all schemes of the first mapping, then of the second, and so on."""
+        if n_mappings < 1 or len(rows) % n_mappings:
+            raise InvalidInputError(f"{len(rows)} rows do not divide into {n_mappings} mappings")
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        masks = [mask for row in rows for mask, _ in row]
+        counts = [count for row in rows for _, count in row]
+        if any(count > _INT32_MAX for count in counts):
+            raise InvalidInputError(f"a µop count may be at most {_INT32_MAX}")
+        return cls(
+            offsets=offsets,
+            masks=np.array(masks, dtype=np.int64),
+            counts=np.array(counts, dtype=np.int32),
+            n_mappings=n_mappings,
+            n_schemes=len(rows) // n_mappings,
+            n_ports=n_ports,
+        )
+
+    def row(self, mapping: int, scheme: int) -> Uops:
+        """The µops of one scheme in one mapping, in canonical form."""
+        at = mapping * self.n_schemes + scheme
+        span = slice(int(self.offsets[at]), int(self.offsets[at + 1]))
+        return uops_of(zip(self.masks[span].tolist(), self.counts[span].tolist(), strict=True))
+
+    def mapping(
+        self, index: int, schemes: Sequence[str], ports: Sequence[str], r_max: float | None = None
+    ) -> PortMapping:
+        """One of the mappings as a value."""
+        usage = {scheme: self.row(index, k) for k, scheme in enumerate(schemes)}
+        return PortMapping(ports=tuple(ports), usage=usage, r_max=r_max)
+
+    def volumes(self) -> Int64s:
+        """µop volume Σ count · |ports| (thesis §5.1.3) of each mapping: int64[n_mappings]."""
+        weight = self.counts.astype(np.int64) * np.bitwise_count(self.masks)
+        total = np.concatenate(([0], np.cumsum(weight)))
+        ends = self.offsets[:: self.n_schemes] if self.n_schemes else np.zeros(self.n_mappings + 1, np.int64)
+        return np.asarray(np.diff(total[ends]), dtype=np.int64)

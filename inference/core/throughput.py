@@ -1,0 +1,115 @@
+"""Inverse throughput of an experiment under a port mapping, without a linear program (thesis §5.1.4).
+
+`tp⁻¹(e)` is the optimum of the LP of Theorem 3.12 (`oracle.py` solves that one, for tests). Two closed forms
+give the same number; both are exact, and since the quotient of two whole numbers is rounded only once, every
+way of computing it in this package gives the same float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from inference.core.errors import InvalidInputError, UnknownSchemeError
+from inference.core.experiment import Experiment
+from inference.core.flow import densest_ports
+from inference.core.mapping import MAX_PORTS, PortMapping
+
+MAX_ENUMERATED_PORTS = 20
+"""`over_ports` looks at 2^ports subsets; beyond this it would need gigabytes."""
+
+EXACT_LIMIT = 1 << 53
+"""Largest amount of work that a float64 still holds exactly."""
+
+_FEW_KINDS = 10
+
+
+def work_of(mapping: PortMapping, experiment: Experiment) -> dict[int, int]:
+    """How many µops of each kind the experiment executes: {port mask: count}.
+
+    Raises `UnknownSchemeError` for schemes without a port usage in the mapping.
+    """
+    unknown = [scheme for scheme in experiment.schemes if scheme not in mapping.usage]
+    if unknown:
+        raise UnknownSchemeError(unknown)
+    work: dict[int, int] = {}
+    for scheme, repeats in experiment.terms:
+        for mask, count in mapping.usage[scheme]:
+            work[mask] = work.get(mask, 0) + count * repeats
+    return work
+
+
+def inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float:
+    """Cycles per execution of the experiment: `max(tp⁻¹, |e| / R_max)`, without R_max just `tp⁻¹`.
+
+    0.0 where no µop needs a port and no R_max is modelled. Raises `UnknownSchemeError`.
+    """
+    ports_bound = port_bound(work_of(mapping, experiment))
+    return ports_bound if mapping.r_max is None else max(ports_bound, experiment.length / mapping.r_max)
+
+
+def port_bound(masses: Mapping[int, int]) -> float:
+    """`tp⁻¹` in cycles for {port mask: µops}, by enumeration where that is quick and by flow elsewhere."""
+    _check(masses)
+    work = {mask: mass for mask, mass in masses.items() if mass}
+    if not work:
+        return 0.0
+    if len(work) <= _FEW_KINDS:
+        return over_uops(work)
+    densest = densest_ports(work)
+    return densest.mass / densest.width
+
+
+def over_uops(masses: Mapping[int, int]) -> float:
+    """`max over T ⊆ supp of mass(T) / |⋃ ports(T)|`: only unions of occurring port sets can be the maximiser.
+
+    `masses`: {port mask: µops}, any number of ports up to 63. Time grows with the number of different
+    unions, at most 2^len(masses). Unions of pairs alone, as in Facile, would not do (thesis App. E.2).
+    """
+    _check(masses)
+    unions = {0}
+    for mask in masses:
+        unions |= {union | mask for union in unions}
+    return max(
+        (
+            sum(mass for mask, mass in masses.items() if mask & ~union == 0) / union.bit_count()
+            for union in unions
+            if union
+        ),
+        default=0.0,
+    )
+
+
+def over_ports(masses: Mapping[int, int], n_ports: int) -> float:
+    """`max over Q ⊆ P of mass{u : ports(u) ⊆ Q} / |Q|` (Thm 5.2), over all 2^n_ports sets.
+
+    `masses`: {port mask: µops}; `n_ports` from 1 to 20. A zeta transform sums the µops inside each set.
+    """
+    _check(masses)
+    if not 1 <= n_ports <= MAX_ENUMERATED_PORTS:
+        raise InvalidInputError(
+            f"all port sets can be listed for 1 to {MAX_ENUMERATED_PORTS} ports, not for {n_ports}"
+        )
+    inside = np.zeros(1 << n_ports, dtype=np.int64)
+    for mask, mass in masses.items():
+        if mask >> n_ports:
+            raise InvalidInputError(f"port set {mask:#x} names a port beyond the {n_ports} there are")
+        inside[mask] += mass
+    for port in range(n_ports):
+        halves = inside.reshape(-1, 2, 1 << port)
+        halves[:, 1] += halves[:, 0]
+    sizes = np.bitwise_count(np.arange(1 << n_ports, dtype=np.int64))
+    return float(np.max(inside[1:] / sizes[1:]))
+
+
+def _check(masses: Mapping[int, int]) -> None:
+    for mask, mass in masses.items():
+        if isinstance(mask, bool) or not isinstance(mask, int) or not 0 < mask < 1 << MAX_PORTS:
+            raise InvalidInputError(f"a µop needs a port set of 1 to {MAX_PORTS} ports, not mask {mask!r}")
+        if isinstance(mass, bool) or not isinstance(mass, int) or mass < 0:
+            raise InvalidInputError(
+                f"the number of µops on port set {mask:#x} must be whole and ≥ 0, not {mass!r}"
+            )
+    if sum(masses.values()) >= EXACT_LIMIT:
+        raise InvalidInputError("an experiment may execute fewer than 2^53 µops")

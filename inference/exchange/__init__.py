@@ -1,0 +1,1 @@
+"""Everything that crosses the border between files, database rows and core values."""

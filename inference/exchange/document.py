@@ -1,0 +1,133 @@
+"""What a file says, before its scheme names are looked up in an instruction set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inference.core.mapping import Uops
+from inference.exchange.problems import Problems, excerpt
+
+NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
+NOTE_LENGTH = 500
+EXPERIMENT_LENGTH = 10_000  # instructions in one experiment; a loop body is far shorter
+ENTRY_LIMIT = 200_000  # experiments or schemes in one file; more should be several files
+CYCLES_RANGE = (1e-6, 1e9)  # outside of this, no loop body was measured
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentEntry:
+    """One experiment as written; `terms` are (scheme name, multiplicity), `cycles` per execution."""
+
+    row: int
+    column: str
+    terms: tuple[tuple[str, int], ...]
+    cycles: float
+    note: str = ""
+    annotations: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEntry:
+    """The µops of one scheme as written; masks refer to the document's ports."""
+
+    row: int
+    column: str
+    scheme: str
+    uops: Uops
+
+
+@dataclass(frozen=True)
+class Document:
+    """The content of a file. `facts` is what a preview shows about it: units, tools, names it mentions.
+
+    `refused` are the scheme names of entries that something else is wrong with, as (name, row, column): so
+    that one look at a file finds all that is wrong with it.
+    """
+
+    experiments: tuple[ExperimentEntry, ...] = ()
+    refused: tuple[tuple[str, int, str], ...] = ()
+    usages: tuple[UsageEntry, ...] = ()
+    ports: tuple[str, ...] = ()
+    r_max: float | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_name(name: object, problems: Problems, *, row: int | None, column: str) -> str | None:
+    """A scheme's (or tool's) name without outer blanks, or None after noting what is wrong with it."""
+    if not isinstance(name, str):
+        problems.add(f"a name cannot be {excerpt(name)}", "a text is expected", row=row, column=column)
+        return None
+    cleaned = name.strip()
+    if not cleaned:
+        problems.add("the name is empty", "write the scheme's text", row=row, column=column)
+    elif len(cleaned) > NAME_LENGTH:
+        problems.add(
+            f"{excerpt(cleaned)} has {len(cleaned)} characters",
+            f"a name has at most {NAME_LENGTH}",
+            row=row,
+            column=column,
+        )
+    elif not cleaned.isprintable():
+        problems.add(
+            f"{excerpt(cleaned)} holds characters that cannot be printed",
+            "a name consists of printable characters",
+            row=row,
+            column=column,
+        )
+    else:
+        return cleaned
+    return None
+
+
+def check_cycles(value: float, problems: Problems, *, row: int | None, column: str) -> float | None:
+    """The number of cycles, or None after noting why it cannot be one."""
+    low, high = CYCLES_RANGE
+    if math.isfinite(value) and low <= value <= high:
+        return value
+    problems.add(
+        f"{value!r} cannot be a number of cycles" if math.isfinite(value) else f"{value!r} is not finite",
+        f"a number from {low:g} to {high:g} is expected",
+        row=row,
+        column=column,
+    )
+    return None
+
+
+def check_length(length: int, problems: Problems, *, row: int | None, column: str) -> bool:
+    """Whether an experiment of so many instructions is possible; notes the problem where it is not."""
+    if 1 <= length <= EXPERIMENT_LENGTH:
+        return True
+    said = "is empty" if length < 1 else "is too long"
+    problems.add(
+        f"the experiment {said}",
+        f"1 to {EXPERIMENT_LENGTH} instructions are expected",
+        row=row,
+        column=column,
+    )
+    return False
+
+
+def check_note(note: object, problems: Problems, *, row: int | None, column: str) -> str | None:
+    """A note that the database can hold, or None after noting the problem."""
+    if not isinstance(note, str):
+        problems.add(f"a note cannot be {excerpt(note)}", "a text is expected", row=row, column=column)
+    elif len(note) > NOTE_LENGTH:
+        problems.add(
+            f"the note has {len(note)} characters",
+            f"a note has at most {NOTE_LENGTH}",
+            row=row,
+            column=column,
+        )
+    elif not all(char.isprintable() or char in "\t\n\r" for char in note):
+        problems.add(
+            f"the note {excerpt(note)} holds characters that cannot be printed",
+            "a note consists of printable characters",
+            row=row,
+            column=column,
+        )
+    else:
+        return note
+    return None

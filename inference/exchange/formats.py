@@ -1,0 +1,68 @@
+"""The file formats that can be imported, in the order in which they are recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.core.metrics import Unit
+from inference.exchange.document import Document
+from inference.exchange.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
+from inference.exchange.mapping_json import is_mapping_json, read_mapping_json
+from inference.exchange.pmevo_json import (
+    is_experiment_list,
+    is_mapping3,
+    read_experiment_list,
+    read_mapping3,
+)
+from inference.exchange.problems import Problems
+from inference.exchange.source import Source
+
+
+class Content(StrEnum):
+    """What a file brings."""
+
+    EXPERIMENTS = "experiments"
+    MAPPING = "mapping"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: how to recognise and how to read it.
+
+    `read(source, problems, unit)` never raises for what the file says; it notes problems instead. `unit` is
+    that of measurements which do not name theirs.
+    """
+
+    key: str
+    title: str
+    content: Content
+    matches: Callable[[Source], bool]
+    read: Callable[[Source, Problems, Unit], Document]
+
+
+FORMATS = (
+    Format("mapping-json", "port mapping (JSON)", Content.MAPPING, is_mapping_json, read_mapping_json),
+    Format(
+        "pmevo-experiments",
+        "PMEvo ExperimentList (JSON)",
+        Content.EXPERIMENTS,
+        is_experiment_list,
+        read_experiment_list,
+    ),
+    Format("pmevo-mapping", "PMEvo Mapping3 (JSON)", Content.MAPPING, is_mapping3, read_mapping3),
+    Format(
+        "experiment-csv", "experiments (CSV)", Content.EXPERIMENTS, is_experiment_csv, read_experiment_csv
+    ),
+)
+
+
+def format_of(source: Source) -> Format | None:
+    """The format of a readable file."""
+    return next((known for known in FORMATS if known.matches(source)), None)
+
+
+def known_formats() -> str:
+    """The titles of all formats and how a CSV begins, for messages."""
+    return f"{', '.join(known.title for known in FORMATS)}; a CSV has the header {HEADER}"

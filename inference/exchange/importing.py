@@ -1,0 +1,139 @@
+"""Importing a file: look at it first, then store all of it or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from inference.core.metrics import Unit
+from inference.exchange.errors import ExchangeError, RefusedError
+from inference.exchange.formats import Content
+from inference.exchange.instruction_sets import X86, likely_isa, new_isa, vocabulary
+from inference.exchange.names import NAME_LIMIT, free_name, free_or_refuse
+from inference.exchange.parsing import AnyNames, Parsed, parse, read, resolve
+from inference.exchange.stored import store_mapping, store_measurements
+from inference.models import ISA, ExperimentSet, Machine, PortMapping
+
+if TYPE_CHECKING:
+    from inference.models import Run
+
+SOURCE_LENGTH = 300
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A parsed file with the instruction set it would go to.
+
+    `isa` is None where the file would found the instruction set `new_isa`. `own_name` is what the file
+    says it is called, or its file name.
+    """
+
+    parsed: Parsed
+    isa: ISA | None
+    new_isa: str
+    own_name: str
+
+    @property
+    def model(self) -> type[ExperimentSet] | type[PortMapping]:
+        """What an import would make."""
+        return PortMapping if self.parsed.content is Content.MAPPING else ExperimentSet
+
+    @cached_property
+    def name(self) -> str:
+        """The file's own name, or one like it that nobody has yet."""
+        return free_name(self.model, self.own_name)
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether the file can be imported as it is."""
+        return self.parsed.problem_count == 0
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import has made: an experiment set or a mapping, and how many rows it has."""
+
+    row: ExperimentSet | PortMapping
+    rows: int
+    isa: ISA
+    isa_made: bool
+
+
+def preview(
+    content: bytes,
+    file_name: str,
+    *,
+    isa: ISA | None = None,
+    founding: str = "",
+    unit: Unit = Unit.CYCLES,
+) -> Preview:
+    """Parse a file against an instruction set: the given one, a new one named `founding`, or the likely one.
+
+    Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set.
+    """
+    if founding:
+        parsed = parse(content, file_name, AnyNames(), unit)
+        return Preview(parsed, None, founding, _name(parsed))
+    reading = read(content, file_name, unit)
+    if isa is None:
+        isa = likely_isa(reading.scheme_names(), reading.document.facts) or _default_isa()
+    parsed = resolve(reading, vocabulary(isa))
+    return Preview(parsed, isa, "", _name(parsed))
+
+
+def _default_isa() -> ISA:
+    """The instruction set whose names an unknown file is compared with."""
+    isa = ISA.objects.filter(name=X86).first() or ISA.objects.order_by("id").first()
+    if isa is None:
+        raise ExchangeError("there is no instruction set yet: load x86-64 with `manage.py load-isa`")
+    return isa
+
+
+def _name(parsed: Parsed) -> str:
+    said = parsed.facts.get("name")
+    stem = said if isinstance(said, str) and said.strip() else PurePath(parsed.file_name).stem
+    return stem.strip()[:NAME_LIMIT] or "import"
+
+
+@transaction.atomic
+def commit(
+    seen: Preview, name: str, *, note: str = "", machine: Machine | None = None, run: Run | None = None
+) -> Imported:
+    """Store a previewed file under a name, all of it or nothing.
+
+    Raises `RefusedError` for a file with problems, `NameTakenError` for a name in use, and `ExchangeError`
+    for one that no row can have.
+    """
+    parsed = seen.parsed
+    if not seen.acceptable or parsed.format is None:
+        count = f"{parsed.problem_count} problem{'' if parsed.problem_count == 1 else 's'}"
+        raise RefusedError(f"{parsed.file_name} has {count}; nothing was imported")
+    source = f"{PurePath(parsed.file_name).name}, {parsed.format.title}"[:SOURCE_LENGTH]
+    free_or_refuse(seen.model, name)
+    isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200])
+    row: ExperimentSet | PortMapping
+    if parsed.mapping is not None:
+        row = store_mapping(
+            name,
+            isa,
+            parsed.mapping,
+            origin=PortMapping.Origin.IMPORT,
+            source=source,
+            machine=machine,
+            note=note,
+        )
+        return Imported(row, len(parsed.mapping.usage), isa, seen.isa is None)
+    row = ExperimentSet.objects.create(
+        name=name,
+        note=note,
+        isa=isa,
+        machine=machine,
+        run=run,
+        origin=ExperimentSet.Origin.UPLOAD,
+        source=source,
+    )
+    return Imported(row, store_measurements(row, parsed.measured), isa, seen.isa is None)

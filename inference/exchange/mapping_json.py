@@ -1,0 +1,103 @@
+"""The product's own JSON for port mappings, in and out; see docs/formats.md."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from inference.core.mapping import R_MAX_RANGE, PortMapping, ports_in
+from inference.core.metrics import Unit
+from inference.exchange.document import Document, UsageEntry, check_name
+from inference.exchange.json_fields import as_list, as_number, as_object, as_ports, as_uops, printable_text
+from inference.exchange.problems import Problems, excerpt
+from inference.exchange.source import Source
+
+FORMAT_NAME = "pmweb-port-mapping"
+VERSION = 1
+
+
+def is_mapping_json(source: Source) -> bool:
+    """Whether the document names this format."""
+    return source.is_json and isinstance(source.data, dict) and source.data.get("format") == FORMAT_NAME
+
+
+def read_mapping_json(source: Source, problems: Problems, unit: Unit) -> Document:
+    """Read a port mapping with counted µops and its R_max."""
+    del unit  # a mapping holds no measurements
+    data = source.data
+    if data.get("version") != VERSION:
+        problems.add(
+            f"version {excerpt(data.get('version'))} of the format",
+            f"version {VERSION} is expected",
+            column="version",
+        )
+        return Document()
+    ports = as_ports(data.get("ports"), problems, column="ports")
+    usage = as_object(data.get("usage"), problems, row=None, column="usage")
+    r_max = _r_max(data.get("r_max"), problems)
+    if ports is None or usage is None:
+        return Document()
+    if not usage:
+        problems.add("the usage is empty", "at least one scheme is expected", column="usage")
+    bits = {port: bit for bit, port in enumerate(ports)}
+    usages = []
+    for row, (name, uops) in enumerate(usage.items(), start=1):
+        entry = _usage(row, name, uops, bits, problems)
+        if entry is not None:
+            usages.append(entry)
+    facts = {key: said for key in ("isa", "name") if (said := printable_text(data.get(key)))}
+    return Document(usages=tuple(usages), ports=ports, r_max=r_max, facts=facts)
+
+
+def _r_max(value: object, problems: Problems) -> float | None:
+    if value is None:
+        return None
+    number = as_number(value, problems, row=None, column="r_max")
+    low, high = R_MAX_RANGE
+    if number is not None and not (math.isfinite(number) and low <= number <= high):
+        problems.add(
+            f"{number!r} cannot be R_max",
+            f"instructions per cycle, from {low:g} to {high:g}, or null",
+            column="r_max",
+        )
+        return None
+    return number
+
+
+def _usage(row: int, name: str, uops: object, bits: dict[str, int], problems: Problems) -> UsageEntry | None:
+    scheme = check_name(name, problems, row=row, column="usage")
+    listed = as_list(uops, problems, row=row, column="usage")
+    if scheme is None or listed is None:
+        return None
+    pairs = []
+    for item in listed:
+        fields = as_object(item, problems, row=row, column="usage")
+        if fields is not None:
+            pairs.append((fields.get("ports"), fields.get("count")))
+    read = as_uops(pairs, bits, problems, row=row, column="usage")
+    if read is None or len(pairs) < len(listed):
+        return None
+    return UsageEntry(row, "usage", scheme, read)
+
+
+def write_mapping_json(
+    mapping: PortMapping, *, name: str, isa: str, note: str = "", source: str = ""
+) -> dict[str, Any]:
+    """The mapping as a document that `read_mapping_json` reads back unchanged."""
+    return {
+        "format": FORMAT_NAME,
+        "version": VERSION,
+        "name": name,
+        "isa": isa,
+        "note": note,
+        "source": source,
+        "ports": list(mapping.ports),
+        "r_max": mapping.r_max,
+        "usage": {
+            scheme: [
+                {"ports": [mapping.ports[bit] for bit in ports_in(mask)], "count": count}
+                for mask, count in uops
+            ]
+            for scheme, uops in mapping.usage.items()
+        },
+    }

@@ -1,0 +1,217 @@
+"""From the bytes of a file to values that can be stored, or to a list of what is wrong with it. No database.
+
+`read` understands the format, `resolve` looks the scheme names up. Neither raises for what a file says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from inference.core.experiment import Experiment, Measured
+from inference.core.mapping import PortMapping
+from inference.core.metrics import Unit
+from inference.exchange.document import Document, ExperimentEntry, UsageEntry
+from inference.exchange.formats import Content, Format, format_of, known_formats
+from inference.exchange.problems import Problem, Problems, excerpt
+from inference.exchange.source import read_source
+
+SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
+FOREIGN = 5  # unknown names; when they are the most, the file is probably about another instruction set
+
+
+class Names(Protocol):
+    """The schemes of an instruction set, found by the names that files use for them."""
+
+    def resolve(self, name: str) -> str | None:
+        """The scheme's text, None for an unknown name."""
+        ...
+
+    def nearest(self, name: str, n: int = 1) -> list[str]:
+        """Up to n known texts that resemble the name."""
+        ...
+
+
+class AnyNames:
+    """Takes every name as it is: for the first file of an instruction set that is not known yet."""
+
+    def resolve(self, name: str) -> str:
+        """The name itself."""
+        return name
+
+    def nearest(self, name: str, n: int = 1) -> list[str]:
+        """Nothing: no name is unknown."""
+        del name, n
+        return []
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file as its format has it, scheme names not looked up yet."""
+
+    file_name: str
+    format: Format | None
+    document: Document
+    problems: tuple[Problem, ...] = ()
+    problem_count: int = 0
+
+    def scheme_names(self) -> dict[str, None]:
+        """All scheme names of the file, as written, in the order of their first occurrence."""
+        names = dict.fromkeys(name for entry in self.document.experiments for name, _ in entry.terms)
+        names.update(dict.fromkeys(usage.scheme for usage in self.document.usages))
+        names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
+        return names
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a file would bring: `measured` or `mapping`, and the problems that keep it from being stored.
+
+    `merged` lists names of the file that mean the same scheme, {scheme: names}.
+    """
+
+    file_name: str
+    format: Format | None
+    measured: tuple[Measured, ...] = ()
+    mapping: PortMapping | None = None
+    merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    problem_count: int = 0
+
+    @property
+    def content(self) -> Content | None:
+        """Whether the file brings experiments or a mapping."""
+        return None if self.format is None else self.format.content
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The distinct schemes, in the order of their first occurrence."""
+        if self.mapping is not None:
+            return tuple(self.mapping.usage)
+        return tuple(dict.fromkeys(s for result in self.measured for s in result.experiment.schemes))
+
+    def lines(self) -> list[str]:
+        """The problems as lines of text, with a last one for those that are only counted."""
+        lines = [problem.line(self.file_name) for problem in self.problems]
+        hidden = self.problem_count - len(self.problems)
+        return [*lines, f"{self.file_name}: {hidden} more problems"] if hidden else lines
+
+
+def parse(content: bytes, file_name: str, names: Names, unit: Unit = Unit.CYCLES) -> Parsed:
+    """Read a file and look its scheme names up."""
+    return resolve(read(content, file_name, unit), names)
+
+
+def read(content: bytes, file_name: str, unit: Unit = Unit.CYCLES) -> Reading:
+    """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs."""
+    problems = Problems()
+    source = read_source(content, file_name, problems)
+    found = None if source is None else format_of(source)
+    document = Document()
+    if source is not None and found is None:
+        problems.add("the format is not recognised", f"known are {known_formats()}")
+    elif source is not None and found is not None:
+        document = found.read(source, problems, unit)
+    reading = Reading(file_name, found, document, tuple(problems.listed), problems.count)
+    different = len(reading.scheme_names())
+    if different <= SCHEME_LIMIT:
+        return reading
+    problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
+    return Reading(file_name, found, Document(), tuple(problems.listed), problems.count)
+
+
+def resolve(reading: Reading, names: Names) -> Parsed:
+    """Replace the names of the file by scheme texts; unknown and clashing ones become problems."""
+    problems = Problems(list(reading.problems), reading.problem_count)
+    texts = {name: names.resolve(name) for name in reading.scheme_names()}
+    _report_unknown(reading.document, texts, names, problems)
+    known = {name: text for name, text in texts.items() if text is not None}
+    merged: dict[str, tuple[str, ...]] = {}
+    for name, text in known.items():
+        merged[text] = (*merged.get(text, ()), name)
+    mapping = _mapping(reading.document, known, problems)
+    measured = () if problems else _measured(reading.document.experiments, known)
+    return Parsed(
+        file_name=reading.file_name,
+        format=reading.format,
+        measured=measured,
+        mapping=None if problems else mapping,
+        merged={text: written for text, written in merged.items() if len(written) > 1},
+        facts=reading.document.facts,
+        problems=tuple(sorted(problems.listed, key=lambda problem: problem.row or 0)),
+        problem_count=problems.count,
+    )
+
+
+def _places(document: Document) -> Iterable[tuple[str, int, str]]:
+    """(scheme name, row, column) of every mention."""
+    for entry in document.experiments:
+        for name, _ in entry.terms:
+            yield name, entry.row, entry.column
+    for usage in document.usages:
+        yield usage.scheme, usage.row, usage.column
+    yield from document.refused
+
+
+def _report_unknown(
+    document: Document, texts: Mapping[str, str | None], names: Names, problems: Problems
+) -> None:
+    """One problem per unknown name, at its first place, with the nearest known scheme."""
+    mentions: dict[str, list[tuple[int, str]]] = {}
+    for name, row, column in _places(document):
+        if texts[name] is None:
+            mentions.setdefault(name, []).append((row, column))
+    if len(mentions) >= FOREIGN and len(mentions) * 2 > len(texts):
+        problems.add(
+            f"{len(mentions)} of {len(texts)} scheme names are unknown",
+            "choose the instruction set that the file is about, or import it as a new one",
+        )
+    for name, places in mentions.items():
+        row, column = min(places)
+        nearest = [] if problems.full else names.nearest(name)
+        often = f" (in {len(places)} rows)" if len(places) > 1 else ""
+        problems.add(
+            f"unknown scheme {excerpt(name)}{often}",
+            f"the nearest known one is {nearest[0]!r}"
+            if nearest
+            else "write a scheme of the instruction set",
+            row=row,
+            column=column,
+        )
+
+
+def _measured(entries: Iterable[ExperimentEntry], texts: Mapping[str, str]) -> tuple[Measured, ...]:
+    measured = []
+    for entry in entries:
+        counts: dict[str, int] = {}
+        for name, count in entry.terms:
+            counts[texts[name]] = counts.get(texts[name], 0) + count
+        measured.append(
+            Measured(Experiment.of(counts), entry.cycles, note=entry.note, annotations=entry.annotations)
+        )
+    return tuple(measured)
+
+
+def _mapping(document: Document, texts: Mapping[str, str], problems: Problems) -> PortMapping | None:
+    """The mapping of a document; two names of one scheme must agree on its µops."""
+    if not document.usages:
+        return None
+    first: dict[str, UsageEntry] = {}
+    for usage in document.usages:
+        text = texts.get(usage.scheme)
+        if text is None:
+            continue
+        same = first.setdefault(text, usage)
+        if same.uops != usage.uops:
+            problems.add(
+                f"{excerpt(same.scheme)} and {excerpt(usage.scheme)} are one scheme with different µops",
+                f"keep one of them for {text!r}, or import the file as a new instruction set",
+                row=usage.row,
+                column=usage.column,
+            )
+    if not first:
+        return None
+    usage_by_scheme = {text: usage.uops for text, usage in first.items()}
+    return PortMapping(ports=document.ports, usage=usage_by_scheme, r_max=document.r_max)

@@ -1,0 +1,74 @@
+"""What is wrong with a file: listed with its place and what would be right, and bounded in number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SHOWN = 200  # a file with more problems than this is the wrong file; the rest is only counted
+EXCERPT = 60  # characters of a bad value that a message repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a file.
+
+    `row` is the line of a text file or the number of an entry in a JSON list, both from 1, None where the
+    problem belongs to the file as a whole. `column` is a column name or a path into the JSON document.
+    """
+
+    message: str
+    right: str
+    row: int | None = None
+    column: str = ""
+
+    def place(self, file_name: str) -> str:
+        """`file.csv, row 3, column cycles`."""
+        parts = [file_name]
+        if self.row is not None:
+            parts.append(f"row {self.row}")
+        if self.column:
+            parts.append(f"column {self.column}")
+        return ", ".join(parts)
+
+    def line(self, file_name: str) -> str:
+        """The problem in one line of text."""
+        return f"{self.place(file_name)}: {self.message}; {self.right}"
+
+
+@dataclass
+class Problems:
+    """Collects problems: keeps the first `SHOWN`, counts all."""
+
+    listed: list[Problem] = field(default_factory=list)
+    count: int = 0
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    @property
+    def full(self) -> bool:
+        """Whether further problems would only be counted."""
+        return len(self.listed) >= SHOWN
+
+    def add(self, message: str, right: str, *, row: int | None = None, column: str = "") -> None:
+        """Note one problem; the messages say what is wrong and what would be right."""
+        self.count += 1
+        if not self.full:
+            self.listed.append(Problem(message, right, row, column))
+
+
+def excerpt(value: object) -> str:
+    """A bad value as a short, printable quotation in the terms of JSON."""
+    if isinstance(value, str):
+        shown = value[: EXCERPT + 1]
+        quoted = repr(shown) if shown.isprintable() else ascii(shown)
+        return quoted if len(value) <= EXCERPT else quoted[:EXCERPT] + "…"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int) and abs(value) >= 10**EXCERPT:
+        return "a huge whole number"
+    return repr(value)

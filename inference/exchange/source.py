@@ -1,0 +1,102 @@
+"""From the bytes of a file to text or JSON, with every way in which that can go wrong told as a problem."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from inference.exchange.problems import Problems, excerpt
+
+SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
+_NO_JSON = object()
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable file: its text and, where it is a JSON document, its data."""
+
+    file_name: str
+    text: str
+    data: Any = _NO_JSON
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the file is a JSON document."""
+        return self.data is not _NO_JSON
+
+
+def read_source(content: bytes, file_name: str, problems: Problems) -> Source | None:
+    """Decode a file; None after noting why it is not readable text or JSON."""
+    text = _decode(content, problems)
+    if text is None:
+        return None
+    if not text.lstrip().startswith(("{", "[")):
+        return Source(file_name, text)
+    data = _load_json(text, problems)
+    return None if data is _NO_JSON else Source(file_name, text, data)
+
+
+def _decode(content: bytes, problems: Problems) -> str | None:
+    if len(content) > SIZE_LIMIT:
+        problems.add(
+            f"the file has {len(content) >> 20} MiB",
+            f"at most {SIZE_LIMIT >> 20} MiB can be read: split it",
+        )
+        return None
+    if content.startswith(_UTF16):
+        problems.add("the file is encoded in UTF-16", "save it as UTF-8")
+        return None
+    if b"\0" in content:
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        problems.add("a NUL byte: this is not a text file", "a CSV or JSON text is expected", row=line)
+        return None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problems.add(
+            f"the byte {content[error.start]:#04x} is not UTF-8",
+            "save the file as UTF-8 (it may be in Latin-1 or not be a text at all)",
+            row=line,
+        )
+        return None
+    if not text.strip():
+        problems.add("the file is empty", "a CSV or JSON text is expected")
+        return None
+    return text
+
+
+def _load_json(text: str, problems: Problems) -> Any:
+    repeated: list[str] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            times = Counter(key for key, _ in pairs)
+            repeated.extend(key for key, often in times.items() if often > 1)
+        return made
+
+    try:
+        data = json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        problems.add(
+            f"not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})",
+            "a JSON document is expected",
+            row=error.lineno,
+        )
+        return _NO_JSON
+    except RecursionError:
+        problems.add("the JSON is nested too deeply", "no known format nests more than a few levels")
+        return _NO_JSON
+    except ValueError:  # Python converts no whole numbers of thousands of digits
+        problems.add("the JSON holds a number of thousands of digits", "use ordinary numbers")
+        return _NO_JSON
+    for key in repeated:
+        problems.add(
+            f"the key {excerpt(key)} occurs more than once in one object", "every key may occur once"
+        )
+    return data

@@ -1,0 +1,58 @@
+"""Curves over the generations of an evolution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from inference.figures.palette import LIGHT
+from inference.figures.plotly_json import Json, figure_json
+
+_BEST, _MEAN = LIGHT[0], LIGHT[1]
+
+
+def fitness_curve(generations: Iterable[Mapping[str, Any]]) -> Json:
+    """A plotly figure: error above, µop volume below, best and mean of the population over generations.
+
+    Each generation is {"generation", "best_error", "mean_error", "best_volume", "mean_volume"}; errors are
+    fractions and are drawn in per cent.
+    """
+    points = sorted(generations, key=lambda point: int(point["generation"]))
+    traces = [
+        _line(points, "best_error", "best error", "y", _BEST, scale=100, digits="%{y:.2f} %"),
+        _line(points, "mean_error", "mean error", "y", _MEAN, scale=100, digits="%{y:.2f} %"),
+        _line(points, "best_volume", "volume of the best", "y2", _BEST, dash="dot"),
+        _line(points, "mean_volume", "mean volume", "y2", _MEAN, dash="dot"),
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "generation"}, "anchor": "y2", "rangemode": "tozero"},
+        "yaxis": {"title": {"text": "error (%)"}, "domain": [0.4, 1], "rangemode": "tozero"},
+        "yaxis2": {"title": {"text": "µops × ports"}, "domain": [0, 0.3], "rangemode": "tozero"},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        "hovermode": "x unified",
+    }
+    return figure_json(traces, layout)
+
+
+def _line(
+    points: list[Mapping[str, Any]],
+    key: str,
+    name: str,
+    axis: str,
+    colour: str,
+    *,
+    scale: float = 1,
+    dash: str = "solid",
+    digits: str = "%{y:,.0f}",
+) -> Json:
+    return {
+        "type": "scatter",
+        "mode": "lines" if len(points) > 1 else "markers",
+        "name": name,
+        "x": [point["generation"] for point in points],
+        "y": [point[key] * scale for point in points],
+        "xaxis": "x",
+        "yaxis": axis,
+        "line": {"color": colour, "dash": dash},
+        "hovertemplate": f"{digits}<extra>{name}</extra>",
+    }

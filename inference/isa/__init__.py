@@ -1,0 +1,1 @@
+"""Instruction schemes, their names and how to search them, free of Django."""

@@ -1,0 +1,287 @@
+"""Read the name of an x86 scheme, in whichever style it is written, into one comparable form.
+
+Three styles are understood:
+
+- the scheme texts of this project, `add GPR[64]:RW, IMM[8]:R`, and the papers, `add ⟨GPR[64]⟩RW, ⟨IMM[8]⟩R`;
+- PMEvo's: `ADD_((REG:RW:G:64)),_qword_ptr_[((MEM:64))_+_((MIMM:16))]`;
+- iwho's, after uops.info: `add RW:GPR:64, qword ptr R:MEM(64)`, where sets of registers are spelt out.
+
+Styles differ in how they see a scheme, too: iwho leaves out the `1` of a shift by one, writes `xmm0` where it
+is implied, and gives every comparison predicate a mnemonic of its own. `Reading.variants` covers that.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+Key = tuple[str, tuple[str, ...]]
+"""Prefixes and mnemonic, and the operands without their accesses; all in lower case."""
+
+MAX_NAME = 400
+"""Longer names are no scheme names; reading them would only cost time."""
+
+MAX_OPERANDS = 8
+"""More than any instruction has; bounds the number of variants of a name."""
+
+_PREFIXES = frozenset({"lock", "rep", "repe", "repne", "repz", "repnz", "data16", "rex.w", "{evex}", "{vex}"})
+_SAME_PREFIX = {"repz": "repe", "repnz": "repne"}
+
+_SAME_MNEMONIC = {"retfq": "rex.w retf", "movabs": "mov"}
+_SAME_CONDITION = {
+    "c": "b", "nae": "b", "nb": "ae", "nc": "ae", "z": "e", "nz": "ne", "na": "be", "nbe": "a",
+    "pe": "p", "po": "np", "nge": "l", "nl": "ge", "ng": "le", "nle": "g",
+}  # fmt: skip
+_CONDITIONAL = re.compile(rf"(j|set|cmov)({'|'.join(_SAME_CONDITION)})")
+
+_PREDICATES = (
+    "eq", "lt", "le", "unord", "neq", "nlt", "nle", "ord", "eq_uq", "nge", "ngt", "false", "neq_oq", "ge",
+    "gt", "true", "eq_os", "lt_oq", "le_oq", "unord_s", "neq_us", "nlt_uq", "nle_uq", "ord_s", "eq_us",
+    "nge_uq", "ngt_uq", "false_os", "neq_os", "ge_oq", "gt_oq", "true_us",
+)  # fmt: skip
+_PREDICATE_NUMBER = {name: number for number, name in enumerate(_PREDICATES)}
+_COMPARISON = re.compile(r"(v?cmp)(\w+?)(p[sdh]|s[sdh])")
+
+_POINTER_WIDTH = {
+    "byte": 8, "word": 16, "dword": 32, "qword": 64, "xmmword": 128, "ymmword": 256, "zmmword": 512,
+}  # fmt: skip
+_POINTER = "|".join(_POINTER_WIDTH)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A scheme name taken apart: `head` is prefixes and mnemonic, `operands` are as scheme texts name them.
+
+    `accesses` has one entry per operand, empty where the name does not say. What is not `understood` is kept
+    as it stands: good enough to look for similar names, too little to say which scheme is meant.
+    """
+
+    head: str
+    operands: tuple[str, ...]
+    accesses: tuple[str, ...]
+    understood: bool = True
+
+    @property
+    def mnemonic(self) -> str:
+        """The head without its prefixes."""
+        return self.head.rpartition(" ")[2]
+
+    @property
+    def key(self) -> Key:
+        """What equal schemes have in common, whatever their accesses."""
+        return self.head, self.operands
+
+    def variants(self) -> Iterator[Key]:
+        """Keys that the same scheme may be known under, the most literal one first."""
+        for head, operands in self._spellings():
+            yield from ((head, choice) for choice in product(*map(_operand_variants, operands)))
+
+    def _spellings(self) -> Iterator[Key]:
+        yield self.key
+        prefix, blank, mnemonic = self.head.rpartition(" ")
+        if conditional := _CONDITIONAL.fullmatch(mnemonic):
+            yield prefix + blank + conditional[1] + _SAME_CONDITION[conditional[2]], self.operands
+        comparison = _COMPARISON.fullmatch(mnemonic)
+        if comparison and comparison[2] in _PREDICATE_NUMBER:
+            number = f"0x{_PREDICATE_NUMBER[comparison[2]]:x}"
+            yield prefix + blank + comparison[1] + comparison[3], (*self.operands, number)
+        if mnemonic in _SAME_MNEMONIC:
+            yield prefix + blank + _SAME_MNEMONIC[mnemonic], self.operands
+        if self.operands[-1:] == ("xmm0",):
+            yield self.head, self.operands[:-1]
+        if mnemonic == "xchg":
+            yield self.head, self.operands[::-1]
+        if prefix == "rep":  # the same byte as repe, which is what it is called where flags are compared
+            yield "repe" + blank + mnemonic, self.operands
+
+
+def _operand_variants(operand: str) -> tuple[str, ...]:
+    if operand == "rel":
+        return "rel[32]", "rel[8]"
+    if operand == "mem[512]":  # a cache line, as uops.info sees prefetches
+        return operand, "mem[8]"
+    if operand in {"gpr[8a]", "gpr[8b]"}:
+        return operand, "gpr[8]"
+    if operand in _ABSOLUTE:
+        return operand, _ABSOLUTE[operand]
+    return (operand,)
+
+
+def reduced(key: Key) -> Key:
+    """The key without what leaves no choice: memory at a fixed register, the `1` of a shift by one."""
+    head, operands = key
+    return head, tuple(name for name in operands if name != "0x1" and not _FIXED_MEMORY.fullmatch(name))
+
+
+_ABSOLUTE = {f"mem[{width}]": f"moffs[{width}]" for width in (8, 16, 32, 64)}
+_FIXED_MEMORY = re.compile(r"mem\[\d+,r[^]]*\]")
+
+
+def squeezed(name: str) -> str:
+    """The name without differences that never matter: case, blanks, typographic letters."""
+    text = unicodedata.normalize("NFKC", name[:MAX_NAME]).casefold()
+    return _AROUND_PUNCTUATION.sub(r"\1", " ".join(text.split()))
+
+
+_AROUND_PUNCTUATION = re.compile(r" ?([,:\[\]()+*⟨⟩<>]) ?")
+
+
+def read(name: str) -> Reading | None:
+    """Take a name apart, or None where there is nothing to take apart. Never raises, whatever the text."""
+    if not name or len(name) > MAX_NAME:
+        return None
+    plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    if "((" in plain or "_ptr_" in plain:
+        return _read_pmevo(plain)
+    head, rest = _head(plain)
+    if not head:
+        return None
+    return _read_iwho(head, rest) if _IWHO.search(rest) else _read_text(head, rest)
+
+
+def _head(plain: str) -> tuple[str, str]:
+    words = plain.split(" ")
+    count = 0
+    while count < len(words) - 1 and words[count] in _PREFIXES:
+        count += 1
+    prefixes = [_SAME_PREFIX.get(word, word) for word in words[:count] if word != "{vex}"]
+    return " ".join((*prefixes, words[count])), " ".join(words[count + 1 :])
+
+
+_COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")
+
+
+def _read_text(head: str, rest: str) -> Reading | None:
+    return _reading(head, _COMMA_OUTSIDE.split(rest) if rest else [], _text_operand)
+
+
+def _reading(
+    head: str, parts: Sequence[str], operand: Callable[[str], tuple[str, str] | None]
+) -> Reading | None:
+    """The reading whose operands and accesses `operand` makes of the parts, None where it has no head."""
+    if not head:
+        return None
+    pairs = [(part, operand(part.strip())) for part in parts[:MAX_OPERANDS]]
+    known = [pair or (part, "") for part, pair in pairs]
+    understood = len(parts) <= MAX_OPERANDS and all(pair is not None for _, pair in pairs)
+    return Reading(head, tuple(name for name, _ in known), tuple(access for _, access in known), understood)
+
+
+def _text_operand(part: str) -> tuple[str, str] | None:
+    if part.startswith(("⟨", "<")):
+        name, _, access = part[1:].replace(">", "⟩").partition("⟩")
+    else:
+        name, _, access = part.partition(":")
+    access = access.strip(" :_{}")
+    name = name.replace(" ", "")
+    return (name, access) if name and access in {"", "r", "w", "rw"} else None
+
+
+_PMEVO_POINTER = re.compile(rf"({_POINTER})_ptr_\[.*\]")
+_PMEVO_HOLE = re.compile(r"\(\((?:reg:(rw|r|w):([gv]):(\d+)|imm:(\d+)|div:(\d+))\)\)")
+_PMEVO_TERMS = {
+    "((mem:64))": "B",
+    "2*((div:64))": "S*I",
+    "((div:64))": "I",
+    "((imm:8))": "D8",
+    "((mimm:16))": "D",
+}
+_VECTOR = {"64": "mm", "128": "xmm", "256": "ymm", "512": "zmm"}
+
+
+def _read_pmevo(plain: str) -> Reading | None:
+    foreign = plain.startswith("_")  # so begin PMEvo's names for AArch64
+    mnemonic, _, rest = plain.replace(" ", "").lstrip("_").partition("_")
+    reading = _reading(mnemonic, rest.split(",_") if rest else [], _pmevo_operand)
+    return replace(reading, understood=False) if reading and foreign else reading
+
+
+def _pmevo_operand(part: str) -> tuple[str, str] | None:
+    if pointer := _PMEVO_POINTER.fullmatch(part):
+        return f"mem[{_POINTER_WIDTH[pointer[1]]}]", ""
+    if part.startswith("_[") and part.endswith("]"):
+        return _pmevo_address(part[2:-1])
+    hole = _PMEVO_HOLE.fullmatch(part)
+    if hole is None:
+        return None
+    access, file, width, immediate, divisor = hole.groups()
+    if immediate:
+        return f"imm[{immediate}]", "r"
+    if file == "v":
+        return (_VECTOR[width], access) if width in _VECTOR else None
+    # A "divisor" is a register that must not hold 0.
+    return f"gpr[{width or divisor}]", access or "r"
+
+
+def _pmevo_address(inside: str) -> tuple[str, str] | None:
+    parts = [_PMEVO_TERMS.get(term.strip("_")) for term in inside.split("+")]
+    if None in parts:
+        return None
+    shape = "+".join(part for part in parts if part)
+    if shape == "B+D":  # what every other memory operand of PMEvo looks like
+        return "addr", ""
+    if "B" not in parts and parts[-1] == "D8":  # without a base register there are always 32 bits
+        shape = shape.removesuffix("8")
+    return f"addr[{shape.lower()}]", ""
+
+
+_IWHO = re.compile(
+    rf"(?:^|, |(?:{_POINTER}) ptr )(?:rw|r|w):[a-z\[]|imm\(\d+\)|mem\(\d+\)|(?:^|, )sym$|^0x\w+$"
+)
+_IWHO_OPERAND = re.compile(rf"(?:({_POINTER}) ptr )?(rw|r|w):(.+)")
+_IWHO_CLASS = re.compile(
+    r"gpr:(\d+)|([xyz]mm)0\.\.\d+|(fpmm):64|(segment):16|mem\((\d+)\)|(?:\w\w:)?\[(r\w+)\]"
+)
+_IWHO_UNMARKED = re.compile(r"imm\((\d+)\)|(0x[0-9a-f]+)|(mem\(0\))|(sym)")
+
+_LOW_CODES = frozenset({"al", "cl", "dl", "bl", "r8b", "r9b", "r10b", "r11b"})
+_HIGH_CODES = frozenset({"spl", "bpl", "sil", "dil", "r12b", "r13b", "r14b", "r15b"})
+_WITHOUT_REX = frozenset({"al", "cl", "dl", "bl"})
+_REGISTER_SETS = {
+    frozenset({"ah", "bh", "ch", "dh"}): "gpr[8h]",
+    _WITHOUT_REX: "gpr[8]",
+    _LOW_CODES: "gpr[8a]",
+    _HIGH_CODES: "gpr[8b]",
+    _LOW_CODES | _HIGH_CODES: "gpr[8]",
+    frozenset({"ax", "cx", "dx", "bx", "sp", "bp", "si", "di"}): "gpr[16]",
+    frozenset({"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"}): "gpr[32]",
+    frozenset({"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"}): "gpr[64]",
+    frozenset({"ds", "es", "fs", "gs", "ss"}): "seg",
+}
+
+
+def _read_iwho(head: str, rest: str) -> Reading | None:
+    return _reading(head, rest.split(", "), _iwho_operand)
+
+
+def _iwho_operand(part: str) -> tuple[str, str] | None:
+    if unmarked := _IWHO_UNMARKED.fullmatch(part):
+        immediate, literal, address, _ = unmarked.groups()
+        if immediate:
+            return f"imm[{immediate}]", "r"
+        return (literal or ("addr" if address else "rel")), ""
+    match = _IWHO_OPERAND.fullmatch(part)
+    if match is None:
+        return None
+    pointer, access, what = match.groups()
+    name = _iwho_name(what, _POINTER_WIDTH.get(pointer, 0))
+    return (name, access) if name else None
+
+
+def _iwho_name(what: str, width: int) -> str | None:
+    if "," in what:
+        return _REGISTER_SETS.get(frozenset(what.split(",")))
+    match = _IWHO_CLASS.fullmatch(what)
+    if match is None:
+        return what if what.isalnum() else None  # a fixed register
+    general, vector, mmx, segment, memory, fixed_base = match.groups()
+    if general:
+        return f"gpr[{general}]"
+    if memory:
+        return f"mem[{memory}]"
+    if fixed_base:
+        return f"mem[{width},{fixed_base}]"
+    return vector or ("mm" if mmx else "seg" if segment else None)

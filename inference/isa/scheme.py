@@ -1,0 +1,106 @@
+"""Instruction schemes as values: an instruction with typed holes for its operands (thesis §2.2).
+
+The text of a scheme names it everywhere: in files, in the search box, in mappings. Its grammar:
+
+    scheme   = [prefix] mnemonic [operand {", " operand}]
+    prefix   = "lock" | "rep" | "repe" | "repne" | "data16" | "rex.w" | "{evex}"
+    operand  = name [":" access]
+    access   = "R" (read) | "W" (written) | "RW" (both)
+
+| operand name | stands for |
+|---|---|
+| `GPR[8]` `GPR[16]` `GPR[32]` `GPR[64]` | a general-purpose register of that many bits |
+| `GPR[8h]` | one of ah, bh, ch, dh |
+| `GPR[8a]` | the half of `GPR[8]` whose register code ends in 0–3: al, cl, dl, bl, r8b–r11b |
+| `GPR[8b]` | the other half: spl, bpl, sil, dil, r12b–r15b |
+| `XMM` `YMM` `ZMM` `MM` `ST` `K` `TMM` | a vector, MMX, x87, mask or tile register |
+| `XMMx4` `ZMMx4` `Kx2` | so many of them in a row, of which the first is named |
+| `SEG` `CR` `DR` | a segment, control or debug register |
+| `rax`, `cl`, `st0`, … | this very register |
+| `MEM[64]` | memory of that many bits at base register + displacement |
+| `MEM[32,XMM]` | the same with a vector of indices; the width is that of one element |
+| `MEM[8,rdi]` | memory at this very register; `MEM[8,rbx+al]` likewise |
+| `MOFFS[64]` | memory at an absolute 64-bit address |
+| `ADDR` | an address that is computed but not accessed: base register + 32-bit displacement |
+| `ADDR[B+S*I+D8]`, … | the same from base B, index I, scale S, displacement D (of 8 bits in D8), RIP |
+| `IMM[32]` | an immediate of that many bits |
+| `0x1` | this very immediate |
+| `REL[32]` | a branch target, as a displacement of that many bits |
+
+EVEX adds `{k}` or `{k}{z}` to the first operand (masked, zeroing), `{1to8}` to a memory operand (one element
+broadcast), and `{er}` or `{sae}` after the last (rounding chosen, exceptions suppressed). `{evex}` stands
+before a scheme that would read like a VEX-encoded one. `data16` and `rex.w` tell apart operand sizes that no
+operand shows (`data16 push fs:R`).
+
+Examples: `add GPR[64]:RW, GPR[64]:R`, `vaddpd XMM:W, XMM:R, MEM[128]:R`, `shl GPR[32]:RW, cl:R`,
+`lock add MEM[32]:RW, IMM[8]:R`, `vaddps ZMM{k}{z}:W, ZMM:R, MEM[32]{1to16}:R`.
+
+What an instruction uses without its text saying so (flags, fixed registers, the stack) is listed in
+`Scheme.operands` as implicit. Two schemes differ in their texts exactly if they are different schemes; two
+encodings of one text (`add r, r` has two) are one scheme.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Access = Literal["", "R", "W", "RW"]
+MemoryUse = Literal["", "R", "W", "RW", "A"]
+OperandKind = Literal["register", "memory", "address", "immediate", "branch", "flags"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of a scheme.
+
+    `name` is how the scheme text writes it, without its access: `GPR[64]`, `cl`, `MEM[128]`, `0x1`.
+    `width` is in bits, 0 where it has none. `registers` names registers (or flags) that cannot be chosen: the
+    fixed register itself, or the ones an address is made of. An `implicit` operand is not part of the text.
+    """
+
+    kind: OperandKind
+    name: str
+    access: Access = ""
+    width: int = 0
+    registers: tuple[str, ...] = ()
+    implicit: bool = False
+
+    @property
+    def text(self) -> str:
+        """The operand as the scheme text writes it, e.g. `GPR[64]:RW`."""
+        return f"{self.name}:{self.access}" if self.access else self.name
+
+    def as_json(self) -> dict[str, object]:
+        """A plain object of the same fields, for the database."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "access": self.access,
+            "width": self.width,
+            "registers": list(self.registers),
+            "implicit": self.implicit,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """An instruction scheme and what is known about it without measuring.
+
+    `mnemonic` comes without prefixes. `operands` lists the explicit ones in text order, then the implicit
+    ones. `extension` is the name of the CPU feature, several joined by `+`. `memory` says how memory is used:
+    read, written, both, `A` where an address is only computed, or not at all. `width` is that of the widest
+    explicit operand in bits. `exclusion` is the reason for not being in the default inference set, empty when
+    in it. `starter` marks the small set for a first inference.
+    """
+
+    text: str
+    mnemonic: str
+    operands: tuple[Operand, ...]
+    extension: str
+    category: str
+    encoding: str
+    memory: MemoryUse
+    width: int
+    exclusion: str
+    starter: bool

@@ -1,0 +1,236 @@
+"""Every form that an x86-64 instruction can take, enumerated from the opcode tables of iced-x86.
+
+A form is one opcode with one hole chosen for each operand, a prefix, and for EVEX a decoration. Several forms
+can read the same (`add r, r` has two encodings); the scheme set keeps the first.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import cast
+
+from iced_x86 import (
+    Code,
+    CpuidFeature,
+    EncodingKind,
+    Instruction,
+    MemorySizeExt,
+    Mnemonic,
+    OpCodeInfo,
+)
+from iced_x86 import OpCodeOperandKind as Kind
+
+from inference.isa.x86.holes import (
+    ADDRESS_SHAPES,
+    GPR8,
+    GPR8_HIGH,
+    GPR8_HIGH_CODE,
+    GPR8_LOW_CODE,
+    Hole,
+    address,
+    choices,
+    literal,
+    memory,
+)
+from inference.isa.x86.iced_types import CodeValue, MemorySizeValue
+
+
+def enum_names(enum: object) -> dict[int, str]:
+    """{value: name} of one of iced's enums, which are modules of numbers at run time."""
+    return {
+        value: name
+        for name, value in vars(enum).items()
+        if isinstance(value, int) and not name.startswith("_")
+    }
+
+
+MNEMONICS = {value: name.lower() for value, name in enum_names(Mnemonic).items()}
+FEATURES = enum_names(CpuidFeature)
+
+_VIA_ONLY = ("PADLOCK", "CENTAUR", "CYRIX")
+_NEAR_BRANCH_66 = frozenset({Kind.BR16_1, Kind.BR16_2, Kind.BR32_1, Kind.BR32_4})
+_DECODED_OTHERWISE = frozenset({Code.RETNW, Code.RETNW_IMM16, Code.CALL_RM16, Code.JMP_RM16, Code.UD0})
+"""Near branches whose 66 prefix Intel's processors ignore, and `ud0` without the operand that they read."""
+
+_REPEATED_WHILE_EQUAL = ("cmps", "scas")
+STRING_REGISTERS = frozenset({"rsi", "rdi"})
+_PREDICATES = {
+    f"{prefix}cmp{kind}": count for prefix, count in (("", 8), ("v", 32)) for kind in ("ps", "pd", "ss", "sd")
+}
+"""Number of comparison predicates: assemblers give every predicate a mnemonic of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One encoding of a scheme: `code` is iced's, `holes` has one entry per explicit operand.
+
+    `prefix` stands before the mnemonic: `lock`, `rep`, `repe`, `repne`, `data16`, `rex.w`. `masking` is "",
+    `{k}` or `{k}{z}`; `rounding` is "", `{er}` or `{sae}`; `broadcast` is the number of copies of a memory
+    element, 0 for none. `narrows` has the holes of the scheme that this one restricts by fixing an immediate
+    or halving a register class, None where it is a scheme in its own right.
+    """
+
+    code: CodeValue
+    mnemonic: str
+    holes: tuple[Hole, ...]
+    prefix: str = ""
+    masking: str = ""
+    rounding: str = ""
+    broadcast: int = 0
+    narrows: tuple[Hole, ...] | None = None
+
+
+def forms() -> Iterator[Form]:
+    """All forms, opcode by opcode in iced's order; narrowed ones after the form that they narrow."""
+    opcodes = [info for info in map(OpCodeInfo, _codes()) if _kept(info)]
+    prefixes = _operand_size_prefixes(opcodes)
+    for info in opcodes:
+        mnemonic = MNEMONICS[info.mnemonic]
+        for filling in _fillings(info):
+            form = Form(info.code, mnemonic, filling, prefixes.get(info.code, ""))
+            for variant in _evex_forms(info, form) if info.encoding == EncodingKind.EVEX else [form]:
+                yield variant
+                yield from _prefixed(info, variant)
+            yield from _narrowed(info, form)
+
+
+def _codes() -> list[CodeValue]:
+    return [cast(CodeValue, code) for code in sorted(enum_names(Code))]
+
+
+def _kept(info: OpCodeInfo) -> bool:
+    usable = (
+        info.is_instruction
+        and info.mode64
+        and info.encoding != EncodingKind.MVEX
+        and info.decoder_option == 0
+        and not info.fwait
+        and not info.is_reserved_nop
+        and info.address_size in {0, 64}
+    )
+    if not usable or info.code in _DECODED_OTHERWISE or _NEAR_BRANCH_66.intersection(info.op_kinds()):
+        return False
+    return not any(feature.startswith(_VIA_ONLY) for feature in features(info.code))
+
+
+def features(code: CodeValue) -> tuple[str, ...]:
+    """The CPU features that an opcode needs, by iced's names."""
+    instruction = Instruction()
+    instruction.code = code
+    return tuple(FEATURES[feature] for feature in instruction.cpuid_features())
+
+
+def _operand_size_prefixes(opcodes: Sequence[OpCodeInfo]) -> dict[CodeValue, str]:
+    """Prefixes that tell apart opcodes of one mnemonic and no operand that shows the operand size.
+
+    The one that needs no prefix byte stays bare: 32 bits where there is such a form, else 64.
+    """
+    groups: dict[object, list[OpCodeInfo]] = defaultdict(list)
+    for info in opcodes:
+        if info.encoding == EncodingKind.LEGACY and info.operand_size:
+            width = _memory_width(info.memory_size)
+            looks = tuple(tuple(hole.name for hole in choices(kind, width)) for kind in info.op_kinds())
+            groups[info.mnemonic, looks].append(info)
+    prefixes = {}
+    for group in groups.values():
+        sizes = {info.operand_size for info in group}
+        bare = 32 if 32 in sizes else 64
+        for info in group:
+            if len(sizes) > 1 and info.operand_size != bare:
+                prefixes[info.code] = "data16" if info.operand_size == 16 else "rex.w"
+    return prefixes
+
+
+def _memory_width(memory_size: MemorySizeValue) -> int:
+    return MemorySizeExt.size(memory_size) * 8
+
+
+def _fillings(info: OpCodeInfo) -> Iterator[tuple[Hole, ...]]:
+    """All choices of holes; AH..BH only where no operand forces a REX prefix."""
+    width = _memory_width(info.memory_size)
+    if MNEMONICS[info.mnemonic] == "lea":
+        (register,) = choices(info.op0_kind, 0)
+        yield from ((register, address(shape)) for shape in ADDRESS_SHAPES)
+        return
+    for filling in product(*(choices(kind, width) for kind in info.op_kinds())):
+        if GPR8_HIGH in filling and (info.operand_size == 64 or info.encoding != EncodingKind.LEGACY):
+            continue
+        yield filling
+
+
+def _prefixed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+    if info.can_use_lock_prefix and form.holes[0].kind == "memory":
+        yield replace(form, prefix="lock")
+    if any(hole.shape in STRING_REGISTERS for hole in form.holes) and info.can_use_rep_prefix:
+        compares = form.mnemonic.startswith(_REPEATED_WHILE_EQUAL)
+        for prefix in ("repe" if compares else "rep", "repne"):
+            yield replace(form, prefix=prefix)
+
+
+def _evex_forms(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+    """The form with every masking, broadcast, rounding and suppression of exceptions that EVEX allows."""
+    maskings = ["{k}" if info.require_op_mask_register else ""]
+    if info.can_use_op_mask_register and not info.require_op_mask_register:
+        maskings.append("{k}")
+    if info.can_use_zeroing_masking and form.holes[0].kind == "register":
+        maskings.append("{k}{z}")
+    decorated = [form]
+    has_memory = any(hole.kind == "memory" for hole in form.holes)
+    if has_memory and info.can_broadcast:
+        decorated.append(_broadcast(info, form))
+    if not has_memory and info.can_use_rounding_control:
+        decorated.append(replace(form, rounding="{er}"))
+    elif not has_memory and info.can_suppress_all_exceptions:
+        decorated.append(replace(form, rounding="{sae}"))
+    for masking, variant in product(maskings, decorated):
+        yield replace(variant, masking=masking) if masking else variant
+
+
+def _broadcast(info: OpCodeInfo, form: Form) -> Form:
+    width = _memory_width(info.broadcast_memory_size)
+    copies = _memory_width(info.memory_size) // MemorySizeExt.element_size(info.broadcast_memory_size) // 8
+    filling = tuple(memory(width) if hole.kind == "memory" else hole for hole in form.holes)
+    return replace(form, holes=filling, broadcast=copies)
+
+
+def _narrowed(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+    """Forms that published data sets tell apart although they only restrict what fills a hole.
+
+    An 8-bit immediate of integer instructions fixed to 0 (which some processors treat apart), the predicates
+    of vector comparisons, and the two halves of the 8-bit registers (register code 0–3 or 4–7 in its low
+    bits) where the instruction has no other register.
+    """
+    if info.encoding == EncodingKind.EVEX or not form.holes:
+        return
+    values: Sequence[int] = ()
+    immediates = [hole for hole in form.holes if hole.kind == "immediate" and not hole.fixed]
+    if [hole.width for hole in immediates] == [8]:
+        if form.mnemonic in _PREDICATES and len(form.holes) > 2:
+            values = range(_PREDICATES[form.mnemonic])
+        elif _is_integer(form):
+            values = (0,)
+    plain = [form, *(_fix_immediate(form, value) for value in values)]
+    for variant in plain:
+        yield from _halves(info, variant)
+    for variant in plain[1:]:
+        yield variant
+        yield from _prefixed(info, variant)
+
+
+def _is_integer(form: Form) -> bool:
+    return all(hole.name.startswith(("GPR", "MEM", "IMM")) or hole.fixed for hole in form.holes)
+
+
+def _fix_immediate(form: Form, value: int) -> Form:
+    fixed = tuple(literal(hole, value) if hole.name == "IMM[8]" else hole for hole in form.holes)
+    return replace(form, holes=fixed, narrows=form.holes)
+
+
+def _halves(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+    grouped = info.is_group and len(form.holes) == 2 and form.holes[0] == GPR8
+    if grouped and form.holes[1].kind == "immediate":
+        for half in (GPR8_LOW_CODE, GPR8_HIGH_CODE):
+            yield replace(form, holes=(half, form.holes[1]), narrows=form.holes)

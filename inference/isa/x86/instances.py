@@ -1,0 +1,102 @@
+"""Concrete iced instructions of a form, with distinct registers in its holes."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from iced_x86 import Instruction, OpKind, Register, RoundingControl
+
+from inference.isa.x86.holes import ADDRESS_SHAPES, MEMORY_BASE, Hole
+from inference.isa.x86.iced_types import OpKindValue
+
+if TYPE_CHECKING:
+    from inference.isa.x86.forms import Form
+
+ADDRESS_OF_CODE = 0x1000
+"""Where an instance is assumed to lie; branch targets and rip-relative addresses count from here."""
+
+_MEMORY_DISPLACEMENT = 0x40
+_ABSOLUTE_ADDRESS = 0x1122334455667788
+_OPMASK = Register.K1
+
+
+def instance(form: Form) -> Instruction:
+    """An instruction of this form that lies at `ADDRESS_OF_CODE` and can be encoded."""
+    instruction = Instruction()
+    instruction.code = form.code
+    instruction.ip = ADDRESS_OF_CODE
+    seen_immediate = False
+    for position, hole in enumerate(form.holes):
+        op_kind = hole.op_kind
+        if hole.kind == "immediate":
+            if seen_immediate:  # `enter` and SSE4a's bit fields have a second one
+                op_kind = OpKind.IMMEDIATE8_2ND
+            seen_immediate = True
+        instruction.set_op_kind(position, op_kind)
+        _fill(instruction, position, hole, op_kind)
+    _decorate(instruction, form)
+    return instruction
+
+
+def _fill(instruction: Instruction, position: int, hole: Hole, op_kind: OpKindValue) -> None:
+    if hole.kind == "register":
+        instruction.set_op_register(position, hole.register_at(position))
+    elif hole.kind == "immediate":
+        if op_kind == OpKind.IMMEDIATE8_2ND:
+            instruction.immediate8_2nd = hole.value
+        else:
+            instruction.set_immediate_u64(position, hole.value)
+    elif hole.kind == "branch":
+        instruction.near_branch64 = ADDRESS_OF_CODE + hole.value
+    elif hole.kind == "address":
+        _compute_address(instruction, hole)
+    elif op_kind == OpKind.MEMORY:
+        _point_to_memory(instruction, hole)
+
+
+def _point_to_memory(instruction: Instruction, hole: Hole) -> None:
+    if hole.shape == "moffs":
+        instruction.memory_displ_size = 8
+        instruction.memory_displacement = _ABSOLUTE_ADDRESS
+    elif hole.shape == "rbx+al":
+        instruction.memory_base = Register.RBX
+        instruction.memory_index = Register.AL
+    else:
+        instruction.memory_base = MEMORY_BASE
+        instruction.memory_index = hole.vector_index
+        instruction.memory_displ_size = 1
+        instruction.memory_displacement = _MEMORY_DISPLACEMENT
+
+
+def _compute_address(instruction: Instruction, hole: Hole) -> None:
+    shape = ADDRESS_SHAPES[hole.shape]
+    instruction.memory_base = shape.base
+    instruction.memory_index = shape.index
+    instruction.memory_index_scale = shape.scale
+    instruction.memory_displ_size = shape.displacement_size
+    relative = ADDRESS_OF_CODE if shape.base == Register.RIP else 0
+    instruction.memory_displacement = relative + shape.displacement
+
+
+def _decorate(instruction: Instruction, form: Form) -> None:
+    instruction.has_lock_prefix = form.prefix == "lock"
+    instruction.has_rep_prefix = form.prefix in {"rep", "repe"}
+    instruction.has_repne_prefix = form.prefix == "repne"
+    if form.masking:
+        instruction.op_mask = _OPMASK
+        instruction.zeroing_masking = "{z}" in form.masking
+    instruction.is_broadcast = form.broadcast > 0
+    instruction.suppress_all_exceptions = form.rounding == "{sae}"
+    if form.rounding == "{er}":
+        instruction.rounding_control = RoundingControl.ROUND_TO_NEAREST
+
+
+@cache
+def register_names() -> dict[int, str]:
+    """{iced register: its lower-case name}."""
+    return {
+        value: name.lower()
+        for name, value in vars(Register).items()
+        if isinstance(value, int) and not name.startswith("_")
+    }

@@ -1,0 +1,134 @@
+"""The scheme set: every form described, duplicates in text dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+
+from iced_x86 import EncodingKind, OpCodeInfo
+
+from inference.isa.scheme import MemoryUse, Operand, Scheme
+from inference.isa.x86.category import category
+from inference.isa.x86.exclusion import exclusion
+from inference.isa.x86.forms import STRING_REGISTERS, Form, features, forms
+from inference.isa.x86.iced_types import CodeValue, FlowValue
+from inference.isa.x86.instances import instance
+from inference.isa.x86.operands import explicit_operands, implicit_operands, information
+from inference.isa.x86.starter import STARTER_SET
+
+SOURCE = f"iced-x86 {version('iced-x86')}"
+
+_ENCODINGS = {
+    EncodingKind.LEGACY: "legacy",
+    EncodingKind.VEX: "VEX",
+    EncodingKind.EVEX: "EVEX",
+    EncodingKind.XOP: "XOP",
+    EncodingKind.D3NOW: "3DNow!",
+}
+
+_EXTENSION_NAMES = {
+    "INTEL8086": "BASE",
+    "INTEL186": "BASE",
+    "INTEL286": "BASE",
+    "INTEL386": "BASE",
+    "INTEL486": "BASE",
+    "SSE4_1": "SSE4.1",
+    "SSE4_2": "SSE4.2",
+    "SSE4A": "SSE4a",
+    "FPU387": "FPU",
+    "FPU287": "FPU",
+    "D3NOW": "3DNow!",
+    "D3NOWEXT": "3DNow!+",
+}
+
+
+@cache
+def schemes() -> tuple[Scheme, ...]:
+    """All x86-64 schemes, one per text, in the order of iced's opcode numbers."""
+    return tuple(scheme for scheme, _ in _described().values())
+
+
+@cache
+def forms_by_text() -> dict[str, Form]:
+    """{scheme text: the form that it stands for}, for building instances."""
+    return {text: form for text, (_, form) in _described().items()}
+
+
+@cache
+def _described() -> dict[str, tuple[Scheme, Form]]:
+    found: dict[str, tuple[Scheme, Form]] = {}
+    evex = []
+    for form in forms():
+        scheme = _describe(form)
+        if scheme.encoding == "EVEX":
+            evex.append((scheme, form))
+        else:
+            found.setdefault(scheme.text, (scheme, form))
+    for scheme, form in evex:
+        twin = found.get(scheme.text)
+        told_apart = scheme
+        if twin is not None and twin[0].encoding != "EVEX":
+            told_apart = replace(scheme, text="{evex} " + scheme.text, starter=False)
+        found.setdefault(told_apart.text, (told_apart, form))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Opcode:
+    """What all forms of one opcode share."""
+
+    info: OpCodeInfo
+    features: tuple[str, ...]
+    category: str
+
+    @property
+    def extension(self) -> str:
+        return "+".join(dict.fromkeys(_EXTENSION_NAMES.get(name, name) for name in self.features))
+
+
+@cache
+def _opcode(code: CodeValue, mnemonic: str, flow: FlowValue, *, string: bool) -> _Opcode:
+    info = OpCodeInfo(code)
+    needed = features(code)
+    return _Opcode(info, needed, category(mnemonic, info.encoding, needed, flow, string=string))
+
+
+def _describe(form: Form) -> Scheme:
+    instruction = instance(form)
+    used = information(instruction)
+    explicit = explicit_operands(form, used)
+    operands = explicit + implicit_operands(form, instruction, used)
+    string = any(hole.shape in STRING_REGISTERS for hole in form.holes)
+    opcode = _opcode(form.code, form.mnemonic, instruction.flow_control, string=string)
+    text = _text(form, explicit)
+    return Scheme(
+        text=text,
+        mnemonic=form.mnemonic,
+        operands=operands,
+        extension=opcode.extension,
+        category=opcode.category,
+        encoding=_ENCODINGS[opcode.info.encoding],
+        memory=_memory_use(operands),
+        width=max((operand.width for operand in explicit), default=0),
+        exclusion=exclusion(form, opcode.info, opcode.category, opcode.features, operands),
+        starter=text in STARTER_SET,
+    )
+
+
+def _text(form: Form, explicit: tuple[Operand, ...]) -> str:
+    parts = [operand.text for operand in explicit]
+    if form.rounding:
+        parts.append(form.rounding)
+    name = f"{form.prefix} {form.mnemonic}".lstrip()
+    return f"{name} {', '.join(parts)}" if parts else name
+
+
+def _memory_use(operands: tuple[Operand, ...]) -> MemoryUse:
+    in_memory = [operand for operand in operands if operand.kind in {"memory", "address"}]
+    accesses = {letter for operand in in_memory for letter in operand.access}
+    if accesses == {"R", "W"}:
+        return "RW"
+    if accesses:
+        return "R" if "R" in accesses else "W"
+    return "A" if in_memory else ""

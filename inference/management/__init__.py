@@ -1,0 +1,1 @@
+"""What the shell can do; see docs/shell.md."""

@@ -1,0 +1,69 @@
+"""`manage.py import FILE`: experiments or a port mapping from a file, the format recognised."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.metrics import Unit
+from inference.exchange.errors import ExchangeError
+from inference.exchange.importing import commit, preview
+from inference.exchange.names import by_name
+from inference.management.data_command import DataCommand
+from inference.models import ISA, PortMapping
+
+
+class Command(DataCommand):
+    """Imports in the shell; see the module."""
+
+    help = "Import experiments (CSV, PMEvo ExperimentList) or a port mapping (own JSON, PMEvo Mapping3)."
+    requires_system_checks = ()  # they would load every page of the site first
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("--name", default="", help="name of the new set or mapping (default: the file's)")
+        parser.add_argument("--isa", default="", help="instruction set of the file (default: the likely one)")
+        parser.add_argument(
+            "--new-isa",
+            default="",
+            metavar="NAME",
+            help="found a new instruction set with the file's schemes",
+        )
+        parser.add_argument(
+            "--unit",
+            choices=[unit.value for unit in Unit],
+            default=Unit.CYCLES.value,
+            help="unit of CSV rows that name none (default: cycles)",
+        )
+        parser.add_argument("--note", default="", help="free text kept with it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import the file, or list what is wrong with it and store nothing."""
+        path: Path = options["file"]
+        if options["isa"] and options["new_isa"]:
+            raise CommandError("--isa and --new-isa exclude each other")
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise CommandError(f"{path} cannot be read: {error.strerror}") from error
+        try:
+            isa = by_name(ISA, options["isa"]) if options["isa"] else None
+            seen = preview(
+                content, path.name, isa=isa, founding=options["new_isa"], unit=Unit(options["unit"])
+            )
+            if not seen.acceptable:
+                raise CommandError("\n".join(["nothing was imported", *seen.parsed.lines()]))
+            made = commit(seen, options["name"] or seen.own_name, note=options["note"])
+        except ExchangeError as error:
+            raise CommandError(str(error)) from error
+        mapping = isinstance(made.row, PortMapping)
+        kind, unit = ("port mapping", "schemes") if mapping else ("experiment set", "measurements")
+        if made.isa_made:
+            self.stdout.write(f"new instruction set {made.isa.name!r}: {len(seen.parsed.schemes)} schemes")
+        self.stdout.write(f"{kind} {made.row.name!r}: {made.rows} {unit}, instruction set {made.isa.name}")
+        for scheme, names in seen.parsed.merged.items():
+            self.stdout.write(f"note: {len(names)} names of the file mean {scheme}: {', '.join(names)}")

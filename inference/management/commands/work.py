@@ -1,0 +1,45 @@
+"""`manage.py work`: claims runs and does them, until it is told to stop."""
+
+from __future__ import annotations
+
+from argparse import ArgumentTypeError
+from functools import partial
+from typing import Any
+
+from channels.management.commands.runworker import Command as RunWorkerCommand
+from django.core.management.base import CommandParser
+
+from inference.runs.doorbell import WORK_CHANNEL
+from inference.runs.worker import RunWorker
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"a whole number ≥ 1 is expected, not {text!r}")
+    return int(text)
+
+
+class Command(RunWorkerCommand):  # type: ignore[misc]
+    """Channels' `runworker` with durable runs behind it."""
+
+    help = "Work on runs, each in a process of its own. SIGTERM puts them back into the queue and ends."
+    worker_class: Any = RunWorker
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """`runworker`'s options, its channels preset, and the number of inferences at a time."""
+        super().add_arguments(parser)
+        for action in parser._actions:
+            if action.dest == "channels":
+                action.nargs, action.default, action.required = "*", [WORK_CHANNEL], False
+        parser.add_argument(
+            "--jobs",
+            type=_count,
+            default=1,
+            metavar="N",
+            help="inferences at a time (1); imports and evaluations have a slot of their own",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Work until SIGTERM or SIGINT."""
+        self.worker_class = partial(RunWorker, jobs=options["jobs"])
+        super().handle(*args, **options)

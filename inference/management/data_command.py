@@ -1,0 +1,23 @@
+"""What the commands that work on stored data have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
+
+
+class DataCommand(BaseCommand):
+    """Says in words, not by a traceback, that there is no data yet or that nobody can get at it."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run the command; raises `CommandError` where the database does not answer."""
+        try:
+            return super().execute(*args, **options)
+        except OperationalError as error:
+            raise CommandError(
+                f"there is no usable database in {settings.HOME} ({error}). Start the site once with "
+                "`make run`, or set PMWEB_HOME to where its data is."
+            ) from error

@@ -1,0 +1,75 @@
+"""A memory in front of any measurer: nothing is measured twice under the same identity."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.protocols import Json, MeasurementStore, Measurer
+
+WINDOW = 256  # experiments looked up in the store at once
+FLUSH_AFTER = 1.0  # seconds: the most measuring time that a crash can cost
+
+
+class CachedMeasurer:
+    """Asks the store first, the measurer for the rest, and lets the store remember what is new.
+
+    Failures are remembered too: the same experiment would fail again. A contended answer is not an answer,
+    so it is asked again.
+    """
+
+    def __init__(self, measurer: Measurer, store: MeasurementStore) -> None:
+        self._measurer = measurer
+        self._store = store
+
+    @property
+    def identity(self) -> Json:
+        """That of the measurer behind: a cache changes no answer."""
+        return self._measurer.identity
+
+    def offers(self) -> Sequence[Experiment] | None:
+        """Those of the measurer behind."""
+        return self._measurer.offers()
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """One result per experiment, in order; repeats within one window are measured once."""
+        source = iter(experiments)
+        while window := list(itertools.islice(source, WINDOW)):
+            yield from self._answer(window)
+
+    def _answer(self, window: Sequence[Experiment]) -> Iterator[Measured]:
+        answers = _answered(self._store.known(window))
+        missing = [experiment for experiment in dict.fromkeys(window) if experiment not in answers]
+        fresh = self._measure_and_remember(missing)
+        for experiment in window:
+            while experiment not in answers:
+                result = next(fresh)
+                answers[result.experiment] = result
+            yield answers[experiment]
+        # Let the last of the fresh results reach the store.
+        for result in fresh:
+            answers[result.experiment] = result
+
+    def _measure_and_remember(self, missing: Sequence[Experiment]) -> Iterator[Measured]:
+        pending: list[Measured] = []
+        flushed = time.monotonic()
+        try:
+            for result in self._measurer.measure(missing):
+                pending.append(result)
+                if time.monotonic() - flushed > FLUSH_AFTER:
+                    self._store.remember(pending)
+                    pending, flushed = [], time.monotonic()
+                yield result
+        finally:
+            if pending:
+                self._store.remember(pending)
+
+
+def _answered(known: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:
+    return {
+        experiment: result
+        for experiment, result in known.items()
+        if result.state is not MeasurementState.CONTENDED
+    }

@@ -1,0 +1,62 @@
+"""Recorded data as a measurer: only what was recorded can be asked."""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.protocols import Json
+
+
+class RecordedMeasurer:
+    """Answers from results that exist already.
+
+    An experiment recorded several times answers with the median of its usable repeats.
+    """
+
+    def __init__(self, results: Iterable[Measured]) -> None:
+        repeats: dict[Experiment, list[Measured]] = {}
+        for result in results:
+            repeats.setdefault(result.experiment, []).append(result)
+        self._answers = {experiment: _merge(found) for experiment, found in repeats.items()}
+
+    @property
+    def identity(self) -> Json:
+        """A digest of everything recorded: other data, other answers."""
+        digest = hashlib.sha256()
+        for experiment, answer in sorted(self._answers.items(), key=lambda item: item[0]):
+            digest.update(f"{experiment.terms!r} {answer.cycles!r} {answer.state}\n".encode())
+        return {"kind": "recorded", "digest": digest.hexdigest()}
+
+    def offers(self) -> Sequence[Experiment]:
+        """Everything recorded, in the order in which it was given."""
+        return tuple(self._answers)
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """The recorded answers; an experiment that was never recorded is a failure that says so."""
+        for experiment in experiments:
+            answer = self._answers.get(experiment)
+            yield (
+                answer
+                if answer is not None
+                else Measured(
+                    experiment, None, MeasurementState.FAILED, note="not among the recorded experiments"
+                )
+            )
+
+
+def _merge(repeats: Sequence[Measured]) -> Measured:
+    usable = [result for result in repeats if result.usable and result.cycles is not None]
+    if len(repeats) == 1 or not usable:
+        return repeats[0]
+    cycles = [result.cycles for result in usable if result.cycles is not None]
+    return Measured(
+        usable[0].experiment,
+        statistics.median(cycles),
+        spread=max(cycles) - min(cycles),
+        passes=len(cycles),
+        note=f"median of {len(cycles)} recorded results" if len(cycles) > 1 else usable[0].note,
+        annotations=usable[0].annotations,
+    )

@@ -1,0 +1,109 @@
+"""Experiments, the sets that group them, and what measuring them gave."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from inference.models.naming import Named
+
+
+class ExperimentSet(Named):
+    """A named collection of measurements: an upload, the measurements of a run, or an example."""
+
+    class Origin(models.TextChoices):
+        UPLOAD = "upload", "uploaded"
+        RUN = "run", "measured by a run"
+        EXAMPLE = "example", "recorded example"
+
+    isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="experiment_sets")
+    machine = models.ForeignKey(
+        "inference.Machine", null=True, blank=True, on_delete=models.PROTECT, related_name="experiment_sets"
+    )
+    run = models.ForeignKey(
+        "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="experiment_sets"
+    )
+    origin = models.CharField(max_length=10, choices=Origin.choices)
+    source = models.CharField(
+        max_length=300, blank=True, help_text="file name and format, or harness settings"
+    )
+    identity = models.JSONField(default=dict, blank=True, help_text="what changes the answers: harness, seed")
+
+    class Meta:
+        ordering = ["-id"]
+
+
+class Experiment(models.Model):
+    """A multiset of schemes of one ISA, shared by all sets that measured it.
+
+    `key` is the canonical text "schemeid:count,schemeid:count" with ascending ids: unique, and enough to
+    rebuild the multiset without a join. `ExperimentTerm` holds the same facts for queries by scheme.
+    """
+
+    isa = models.ForeignKey("inference.ISA", on_delete=models.CASCADE, related_name="experiments")
+    key = models.TextField()
+    length = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["isa", "key"], name="experiment_once_per_isa"),
+            models.CheckConstraint(condition=Q(length__gte=1), name="experiment_not_empty"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ExperimentTerm(models.Model):
+    """`count` instances of one scheme in an experiment."""
+
+    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="terms")
+    scheme = models.ForeignKey("inference.InstructionScheme", on_delete=models.PROTECT, related_name="terms")
+    count = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["experiment", "scheme"], name="term_once_per_experiment"),
+            models.CheckConstraint(condition=Q(count__gte=1), name="term_count_positive"),
+        ]
+
+
+class Measurement(models.Model):
+    """One row of a set: an experiment with its inverse throughput in cycles per execution.
+
+    `repeat` numbers rows of the same experiment in the same set from 0. `annotations` are other tools'
+    answers in cycles, {tool: cycles}.
+    """
+
+    class State(models.TextChoices):
+        SETTLED = "settled", "settled"
+        UNSETTLED = "unsettled", "unsettled"
+        CONTENDED = "contended", "contended"
+        FAILED = "failed", "failed"
+
+    experiment_set = models.ForeignKey(ExperimentSet, on_delete=models.CASCADE, related_name="measurements")
+    experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT, related_name="measurements")
+    repeat = models.PositiveIntegerField(default=0)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.SETTLED)
+    cycles = models.FloatField(null=True, blank=True)
+    spread = models.FloatField(null=True, blank=True)
+    passes = models.PositiveIntegerField(default=1)
+    note = models.CharField(max_length=500, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["experiment_set", "experiment", "repeat"], name="measurement_once_per_repeat"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="failed", cycles__isnull=True)
+                | (~Q(state="failed") & Q(cycles__isnull=False, cycles__gt=0)),
+                name="measurement_has_cycles_unless_failed",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["settled", "unsettled", "contended", "failed"]),
+                name="measurement_state_known",
+            ),
+        ]

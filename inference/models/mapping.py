@@ -1,0 +1,117 @@
+"""Port mappings, the µops of their schemes, and how well they predict."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from inference.models.naming import Named
+
+
+class PortMapping(Named):
+    """A three-level port mapping: inferred by a run, or imported.
+
+    `ports` lists the port names; bit k of a port mask stands for `ports[k]`. `report` holds what the
+    algorithm had to say about its result (congruence classes, final fitness, versions).
+    """
+
+    class Origin(models.TextChoices):
+        RUN = "run", "inferred"
+        IMPORT = "import", "imported"
+        EXAMPLE = "example", "recorded example"
+
+    isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="mappings")
+    machine = models.ForeignKey(
+        "inference.Machine", null=True, blank=True, on_delete=models.PROTECT, related_name="mappings"
+    )
+    run = models.OneToOneField(
+        "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="mapping"
+    )
+    origin = models.CharField(max_length=10, choices=Origin.choices)
+    source = models.CharField(max_length=300, blank=True, help_text="file name and format, or the algorithm")
+    ports = models.JSONField()
+    r_max = models.FloatField(null=True, blank=True)
+    report = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(r_max__isnull=True) | Q(r_max__gt=0), name="mapping_r_max_positive"
+            )
+        ]
+
+
+class PortUsage(models.Model):
+    """What one scheme does in a mapping: `count` µops that can use the ports in `mask`.
+
+    A scheme with several kinds of µops has several rows; one known to use no port has a single row with
+    mask 0 and count 0. A scheme without any row is not described by the mapping.
+    """
+
+    mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="usages")
+    scheme = models.ForeignKey("inference.InstructionScheme", on_delete=models.PROTECT, related_name="usages")
+    mask = models.BigIntegerField()
+    count = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["scheme_id", "mask"]
+        constraints = [
+            models.UniqueConstraint(fields=["mapping", "scheme", "mask"], name="uop_once_per_scheme"),
+            models.CheckConstraint(
+                condition=Q(mask__gt=0, count__gte=1) | Q(mask=0, count=0), name="uop_has_ports_and_count"
+            ),
+        ]
+
+
+class Evaluation(models.Model):
+    """A mapping's predictions against measurements: summary numbers and the heat map's counts.
+
+    The measurements are those of `experiment_set`, or the share that `held_out_by` kept from training.
+    Metrics are null where undefined (constant input, fewer than two points). `heat_map` is the JSON of
+    `inference.figures.heatmap`; `skipped` counts measurements whose schemes the mapping does not describe.
+    """
+
+    class Unit(models.TextChoices):
+        CYCLES = "cycles", "cycles"
+        CPI = "cpi", "cycles per instruction"
+        IPC = "ipc", "instructions per cycle"
+
+    mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="evaluations")
+    experiment_set = models.ForeignKey(
+        "inference.ExperimentSet", null=True, blank=True, on_delete=models.CASCADE, related_name="evaluations"
+    )
+    held_out_by = models.ForeignKey(
+        "inference.Run", null=True, blank=True, on_delete=models.CASCADE, related_name="held_out_evaluations"
+    )
+    unit = models.CharField(max_length=6, choices=Unit.choices, default=Unit.CYCLES)
+    n = models.PositiveIntegerField()
+    skipped = models.PositiveIntegerField(default=0)
+    mape = models.FloatField(null=True, blank=True, help_text="per cent")
+    pearson = models.FloatField(null=True, blank=True)
+    kendall = models.FloatField(null=True, blank=True)
+    heat_map = models.JSONField(default=dict, blank=True)
+    computed = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(experiment_set__isnull=False, held_out_by__isnull=True)
+                | Q(experiment_set__isnull=True, held_out_by__isnull=False),
+                name="evaluation_has_one_source",
+            ),
+            models.UniqueConstraint(
+                fields=["mapping", "experiment_set", "unit"],
+                condition=Q(experiment_set__isnull=False),
+                name="evaluation_once_per_set_and_unit",
+            ),
+            models.UniqueConstraint(
+                fields=["mapping", "held_out_by", "unit"],
+                condition=Q(held_out_by__isnull=False),
+                name="evaluation_once_per_run_and_unit",
+            ),
+            models.CheckConstraint(
+                condition=Q(unit__in=["cycles", "cpi", "ipc"]), name="evaluation_unit_known"
+            ),
+        ]

@@ -1,0 +1,91 @@
+"""Runs: durable background work, its journal and its checkpoint."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from inference.models.naming import Named
+
+
+class Run(Named):
+    """A piece of work that survives the processes that do it.
+
+    `config` is everything needed to do it again. The holder of the lease is whoever knows the current
+    `lease_token`: every write of a worker is conditional on it, so one that lost its lease can no longer
+    change anything. `wanted` is what the user asked for and the worker has not done yet. `next_seq` numbers
+    the journal.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "queued"
+        RUNNING = "running", "running"
+        PAUSED = "paused", "paused"
+        DONE = "done", "done"
+        FAILED = "failed", "failed"
+        CANCELLED = "cancelled", "cancelled"
+
+    class Wanted(models.TextChoices):
+        NOTHING = "", "nothing"
+        PAUSE = "pause", "pause"
+        CANCEL = "cancel", "cancel"
+
+    FINAL = (State.DONE, State.FAILED, State.CANCELLED)
+
+    kind = models.CharField(max_length=20, help_text="a name in inference.runs.registry")
+    config = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    wanted = models.CharField(max_length=10, choices=Wanted.choices, blank=True, default=Wanted.NOTHING)
+    progress = models.JSONField(default=dict, blank=True, help_text="phase, done, total, eta in seconds")
+    result = models.JSONField(default=dict, blank=True)
+    error = models.TextField(blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    forked_from = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks"
+    )
+    started = models.DateTimeField(null=True, blank=True)
+    finished = models.DateTimeField(null=True, blank=True)
+    worker = models.CharField(max_length=200, blank=True)
+    lease_token = models.PositiveBigIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    busy_seconds = models.FloatField(default=0, help_text="time spent running, over all attempts")
+    next_seq = models.PositiveBigIntegerField(default=1)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=["queued", "running", "paused", "done", "failed", "cancelled"]),
+                name="run_state_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="running") | Q(lease_until__isnull=False), name="running_run_has_lease"
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "lease_until"], name="run_claimable")]
+
+
+class RunEvent(models.Model):
+    """One line of a run's journal, numbered per run without gaps."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveBigIntegerField()
+    kind = models.CharField(max_length=40)
+    payload = models.JSONField(default=dict)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["run_id", "seq"]
+        constraints = [models.UniqueConstraint(fields=["run", "seq"], name="event_once_per_seq")]
+
+
+class RunCheckpoint(models.Model):
+    """The last point from which a run can be taken up again: an npz archive, never pickle."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="checkpoint")
+    data = models.BinaryField()
+    saved = models.DateTimeField(auto_now=True)

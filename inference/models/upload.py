@@ -1,0 +1,30 @@
+"""Uploaded files between their preview and their import."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Upload(models.Model):
+    """A file as it came, kept in the database so that an accepted upload cannot be lost.
+
+    It is deleted when its import has ended well; `run` is the import.
+    """
+
+    file_name = models.CharField(max_length=300)
+    content = models.BinaryField()
+    sha256 = models.CharField(max_length=64)
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    run = models.OneToOneField(
+        "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="upload"
+    )
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return self.file_name

@@ -1,0 +1,88 @@
+"""What depends on a set, a mapping or a run, and what becomes of it when that is deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from inference.models import ExperimentSet, PortMapping, Run
+from inference.models.naming import Named
+
+ENDED = "are kept, but cannot be run again as they were"
+NEEDED = "need it: let them end or cancel them first"
+GONE = "are deleted with it"
+KEPT = "are kept"
+
+
+@dataclass(frozen=True)
+class Dependent:
+    """Rows that depend on something: what and how many, their fate, and whether they forbid its deletion."""
+
+    label: str
+    fate: str
+    blocks: bool = False
+
+
+def dependents_of(row: Named) -> list[Dependent]:
+    """Everything that depends on a set, mapping or run; kinds of which there is none are left out."""
+    match row:
+        case ExperimentSet():
+            return _of_set(row)
+        case PortMapping():
+            return _of_mapping(row)
+        case Run():
+            return _of_run(row)
+    raise TypeError(f"nothing is known about what depends on a {type(row).__name__}")
+
+
+def _of_set(row: ExperimentSet) -> list[Dependent]:
+    return [
+        *_counted(row.measurements.count(), "measurement", GONE),
+        *_counted(row.evaluations.count(), "evaluation", GONE),
+        *_users(_runs_with(row, "datasets", "experiment_set", "evaluate")),
+    ]
+
+
+def _of_mapping(row: PortMapping) -> list[Dependent]:
+    return [
+        *_counted(row.evaluations.count(), "evaluation", GONE),
+        *_users(_runs_with(row, "simulate", "mapping", "")),
+    ]
+
+
+def _of_run(row: Run) -> list[Dependent]:
+    working = row.state not in Run.FINAL
+    blocker = Dependent("It has not ended", "cancel it first", blocks=True)
+    return [
+        *([blocker] if working else []),
+        *_counted(row.held_out_evaluations.count(), "evaluation on what it held out", GONE),
+        *_counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
+        *_counted(row.experiment_sets.count(), "experiment set", KEPT),
+        *_counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
+    ]
+
+
+def _runs_with(row: ExperimentSet | PortMapping, source: str, field: str, other: str) -> QuerySet[Run]:
+    """Runs whose description names a row: among the sources, or in a field of its own."""
+    named = Q(**{f"config__{field}": row.pk}) | Q(**{f"config__source__{source}": row.pk})
+    if other:
+        named |= Q(**{f"config__{other}": row.pk})
+    lists = Run.objects.filter(**{f"config__source__{source}__isnull": False})
+    listed: list[tuple[int, Any]] = list(lists.values_list("pk", f"config__source__{source}"))
+    naming = [run for run, ids in listed if isinstance(ids, list) and row.pk in ids]
+    return Run.objects.filter(named | Q(pk__in=naming))
+
+
+def _users(runs: QuerySet[Run]) -> list[Dependent]:
+    ended = runs.filter(state__in=Run.FINAL).count()
+    working = runs.count() - ended
+    return [*_counted(working, "unfinished run", NEEDED, blocks=True), *_counted(ended, "run", ENDED)]
+
+
+def _counted(n: int, what: str, fate: str, plural: str = "", *, blocks: bool = False) -> list[Dependent]:
+    if n == 0:
+        return []
+    label = f"1 {what}" if n == 1 else f"{n:,} {plural or what + 's'}"
+    return [Dependent(label, fate, blocks)]

@@ -1,0 +1,45 @@
+"""Errors of runs.
+
+RunsError
+├── ConfigError (also a ValueError)     a run was described wrongly; the message names the field
+├── NameTakenError (also a ValueError)  another run has that name
+├── RunStateError                       the run is in no state for what was asked
+├── LeaseLostError                      somebody else holds the run now, or it is gone: stop without a trace
+└── JobError                            a run cannot be done, for a reason its user can understand
+"""
+
+from __future__ import annotations
+
+
+class RunsError(Exception):
+    """Anything the runs raise on purpose."""
+
+
+class ConfigError(RunsError, ValueError):
+    """The description of a run is wrong."""
+
+
+class NameTakenError(RunsError, ValueError):
+    """Names of runs are unique; `suggestion` is free."""
+
+    def __init__(self, name: str, suggestion: str) -> None:
+        self.suggestion = suggestion
+        super().__init__(f"there is already a run named {name!r}: choose another name, e.g. {suggestion!r}")
+
+
+class RunStateError(RunsError):
+    """A run cannot be paused, resumed or cancelled in the state it is in."""
+
+    def __init__(self, name: str, state: str, asked: str, right: str) -> None:
+        super().__init__(f"run {name!r} is {state} and cannot be {asked}; only {right} runs can")
+
+
+class LeaseLostError(RunsError):
+    """The lease of a run is held by somebody else."""
+
+    def __init__(self, run_id: int, token: int) -> None:
+        super().__init__(f"the lease {token} on run {run_id} is no longer valid")
+
+
+class JobError(RunsError):
+    """The work of a run cannot be done."""

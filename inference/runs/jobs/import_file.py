@@ -1,0 +1,77 @@
+"""Import runs: an uploaded file becomes an experiment set or a mapping, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from inference.core.metrics import Unit
+from inference.core.protocols import Json
+from inference.exchange.importing import Preview, commit, preview
+from inference.exchange.names import by_name
+from inference.models import ISA, PortMapping, Run, Upload
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+
+_FIELDS = {"upload": None, "name": "", "note": "", "isa": "", "new_isa": "", "unit": Unit.CYCLES.value}
+
+
+class ImportJob:
+    """Runs of kind `import`.
+
+    `upload`: id of the file. `name`: of what it becomes ("": the one the file proposes). `isa`: name of its
+    instruction set, or `new_isa`: the name of one to found (neither: the likely one). `unit`: of CSV rows
+    that name none.
+    """
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The complete description; raises `ConfigError` or `UnknownNameError`."""
+        unknown = sorted(config.keys() - _FIELDS.keys())
+        if unknown:
+            raise ConfigError(f"an import has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}")
+        complete = {**_FIELDS, **config}
+        if complete["unit"] not in {unit.value for unit in Unit}:
+            raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {complete['unit']!r}")
+        if complete["isa"]:
+            by_name(ISA, complete["isa"])
+        if complete["isa"] and complete["new_isa"]:
+            raise ConfigError("isa and new_isa exclude each other")
+        upload = Upload.objects.filter(pk=complete["upload"]).select_related("run").first()
+        if upload is None:
+            raise ConfigError(f"upload: there is no uploaded file with the id {complete['upload']!r}")
+        if upload.run is not None and upload.run.state not in Run.FINAL:
+            raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
+        return complete
+
+    def submitted(self, run: Run) -> None:
+        """The upload shows which run imports it."""
+        Upload.objects.filter(pk=run.config["upload"]).update(run=run)
+
+    def work(self, task: Task) -> Store:
+        """Parse the file, to be stored when the run is finished. Raises `JobError` with the problems."""
+        config = task.run.config
+        upload = Upload.objects.filter(pk=config["upload"]).first()
+        if upload is None:
+            raise JobError("the uploaded file has been deleted")
+        seen = preview(
+            bytes(upload.content),
+            upload.file_name,
+            isa=by_name(ISA, config["isa"]) if config["isa"] else None,
+            founding=config["new_isa"],
+            unit=Unit(config["unit"]),
+        )
+        if not seen.acceptable:
+            raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
+        return partial(_store, task, seen, upload)
+
+
+def _store(task: Task, seen: Preview, upload: Upload) -> tuple[Json, Sequence[Entry]]:
+    made = commit(seen, task.run.config["name"] or seen.name, note=task.run.config["note"], run=task.run)
+    upload.delete()
+    kind = "mapping" if isinstance(made.row, PortMapping) else "experiment_set"
+    result: Json = {kind: made.row.pk, "name": made.row.name, "rows": made.rows}
+    log: Json = {"level": "info", "text": f"{made.rows} rows imported"}
+    return result, [("log", log), ("result", result)]

@@ -1,0 +1,102 @@
+"""Inference runs: from measurements to a port mapping and how well it predicts what it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+
+from inference.core.metrics import Unit, score
+from inference.core.pmevo.events import Snapshot
+from inference.core.protocols import Event, Json
+from inference.exchange.evaluating import Comparison, compare_mapping, store_evaluation
+from inference.exchange.names import free_name
+from inference.exchange.stored import store_mapping
+from inference.figures.heatmap import heat_map
+from inference.models import PortMapping, Run
+from inference.runs.job import Store, Task
+from inference.runs.jobs.algorithms import ALGORITHMS, Inferred
+from inference.runs.jobs.evaluate import log_of, scores_of
+from inference.runs.jobs.infer_config import InferConfig, read_config
+from inference.runs.jobs.subject import Subject, open_subject
+from inference.runs.journal import Entry
+
+_PICTURE_EVERY = 2.0
+
+
+class InferJob:
+    """Runs of kind `infer`; `infer_config.InferConfig` is their description."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to an inference run before it has a result."""
+
+    def work(self, task: Task) -> Store:
+        """Infer, with a live heat map of the best mapping so far."""
+        config = InferConfig(**task.run.config)
+        algorithm = ALGORITHMS[config.algorithm]
+        subject = open_subject(task, config)
+        task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
+        inferred = algorithm.infer(
+            subject.schemes,
+            {**config.settings, "ports": config.ports},
+            subject.held_out,
+            subject.measurer,
+            task.reporter,
+            config.seed,
+            task.checkpoint,
+        )
+        task.reporter.tell("log", {"level": "info", "text": inferred.summary})
+        # Judged here: the transaction that stores it all holds the database's only write lock.
+        judged = compare_mapping(inferred.mapping, subject.held_out, Unit.CYCLES)
+        return partial(_store, task, config, subject, inferred, judged)
+
+
+def draw_heat_map(event: Event) -> Json:
+    """The `heat_map` event that a snapshot of a search becomes."""
+    assert isinstance(event, Snapshot)
+    return {
+        "figure": heat_map(event.measured, event.predicted).as_json(),
+        "scores": score(event.measured, event.predicted).as_json(),
+        "on": event.on,
+    }
+
+
+def _store(
+    task: Task, config: InferConfig, subject: Subject, inferred: Inferred, judged: Comparison
+) -> tuple[Json, Sequence[Entry]]:
+    """The mapping and its evaluation; the run's result tells what a script wants to know."""
+    row = store_mapping(
+        free_name(PortMapping, task.run.name),
+        subject.isa,
+        inferred.mapping,
+        origin=PortMapping.Origin.RUN,
+        source=ALGORITHMS[config.algorithm].title,
+        machine=subject.machine,
+        run=task.run,
+        report={**inferred.report, "seed": config.seed, "versions": _versions()},
+    )
+    result: Json = {
+        "mapping": row.pk,
+        "name": row.name,
+        "url": f"/mappings/{row.pk}/",  # not looked up: a fault in a page must not cost a result
+        "schemes": len(inferred.mapping.usage),
+        "experiments": inferred.experiments,
+        "held_out": None,
+    }
+    entries: list[Entry] = []
+    if subject.held_out:
+        evaluation = store_evaluation(row, subject.judged_on, Unit.CYCLES, judged)
+        result["held_out"] = scores_of(evaluation)
+        entries.append(log_of(evaluation))
+    told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
+    return result, [*entries, ("result", told)]
+
+
+def _versions() -> Json:
+    return {name: version(name) for name in ("numpy", "numba")}

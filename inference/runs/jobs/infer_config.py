@@ -1,0 +1,164 @@
+"""The description of an inference run: read from JSON, checked against the database, made complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.db.models import Model
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.runs.errors import ConfigError
+from inference.runs.jobs.algorithms import ALGORITHMS, DEFAULT_PORTS
+
+SELECTIONS = ("all", "default", "starter")
+"""Scheme selections by word: all that the source knows, the default inference set, the starter set."""
+
+NOISE = ("noise", "outlier_share", "outlier_factor")
+"""What a simulation may be told about its noise; see `SimulatedProcessor`."""
+
+DEFAULT_SEED = 1
+"""Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
+
+_SOURCES = {"datasets": (), "machine": (), "simulate": NOISE}
+_SEED_LIMIT = 2**63
+
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True)
+class InferConfig:
+    """What is inferred, how, from what, and what it is judged by.
+
+    `source` is {"datasets": [experiment set ids]}, {"machine": id} or {"simulate": mapping id, "noise": …,
+    "outlier_share": …, "outlier_factor": …}. `schemes` is one of `SELECTIONS` or a list of scheme ids;
+    `scheme_filter` is the search text that those ids came from. With data sets, the share `held_out` of the
+    experiments is kept from the algorithm unless `evaluate` names a set to judge by; otherwise `mixes` fresh
+    experiments of five schemes are measured for that.
+    """
+
+    algorithm: str
+    isa: str
+    source: Json
+    ports: int
+    settings: Json
+    schemes: str | list[int] = "all"
+    scheme_filter: str = ""
+    seed: int = DEFAULT_SEED
+    held_out: float = 0.2
+    evaluate: int | None = None
+    mixes: int = 1000
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> InferConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    unknown = sorted(config.keys() - InferConfig.__dataclass_fields__.keys())
+    if unknown:
+        known = ", ".join(InferConfig.__dataclass_fields__)
+        raise ConfigError(f"an inference run has no field {unknown[0]!r}; its fields are {known}")
+    algorithm = config.get("algorithm", "pmevo")
+    if algorithm not in ALGORITHMS:
+        raise ConfigError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
+    source, isa = _source(config.get("source"))
+    if config.get("isa", isa.name) != isa.name:
+        raise ConfigError(f"isa is {config['isa']!r}, but the source is for {isa.name!r}")
+    evaluate = config.get("evaluate")
+    if evaluate is not None and _row(ExperimentSet, "evaluate", evaluate).isa_id != isa.pk:
+        raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
+    if evaluate in source.get("datasets", ()):
+        raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
+    ports, settings = _settings(algorithm, config)
+    return InferConfig(
+        algorithm=algorithm,
+        isa=isa.name,
+        source=source,
+        ports=ports,
+        settings=settings,
+        schemes=_schemes(config.get("schemes", "all")),
+        scheme_filter=str(config.get("scheme_filter", "")),
+        seed=_whole("seed", config.get("seed", DEFAULT_SEED), 0, _SEED_LIMIT - 1),
+        held_out=_number("held_out", config.get("held_out", 0.2), 0.0, 0.9),
+        evaluate=evaluate,
+        mixes=_whole("mixes", config.get("mixes", 1000), 1, 100_000),
+    )
+
+
+def _settings(algorithm: str, config: Json) -> tuple[int, Json]:
+    """The number of ports, and the complete settings without it: every algorithm has it."""
+    given = config.get("settings", {})
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"settings must be an object of names and values, not {given!r}")
+    ports = config.get("ports", given.get("ports", DEFAULT_PORTS))
+    try:
+        complete = ALGORITHMS[algorithm].settings({**given, "ports": ports})
+    except InvalidInputError as error:
+        raise ConfigError(f"settings: {error}") from error
+    return complete.pop("ports"), complete
+
+
+def _source(given: object) -> tuple[Json, ISA]:
+    kinds = ", ".join(_SOURCES)
+    if not isinstance(given, Mapping) or len(given.keys() & _SOURCES.keys()) != 1:
+        raise ConfigError(f"source must say exactly one of {kinds}, not {given!r}")
+    kind = next(iter(given.keys() & _SOURCES.keys()))
+    unknown = sorted(given.keys() - {kind} - set(_SOURCES[kind]))
+    if unknown:
+        raise ConfigError(f"source: {unknown[0]!r} does not go with {kind}")
+    if kind == "datasets":
+        return _datasets(given["datasets"])
+    if kind == "machine":
+        machine = _row(Machine, "source machine", given["machine"])
+        if machine.kind != Machine.Kind.SIMULATED:
+            raise ConfigError(
+                f"source: the machine {machine.name!r} cannot measure, choose its experiment sets"
+            )
+        return {"machine": machine.pk}, machine.isa
+    mapping = _row(PortMapping, "source simulate", given["simulate"])
+    noise = {name: _number(f"source {name}", given.get(name, 0.0), 0.0, 0.999) for name in NOISE[:2]}
+    factor = _number("source outlier_factor", given.get("outlier_factor", 2.0), 0.01, 1000.0)
+    return {"simulate": mapping.pk, **noise, "outlier_factor": factor}, mapping.isa
+
+
+def _datasets(ids: object) -> tuple[Json, ISA]:
+    if not isinstance(ids, list) or not ids:
+        raise ConfigError(f"source datasets must be a list of experiment set ids, not {ids!r}")
+    sets = [_row(ExperimentSet, "source datasets", one) for one in dict.fromkeys(ids)]
+    isas = {row.isa_id: row.isa for row in sets}
+    if len(isas) > 1:
+        names = " and ".join(sorted(isa.name for isa in isas.values()))
+        raise ConfigError(f"source datasets are for different instruction sets, {names}: choose those of one")
+    return {"datasets": [row.pk for row in sets]}, sets[0].isa
+
+
+def _schemes(given: object) -> str | list[int]:
+    if isinstance(given, str) and given in SELECTIONS:
+        return given
+    if isinstance(given, list) and given and all(type(one) is int for one in given):
+        return given
+    raise ConfigError(f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {given!r}"[:300])
+
+
+def _row(model: type[Row], field: str, pk: object) -> Row:
+    row = model._default_manager.filter(pk=pk).first() if type(pk) is int else None
+    if row is None:
+        raise ConfigError(f"{field}: there is no {model._meta.verbose_name} with the id {pk!r}")
+    return row
+
+
+def _whole(field: str, value: Any, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise ConfigError(f"{field} must be a whole number from {low} to {high}, not {value!r}")
+    return value
+
+
+def _number(field: str, value: Any, low: float, high: float) -> float:
+    if type(value) not in (int, float) or not low <= value <= high:
+        raise ConfigError(f"{field} must be a number from {low:g} to {high:g}, not {value!r}")
+    return float(value)

@@ -1,0 +1,111 @@
+"""The journal of a run: events numbered without gaps, written only by whoever may.
+
+Every write is one conditional UPDATE of the run's row, which reserves the numbers and proves the right to
+write, followed by the events, all in one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max, Q, QuerySet
+from django.utils import timezone
+
+from inference.core.protocols import Json
+from inference.models import Run, RunCheckpoint, RunEvent
+from inference.runs import doorbell
+from inference.runs.errors import LeaseLostError
+from inference.runs.lease import Lease
+
+LEASE_TIME = timedelta(seconds=10)
+"""How long a holder may be silent before somebody else takes the run over."""
+
+Entry = tuple[str, Json]
+"""An event before it has a number: its kind and its payload."""
+
+SUPERSEDED = ("heat_map", "progress", "experiments")
+"""Kinds of which only the newest event of a run still says something."""
+
+_BULKY = "heat_map"
+
+
+def write(rows: QuerySet[Run], run_id: int, entries: Sequence[Entry], **changes: Any) -> int | None:
+    """Change one run's row and journal the entries, if the row still meets the conditions of `rows`.
+
+    Returns the number of the first entry, or None where the row did not meet them and nothing happened.
+    """
+    with transaction.atomic():
+        if not rows.filter(pk=run_id).update(next_seq=F("next_seq") + len(entries), **changes):
+            return None
+        first = Run.objects.values_list("next_seq", flat=True).get(pk=run_id) - len(entries)
+        RunEvent.objects.bulk_create(
+            RunEvent(run_id=run_id, seq=seq, kind=kind, payload=payload)
+            for seq, (kind, payload) in enumerate(entries, start=first)
+        )
+        _shed_bulk(run_id, entries, first)
+        doorbell.announce_news(run_id)
+        return first
+
+
+def append(
+    lease: Lease,
+    entries: Sequence[Entry],
+    checkpoint: bytes | None = None,
+    progress: Json | None = None,
+) -> int:
+    """Events, checkpoint and progress in one transaction, which also renews the lease.
+
+    Returns the number of the first event. Raises `LeaseLostError` where the lease is somebody else's now.
+    """
+    changes: dict[str, Any] = {
+        "lease_until": timezone.now() + LEASE_TIME,
+        "busy_seconds": lease.busy_seconds(),
+    }
+    if progress is not None:
+        changes["progress"] = progress
+    if checkpoint is not None:
+        changes["attempts"] = 1  # attempts count claims since the last progress
+    with transaction.atomic():
+        first = write(held(lease), lease.run_id, entries, **changes)
+        if first is None:
+            raise LeaseLostError(lease.run_id, lease.token)
+        if checkpoint is not None:
+            RunCheckpoint.objects.update_or_create(run_id=lease.run_id, defaults={"data": checkpoint})
+    return first
+
+
+def held(lease: Lease) -> QuerySet[Run]:
+    """The run's row as long as this lease on it is valid; the fence that every write passes."""
+    return Run.objects.filter(pk=lease.run_id, lease_token=lease.token, state=Run.State.RUNNING)
+
+
+def events_since(run_id: int, seq: int, limit: int = 500) -> list[Json]:
+    """Events of a run with a number above `seq`, in order: {"seq", "kind", "payload", "at"}.
+
+    Pictures and progress that a newer event replaces are left out: a late reader needs the last one only.
+    """
+    events = RunEvent.objects.filter(run_id=run_id, seq__gt=seq)
+    newest = (
+        events.filter(kind__in=SUPERSEDED)
+        .order_by()
+        .values("kind")
+        .annotate(last=Max("seq"))
+        .values_list("last", flat=True)
+    )
+    shown = events.filter(~Q(kind__in=SUPERSEDED) | Q(seq__in=list(newest)))
+    return [
+        {"seq": event.seq, "kind": event.kind, "payload": event.payload, "at": event.at.isoformat()}
+        for event in shown.order_by("seq")[:limit]
+        if event.payload or event.kind != _BULKY  # shed between the two queries: a newer one is there
+    ]
+
+
+def _shed_bulk(run_id: int, entries: Sequence[Entry], first: int) -> None:
+    """Empty the heat maps that the one just written replaces; their numbers stay."""
+    if any(kind == _BULKY for kind, _ in entries):
+        last = max(seq for seq, (kind, _) in enumerate(entries, start=first) if kind == _BULKY)
+        older = RunEvent.objects.filter(run_id=run_id, kind=_BULKY, seq__lt=last)
+        older.exclude(payload={}).update(payload={})

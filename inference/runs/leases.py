@@ -1,0 +1,226 @@
+"""What a worker does to a run: claim it, keep it, end it, give it back.
+
+All of it is conditional on the lease token: an UPDATE that matches no row means that the lease is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from inference.core.protocols import Json
+from inference.models import Run
+from inference.runs import doorbell
+from inference.runs.errors import LeaseLostError
+from inference.runs.journal import LEASE_TIME, Entry, held, write
+from inference.runs.lease import Lease
+
+MAX_ATTEMPTS = 5
+"""Claims without a checkpoint in between, after which a run that kills its process is given up."""
+
+_CANDIDATES = 20
+
+
+def claim(worker: str, only: int | None = None, kinds: Collection[str] | None = None) -> Lease | None:
+    """Take the oldest run that waits or whose holder went silent; None where there is none.
+
+    `only` restricts the choice to one run, `kinds` to some kinds of runs. Runs whose holder died after its
+    user asked for a pause or a cancel, or that were tried too often, are settled on the way.
+    """
+    rows = _claimable(timezone.now())
+    if only is not None:
+        rows = rows.filter(pk=only)
+    if kinds is not None:
+        rows = rows.filter(kind__in=kinds)
+    if not rows.exists():  # outside the transaction, which would take SQLite's only write lock
+        return None
+    with transaction.atomic():
+        if connection.features.has_select_for_update_skip_locked:
+            rows = rows.select_for_update(skip_locked=True)
+        for run in rows.order_by("id")[:_CANDIDATES]:
+            if _settle_abandoned(run):
+                continue
+            lease = _take(run, worker)
+            if lease is not None:
+                return lease
+    return None
+
+
+def heartbeat(lease: Lease) -> str:
+    """Renew the lease; what the run's user wants ("", "pause" or "cancel"). Raises `LeaseLostError`."""
+    renewed = held(lease).update(lease_until=timezone.now() + LEASE_TIME, busy_seconds=lease.busy_seconds())
+    if not renewed:
+        raise LeaseLostError(lease.run_id, lease.token)
+    return wanted(lease)
+
+
+def wanted(lease: Lease) -> str:
+    """What the run's user wants: "", "pause" or "cancel". Raises `LeaseLostError`."""
+    answer = held(lease).values_list("wanted", flat=True).first()
+    if answer is None:
+        raise LeaseLostError(lease.run_id, lease.token)
+    return answer
+
+
+def busy_seconds(run: Run) -> float:
+    """Seconds of work on a run so far, with those since its holder last wrote.
+
+    A holder that has been silent for longer than its lease does not count any further.
+    """
+    if run.state != Run.State.RUNNING or run.lease_until is None:
+        return run.busy_seconds
+    silent = timezone.now() - (run.lease_until - LEASE_TIME)
+    return run.busy_seconds + min(max(silent, timedelta(0)), LEASE_TIME).total_seconds()
+
+
+def is_held(lease: Lease) -> bool:
+    """Whether the lease is still valid, that is: nobody has settled the run or taken it over."""
+    return held(lease).exists()
+
+
+def is_taken_over(lease: Lease) -> bool:
+    """Whether somebody else has claimed the run since, or it is gone."""
+    return not Run.objects.filter(pk=lease.run_id, lease_token=lease.token).exists()
+
+
+def finish(lease: Lease, store: Callable[[], tuple[Json, Sequence[Entry]]]) -> None:
+    """Store a run's results and mark it done, in one transaction: exactly once or not at all.
+
+    `store` writes the rows and returns the run's result with the events that tell of it.
+    """
+    with transaction.atomic():
+        if not held(lease).update(lease_until=timezone.now() + LEASE_TIME):
+            raise LeaseLostError(lease.run_id, lease.token)
+        result, entries = store()
+        settle(lease, Run.State.DONE, entries, result=result)
+
+
+def fail(lease: Lease, error: str, entries: Sequence[Entry] = ()) -> None:
+    """End a run as failed; the first line of `error` says why, the rest is its evidence."""
+    settle(lease, Run.State.FAILED, entries, error=error)
+
+
+def settle(lease: Lease, state: str, entries: Sequence[Entry] = (), **changes: Any) -> None:
+    """Give up the lease and leave the run in a state in which nobody works on it."""
+    busy = lease.busy_seconds()
+    if not _settle(held(lease), lease.run_id, state, entries, busy_seconds=busy, **changes):
+        raise LeaseLostError(lease.run_id, lease.token)
+
+
+def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timedelta(0)) -> None:
+    """Put a run back into the queue with its checkpoint, not to be claimed before `delay` has passed.
+
+    `counts` says whether this was an attempt (the process died) or not (the worker was asked to stop). A
+    pause or a cancel that was asked for in the meantime is done instead.
+    """
+    entries: list[Entry] = [("log", {"level": "warning" if counts else "info", "text": note})]
+    with transaction.atomic():
+        back = write(
+            held(lease).filter(wanted=Run.Wanted.NOTHING),
+            lease.run_id,
+            [*entries, _state_entry(Run.State.QUEUED)],
+            state=Run.State.QUEUED,
+            lease_until=timezone.now() + delay,
+            busy_seconds=lease.busy_seconds(),
+            attempts=F("attempts") if counts else F("attempts") - 1,
+        )
+        if back is None:
+            settle(lease, _STATE_OF_WISH[wanted(lease)], entries)
+        else:
+            doorbell.announce_work()
+
+
+_STATE_OF_WISH = {Run.Wanted.PAUSE: Run.State.PAUSED, Run.Wanted.CANCEL: Run.State.CANCELLED}
+
+
+def settle_as_wished(lease: Lease, wish: str) -> None:
+    """End the work on a run as its user asked: "pause" or "cancel"."""
+    settle(lease, _STATE_OF_WISH[Run.Wanted(wish)])
+
+
+def abandoned(now: datetime) -> Q:
+    """Runs whose holder has been silent for longer than its lease."""
+    return Q(state=Run.State.RUNNING, lease_until__lt=now)
+
+
+def _claimable(now: datetime) -> QuerySet[Run]:
+    rested = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
+    return Run.objects.filter((Q(state=Run.State.QUEUED) & rested) | abandoned(now))
+
+
+def _take(run: Run, worker: str) -> Lease | None:
+    """The conditional UPDATE that makes this worker the only holder."""
+    now = timezone.now()
+    entries: list[Entry] = []
+    if run.state == Run.State.RUNNING:
+        text = f"worker {run.worker} stopped answering; taken over, going on from the last checkpoint"
+        entries.append(("log", {"level": "warning", "text": text}))
+    entries.append(_state_entry(Run.State.RUNNING))
+    taken = write(
+        _unchanged(run),
+        run.pk,
+        entries,
+        state=Run.State.RUNNING,
+        lease_token=run.lease_token + 1,
+        lease_until=now + LEASE_TIME,
+        worker=worker[:200],
+        attempts=F("attempts") + 1,
+        started=Coalesce(F("started"), now),
+    )
+    if taken is None:
+        return None
+    return Lease(run.pk, run.lease_token + 1, worker, now, run.busy_seconds)
+
+
+def _settle_abandoned(run: Run) -> bool:
+    """Settle a run that has lost its holder and shall not be worked on again; whether that was so."""
+    if run.state != Run.State.RUNNING:
+        return False
+    token = {"lease_token": run.lease_token + 1}
+    if run.wanted:
+        state = _STATE_OF_WISH[Run.Wanted(run.wanted)]
+        return _settle(_unchanged(run), run.pk, state, **token)
+    if run.attempts < MAX_ATTEMPTS:
+        return False
+    error = exhausted(run.attempts, f"its worker {run.worker} stopped answering")
+    return _settle(_unchanged(run), run.pk, Run.State.FAILED, error=error, **token)
+
+
+def exhausted(attempts: int, last: str) -> str:
+    """Why a run is given up that ended its process every time."""
+    return (
+        f"given up after {attempts} attempts without a new checkpoint: each time the process that did the "
+        f"work died. The last time, {last}."
+    )
+
+
+def _unchanged(run: Run) -> QuerySet[Run]:
+    """The run's row if nobody has claimed or settled it since it was read."""
+    return Run.objects.filter(
+        pk=run.pk, lease_token=run.lease_token, state=run.state, lease_until=run.lease_until
+    )
+
+
+def _settle(
+    rows: QuerySet[Run], run_id: int, state: str, entries: Sequence[Entry] = (), **changes: Any
+) -> bool:
+    if state in Run.FINAL:
+        changes["finished"] = timezone.now()
+    entries = [*entries, _state_entry(state, changes.get("error", ""))]
+    settled = write(
+        rows, run_id, entries, state=state, wanted=Run.Wanted.NOTHING, lease_until=None, **changes
+    )
+    return settled is not None
+
+
+def _state_entry(state: str, error: str = "") -> Entry:
+    payload: Json = {"state": str(state)}
+    if error:
+        payload["error"] = error.splitlines()[0]
+    return "state", payload

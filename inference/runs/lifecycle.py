@@ -1,0 +1,100 @@
+"""What a user does to a run: submit, pause, resume, cancel.
+
+A run that nobody works on changes at once; of one that is being worked on the wish is noted, and its worker
+sees it within half a second.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from inference.core.protocols import Json
+from inference.exchange.names import NAME_LIMIT, free_name
+from inference.models import Run
+from inference.runs import doorbell
+from inference.runs.errors import ConfigError, NameTakenError, RunStateError
+from inference.runs.journal import write
+from inference.runs.leases import abandoned
+from inference.runs.registry import job
+
+
+def submit(kind: str, config: Json, name: str, user: Any = None, forked_from: Run | None = None) -> Run:
+    """Queue a new run. Raises `ConfigError` or `NameTakenError`, and then nothing has been stored."""
+    name = name.strip()
+    if not 1 <= len(name) <= NAME_LIMIT:
+        raise ConfigError(f"a run needs a name of 1 to {NAME_LIMIT} characters, not {len(name)}")
+    kind_of_run = job(kind)
+    complete = kind_of_run.check(config)
+    with transaction.atomic():
+        if Run.objects.filter(name=name).exists():
+            raise NameTakenError(name, free_name(Run, name))
+        run = Run.objects.create(
+            kind=kind, config=complete, name=name, created_by=user, forked_from=forked_from
+        )
+        kind_of_run.submitted(run)
+        write(Run.objects.all(), run.pk, [("state", {"state": str(Run.State.QUEUED)})])
+        doorbell.announce_work()
+    run.refresh_from_db()
+    return run
+
+
+def unused_name(wanted: str) -> str:
+    """The wanted name, or with a number behind it the first that no run has yet."""
+    return free_name(Run, wanted.strip())
+
+
+def pause(run: Run) -> Run:
+    """Stop a run so that it can be resumed from where it is. Raises `RunStateError`."""
+    asked = _ask(run, Run.Wanted.PAUSE, Run.State.PAUSED, idle=(Run.State.QUEUED,))
+    if not asked:
+        raise _refusal(run, "paused", "queued and running")
+    return run
+
+
+def cancel(run: Run) -> Run:
+    """Stop a run for good. Raises `RunStateError`."""
+    asked = _ask(run, Run.Wanted.CANCEL, Run.State.CANCELLED, idle=(Run.State.QUEUED, Run.State.PAUSED))
+    if not asked:
+        raise _refusal(run, "cancelled", "queued, running and paused")
+    return run
+
+
+def resume(run: Run) -> Run:
+    """Let a paused run go on, or withdraw a pause that has not happened yet. Raises `RunStateError`."""
+    rows = Run.objects.filter(state=Run.State.PAUSED)
+    state = Run.State.QUEUED
+    with transaction.atomic():
+        pausing = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, wanted=Run.Wanted.PAUSE)
+        if not pausing.update(wanted=Run.Wanted.NOTHING):
+            queued = [("state", {"state": str(state)})]
+            if write(rows, run.pk, queued, state=state, attempts=0, lease_until=None) is None:
+                raise _refusal(run, "resumed", "paused")
+            doorbell.announce_work()
+    run.refresh_from_db()
+    return run
+
+
+def _ask(run: Run, wish: str, state: str, idle: tuple[str, ...]) -> bool:
+    """Change a run that nobody works on, or note the wish; False where the run is in no state for it."""
+    now = timezone.now()
+    nobody_works = Run.objects.filter(Q(state__in=idle) | abandoned(now))
+    changes: dict[str, Any] = {"state": state, "wanted": Run.Wanted.NOTHING, "lease_until": None}
+    if state in Run.FINAL:
+        changes["finished"] = now
+    with transaction.atomic():
+        asked = write(nobody_works, run.pk, [("state", {"state": str(state)})], **changes) is not None
+        if not asked:
+            working = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)
+            working.exclude(wanted=Run.Wanted.CANCEL).update(wanted=wish)  # a cancel is not withdrawn
+            asked = working.exists()
+    run.refresh_from_db()
+    return asked
+
+
+def _refusal(run: Run, asked: str, right: str) -> RunStateError:
+    run.refresh_from_db()
+    return RunStateError(run.name, run.get_state_display(), asked, right)

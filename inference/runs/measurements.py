@@ -1,0 +1,85 @@
+"""What a run measured, remembered in an experiment set of its own: a `MeasurementStore` over the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from django.db import transaction
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.protocols import Json
+from inference.exchange.names import free_name
+from inference.exchange.stored import load_measurements, store_experiments, store_measurements
+from inference.models import ISA, ExperimentSet, Machine
+from inference.runs.errors import JobError, LeaseLostError
+from inference.runs.journal import held
+from inference.runs.lease import Lease
+
+
+class RunMeasurements:
+    """The measurements of one run; a run that is taken up again finds those it has made before.
+
+    `purpose` completes the set's name and tells several sets of a run apart. The set is made with the first
+    results. Nothing is stored without the lease, and no experiment twice.
+    """
+
+    def __init__(
+        self, lease: Lease, isa: ISA, identity: Json, purpose: str, machine: Machine | None = None
+    ) -> None:
+        self._lease = lease
+        self._isa = isa
+        self._identity = identity
+        self._purpose = purpose
+        self._machine = machine
+        self.experiment_set = ExperimentSet.objects.filter(run=lease.run_id, source=purpose).first()
+        self._known: dict[Experiment, Measured] = {}
+        if self.experiment_set is not None:
+            if self.experiment_set.identity != identity:
+                raise JobError(
+                    f"{self.experiment_set.name!r} was measured on something else than this run measures "
+                    "now; start a new run"
+                )
+            self._known = {result.experiment: result for result in load_measurements(self.experiment_set)}
+
+    def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
+        """Those of the experiments that this run has measured."""
+        return {
+            experiment: self._known[experiment] for experiment in experiments if experiment in self._known
+        }
+
+    def remember(self, results: Sequence[Measured]) -> None:
+        """Store what is new, in one transaction; a contended answer gives way to a later one.
+
+        Raises `LeaseLostError` where the run is somebody else's now.
+        """
+        fresh = {result.experiment: result for result in results if self._is_new(result)}
+        if not fresh:
+            return
+        with transaction.atomic():
+            # Matching the row also locks it: nobody can take the run over before these results are in.
+            if not held(self._lease).update(lease_token=self._lease.token):
+                raise LeaseLostError(self._lease.run_id, self._lease.token)
+            experiment_set = self.experiment_set or self._make_set()
+            again = [experiment for experiment in fresh if experiment in self._known]
+            if again:
+                ids = store_experiments(self._isa, again).values()
+                experiment_set.measurements.filter(experiment__in=list(ids)).delete()
+            store_measurements(experiment_set, fresh.values())
+        self.experiment_set = experiment_set
+        self._known |= fresh
+
+    def _is_new(self, result: Measured) -> bool:
+        old = self._known.get(result.experiment)
+        return old is None or old.state is MeasurementState.CONTENDED
+
+    def _make_set(self) -> ExperimentSet:
+        run = held(self._lease).get()
+        return ExperimentSet.objects.create(
+            name=free_name(ExperimentSet, f"{run.name} {self._purpose}"),
+            isa=self._isa,
+            machine=self._machine,
+            run=run,
+            origin=ExperimentSet.Origin.RUN,
+            source=self._purpose,
+            identity=self._identity,
+        )

@@ -1,0 +1,190 @@
+"""The listener of a search: turns its many events into a few journal writes per second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inference.core import checkpoint as checkpoints
+from inference.core.errors import InterruptedRunError
+from inference.core.protocols import Checkpoint, Event, Json
+from inference.models import RunEvent
+from inference.runs import journal
+from inference.runs.journal import SUPERSEDED, Entry
+from inference.runs.lease import Lease
+
+FLUSH_EVERY = 0.4
+"""Seconds between journal writes."""
+CHECKPOINT_EVERY = 2.0
+"""Seconds between stored checkpoints at least."""
+_COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most every 20 t: 5 % of the time
+
+_AT_ONCE = ("phase", "log")
+"""Rare, and said before what may take long: they do not wait for a later event to be written."""
+
+_NUMBERED = {"phase": "index", "generation": "generation", "congruence": None}
+"""Kinds told once per run, with the field that counts them up (None: only one of them)."""
+
+Clock = Callable[[], float]
+
+
+@dataclass
+class Pace:
+    """When something that costs time may happen again."""
+
+    every: float
+    clock: Clock
+    _next: float = float("-inf")
+
+    def due(self) -> bool:
+        """Whether it may happen now."""
+        return self.clock() >= self._next
+
+    def spent(self, started: float) -> None:
+        """It has happened, and began at `started` of the same clock."""
+        now = self.clock()
+        self._next = now + max(self.every, _COST_SHARE * (now - started))
+
+
+@dataclass
+class _Picture:
+    """Events of one kind that are drawn now and then instead of being journalled one by one."""
+
+    kind: str
+    draw: Callable[[Event], Json]
+    pace: Pace
+    waiting: Event | None = None
+
+
+class JournalReporter:
+    """A `Reporter` over the journal of one run.
+
+    `wishes` answers what the run shall do instead of going on ("" for nothing). A search that was taken up
+    again from a checkpoint tells some things a second time; those that the journal has are left out.
+    """
+
+    def __init__(self, lease: Lease, wishes: Callable[[], str], clock: Clock = time.monotonic) -> None:
+        self._lease = lease
+        self._wishes = wishes
+        self._clock = clock
+        self._entries: list[Entry] = []
+        self._progress: Json | None = None
+        self._checkpoint: Checkpoint | None = None
+        self._pictures: dict[str, _Picture] = {}
+        self._flush = Pace(FLUSH_EVERY, clock)
+        self._save = Pace(CHECKPOINT_EVERY, clock)
+        self._phase = _stage_reached(lease.run_id)
+        self._logged = set(_journalled_lines(lease.run_id))
+        self._told = {kind: _last_told(lease.run_id, kind, field) for kind, field in _NUMBERED.items()}
+
+    def draw(self, source: str, kind: str, draw: Callable[[Event], Json], every: float) -> None:
+        """Journal events of kind `source` as pictures of kind `kind`, at most one in `every` seconds."""
+        self._pictures[source] = _Picture(kind, draw, Pace(every, self._clock))
+
+    def emit(self, event: Event) -> None:
+        """Take an event; it reaches the journal within half a second."""
+        picture = self._pictures.get(event.kind)
+        if picture is not None:
+            picture.waiting = event
+        else:
+            self.tell(event.kind, event.payload())
+
+    def tell(self, kind: str, payload: Json) -> None:
+        """Take an event that has no class of its own."""
+        if self._is_known(kind, payload):
+            return
+        if kind in SUPERSEDED:
+            self._entries = [entry for entry in self._entries if entry[0] != kind]
+        if kind == "phase":
+            self._enter(payload)
+        if kind == "progress":
+            self._progress = payload
+        self._entries.append((kind, payload))
+        if kind in _AT_ONCE:
+            self._write(with_checkpoint=False)
+        else:
+            self._flush_if_due()
+
+    def _enter(self, phase: Json) -> None:
+        """A stage begins without progress; that of the one before would be taken for its own."""
+        self._phase = phase["name"]
+        self._progress = {"phase": phase["name"], "label": phase["labels"][phase["index"] - 1]}
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Take a checkpoint; the newest one is stored every few seconds, and when the run is interrupted."""
+        self._checkpoint = checkpoint
+        self._flush_if_due()
+
+    def pulse(self) -> None:
+        """Raises `InterruptedRunError` when asked to stop, `LeaseLostError` when fenced off."""
+        wish = self._wishes()
+        if wish:
+            raise InterruptedRunError(wish)
+        self._flush_if_due()
+
+    def flush(self) -> None:
+        """Write everything that waits, the newest checkpoint included."""
+        self._draw_pictures(only_due=False)
+        self._write(with_checkpoint=True)
+
+    def _flush_if_due(self) -> None:
+        if self._flush.due():
+            self._draw_pictures(only_due=True)
+            self._write(with_checkpoint=self._save.due())
+
+    def _draw_pictures(self, *, only_due: bool) -> None:
+        for picture in self._pictures.values():
+            if picture.waiting is None or (only_due and not picture.pace.due()):
+                continue
+            started = self._clock()
+            event, picture.waiting = picture.waiting, None
+            self._entries.append((picture.kind, picture.draw(event)))
+            picture.pace.spent(started)
+
+    def _write(self, *, with_checkpoint: bool) -> None:
+        checkpoint = self._checkpoint if with_checkpoint else None
+        if not self._entries and checkpoint is None:
+            return
+        started = self._clock()
+        data = None if checkpoint is None else checkpoints.encode(checkpoint)
+        # Taken out first: an event that cannot be stored must not fail the write that tells so.
+        entries, self._entries = self._entries, []
+        journal.append(self._lease, entries, checkpoint=data, progress=self._progress)
+        self._flush.spent(started)
+        if checkpoint is not None:
+            self._checkpoint = None
+            self._save.spent(started)
+
+    def _is_known(self, kind: str, payload: Json) -> bool:
+        if kind == "log":
+            return payload["text"] in self._logged
+        if kind == "progress":
+            return self._phase is not None and payload["phase"] != self._phase
+        if kind not in _NUMBERED:
+            return False
+        field = _NUMBERED[kind]
+        number = payload[field] if field else 0
+        last = self._told[kind]
+        if last is not None and number <= last:
+            return True
+        self._told[kind] = number
+        return False
+
+
+def _last_told(run_id: int, kind: str, field: str | None) -> int | None:
+    events = RunEvent.objects.filter(run_id=run_id, kind=kind).order_by("-seq")
+    payload = events.values_list("payload", flat=True).first()
+    if payload is None:
+        return None
+    return int(payload[field]) if field else 0
+
+
+def _stage_reached(run_id: int) -> str | None:
+    events = RunEvent.objects.filter(run_id=run_id, kind="phase").order_by("-seq")
+    return events.values_list("payload__name", flat=True).first()
+
+
+def _journalled_lines(run_id: int) -> list[str]:
+    events = RunEvent.objects.filter(run_id=run_id, kind="log")
+    return [payload["text"] for payload in events.values_list("payload", flat=True)]

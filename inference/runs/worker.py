@@ -1,0 +1,107 @@
+"""The worker: claims runs and gives each a supervised child process.
+
+It looks for work twice a second, and at once when the doorbell rings. A worker of Channels, so that
+`manage.py work` takes the options of `runworker` and the layer that the settings name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.worker import Worker
+from django.db import OperationalError
+
+from inference.runs import doorbell, leases, queue
+from inference.runs.lease import Lease
+from inference.runs.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
+
+POLL_EVERY = 0.5
+
+
+def worker_name() -> str:
+    """Host and process, to say who holds a lease."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+@dataclass
+class _Lane:
+    """As many runs at a time, of the short kinds or of the others, with the tasks that supervise them."""
+
+    slots: int
+    short: bool
+    supervised: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class RunWorker(Worker):  # type: ignore[misc]
+    """Works up to `jobs` long runs at a time until SIGTERM or SIGINT, then puts them back into the queue.
+
+    Short runs have a slot of their own beside them.
+    """
+
+    def __init__(self, *args: Any, jobs: int = 1, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.jobs = jobs
+        self._lanes = (_Lane(jobs, short=False), _Lane(queue.SHORT_SLOTS, short=True))
+
+    async def handle(self) -> None:
+        """Claim and supervise until asked to stop."""
+        self._stopping = asyncio.Event()
+        self._bell = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        listening = asyncio.create_task(doorbell.listen_for_work(self.channel_layer, self._bell))
+        logger.info("worker %s is ready for %d run(s) at a time", worker_name(), self.jobs)
+        try:
+            while not self._stopping.is_set():
+                await self._start_what_fits()
+                await self._rest()
+        finally:
+            listening.cancel()
+            self._stopping.set()  # after a fault too: the other runs go back into the queue
+            await asyncio.gather(*self._supervised)
+        logger.info("worker %s has stopped", worker_name())
+
+    async def _start_what_fits(self) -> None:
+        for lane in self._lanes:
+            while len(lane.supervised) < lane.slots and not self._stopping.is_set():
+                lease = await self._claim(queue.kinds(short=lane.short))
+                if lease is None:
+                    break
+                logger.info("run %s claimed", lease.run_id)
+                lane.supervised.add(asyncio.create_task(Supervisor(lease, self._stopping).run()))
+
+    @property
+    def _supervised(self) -> set[asyncio.Task[None]]:
+        return set().union(*(lane.supervised for lane in self._lanes))
+
+    async def _claim(self, kinds: Collection[str]) -> Lease | None:
+        try:
+            return await database_sync_to_async(leases.claim)(worker_name(), kinds=kinds)
+        except OperationalError as error:
+            logger.warning("the database does not answer: %s", error)
+            return None
+
+    async def _rest(self) -> None:
+        """Until a run ends, the bell rings, the worker shall stop, or it is time to look."""
+        self._bell.clear()
+        signals = {asyncio.create_task(event.wait()) for event in (self._bell, self._stopping)}
+        done, _ = await asyncio.wait(
+            signals | self._supervised, timeout=POLL_EVERY, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in signals:
+            task.cancel()
+        for lane in self._lanes:
+            lane.supervised -= done
+        for task in done - signals:
+            task.result()  # a fault of the supervisor itself ends this worker; its leases run out

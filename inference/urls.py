@@ -1,0 +1,16 @@
+"""Every address of inference; each page family lists its own."""
+
+from __future__ import annotations
+
+from inference.views import example, experiments, infer, isas, mappings, runs, sets, uploads
+
+urlpatterns = [
+    *example.urlpatterns,
+    *experiments.urlpatterns,
+    *infer.urlpatterns,
+    *isas.urlpatterns,
+    *mappings.urlpatterns,
+    *runs.urlpatterns,
+    *uploads.urlpatterns,
+    *sets.urlpatterns,
+]

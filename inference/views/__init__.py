@@ -1,0 +1,1 @@
+"""Pages, one file per family; each exports its `urlpatterns`."""

@@ -1,0 +1,24 @@
+"""The recorded example, put into the database when a user asks for it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from inference.exchange.example.loading import load_example
+
+
+@require_POST
+def example(request: HttpRequest) -> HttpResponse:
+    """Load what is missing of the example, and show its mapping."""
+    made = load_example()
+    messages.success(
+        request, f"The example is loaded: two sets of simulated measurements, and “{made.mapping.name}”."
+    )
+    return redirect("mapping", made.mapping.pk)
+
+
+urlpatterns = [path("example/", example, name="example")]

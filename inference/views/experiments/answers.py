@@ -1,0 +1,59 @@
+"""What mappings predict for one experiment, and what measuring it gave."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping as TextMapping
+from dataclasses import dataclass
+
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import Uops, uops_of
+from inference.core.schedule import Schedule, schedule
+from inference.exchange.stored import scheme_ids
+from inference.models import ISA, PortMapping, PortUsage
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What one mapping says; `usage` are the µops of the experiment's schemes in it, `measured` cycles."""
+
+    mapping: PortMapping
+    usage: TextMapping[str, Uops]
+    schedule: Schedule
+    measured: float | None
+
+    @property
+    def cycles(self) -> float:
+        """Predicted inverse throughput."""
+        return self.schedule.cycles
+
+    @property
+    def error(self) -> float | None:
+        """Prediction against measurement in per cent of the measurement, None without one."""
+        return None if self.measured is None else 100 * (self.cycles - self.measured) / self.measured
+
+
+def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[Prediction]:
+    """Of every mapping of the instruction set that describes all schemes of the experiment, newest first."""
+    ids = scheme_ids(isa)
+    wanted = {ids[text]: text for text in experiment.schemes}
+    rows = PortUsage.objects.filter(scheme__in=wanted, mapping__isa=isa)
+    usages: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(dict)
+    for mapping_id, scheme_id, mask, count in rows.values_list("mapping_id", "scheme_id", "mask", "count"):
+        pairs = usages[mapping_id].setdefault(wanted[scheme_id], [])
+        if count:
+            pairs.append((mask, count))
+    complete = [pk for pk, usage in usages.items() if len(usage) == len(wanted)]
+    found = PortMapping.objects.filter(pk__in=complete).defer("report").order_by("-id")
+    partial = ((row, _partial(row, usages[row.pk])) for row in found)
+    return [Prediction(row, value.usage, schedule(value, experiment), measured) for row, value in partial]
+
+
+def _partial(row: PortMapping, usage: dict[str, list[tuple[int, int]]]) -> Mapping:
+    """The mapping as far as the experiment needs it."""
+    return Mapping(
+        ports=tuple(row.ports),
+        usage={text: uops_of(pairs) for text, pairs in usage.items()},
+        r_max=row.r_max,
+    )

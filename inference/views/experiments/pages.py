@@ -1,0 +1,125 @@
+"""The page of a measured experiment, and the page where one is typed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+
+from inference.core.experiment import Experiment as ExperimentValue
+from inference.exchange.stored import experiment_key, experiment_of, scheme_ids, scheme_texts
+from inference.models import ISA, Experiment, Measurement, PortMapping
+from inference.views.address import whole_number
+from inference.views.experiments.answers import Prediction, predictions_for
+from inference.views.experiments.picture import Picture, picture
+from inference.views.experiments.reading import Typed, read_experiment
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """The prediction whose bucket picture is shown."""
+
+    prediction: Prediction
+    picture: Picture
+    uops: Sequence[tuple[str, str, int, Any]]
+    """(letter, scheme text, multiplicity, µops) of every scheme"""
+
+
+def experiment(request: HttpRequest, pk: int) -> HttpResponse:
+    """An experiment that was measured."""
+    found = get_object_or_404(Experiment.objects.select_related("isa"), pk=pk)
+    value = experiment_of(found.key, scheme_texts(found.isa))
+    measurements = list(
+        found.measurements.select_related("experiment_set").order_by("experiment_set_id", "repeat")
+    )
+    context = _context(request, value, found.isa, _measured_cycles(measurements))
+    tools = sorted({tool for row in measurements for tool in row.annotations})
+    context |= {
+        "experiment": found,
+        "measurements": [(row, [row.annotations.get(tool) for tool in tools]) for row in measurements],
+        "tools": tools,
+        "try_url": _try_url(value, found.isa, context["pinned"]),
+    }
+    return render(request, "inference/experiment.html", context)
+
+
+def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:
+    """The page where the experiment can be changed, with the mapping that is shown now."""
+    kept = {} if pinned is None else {"mapping": pinned.prediction.mapping.pk}
+    return f"{reverse('experiments')}?{urlencode({'e': str(value), 'isa': isa.pk, **kept})}"
+
+
+def _measured_cycles(measurements: Sequence[Measurement]) -> float | None:
+    settled = [row.cycles for row in measurements if row.state == Measurement.State.SETTLED]
+    return median(cycles for cycles in settled if cycles is not None) if settled else None
+
+
+def experiments(request: HttpRequest) -> HttpResponse:
+    """Ask what mappings predict for any experiment; leads on to its own page where it was measured."""
+    text = request.GET.get("e", "").strip()
+    chosen = whole_number(request, "isa")
+    isas = _isas_with_mappings(chosen)
+    isa = get_object_or_404(isas, pk=chosen) if chosen else isas.first()
+    context: dict[str, Any] = {"text": text, "isas": isas, "isa": isa, "typed": Typed()}
+    context["wanted"] = _wanted(request)
+    if text and isa is not None:
+        typed = read_experiment(text, isa)
+        if typed.experiment is not None:
+            key = experiment_key(typed.experiment, scheme_ids(isa))
+            known = Experiment.objects.filter(isa=isa, key=key, measurements__isnull=False).first()
+            if known is not None and request.GET.get("stay") != "1":
+                query = request.GET.copy()
+                kept = {"mapping": query["mapping"]} if query.get("mapping") else {}
+                return redirect(f"{reverse('experiment', args=[known.pk])}?{urlencode(kept)}".rstrip("?"))
+            context |= _context(request, typed.experiment, isa, None)
+        context["typed"] = typed
+    return render(
+        request, "inference/experiments.html", context, status=400 if context["typed"].problems else 200
+    )
+
+
+def _isas_with_mappings(chosen: int | None) -> QuerySet[ISA]:
+    """Instruction sets for which something can be predicted, and the one that the address names."""
+    predicted = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
+    return ISA.objects.filter(predicted | Q(pk=chosen)).order_by("name")
+
+
+def _context(
+    request: HttpRequest, value: ExperimentValue, isa: ISA, measured: float | None
+) -> dict[str, Any]:
+    found = predictions_for(value, isa, measured)
+    wanted = _wanted(request)
+    pinned = next((each for each in found if each.mapping == wanted), found[0] if found else None)
+    return {
+        "value": value,
+        "isa": isa,
+        "measured": measured,
+        "predictions": found,
+        "pinned": None if pinned is None else _pin(pinned, value),
+        "missing": wanted is not None and (pinned is None or pinned.mapping != wanted),
+        "wanted": wanted,
+    }
+
+
+def _wanted(request: HttpRequest) -> PortMapping | None:
+    """The mapping that the address names, as far as it exists."""
+    return PortMapping.objects.filter(pk=whole_number(request, "mapping")).first()
+
+
+def _pin(prediction: Prediction, value: ExperimentValue) -> Pinned:
+    drawn = picture(prediction.schedule, value.terms)
+    uops = [(letter, text, count, prediction.usage[text]) for letter, text, count in drawn.schemes]
+    return Pinned(prediction, drawn, uops)
+
+
+urlpatterns = [
+    path("experiments/", experiments, name="experiments"),
+    path("experiments/<int:pk>/", experiment, name="experiment"),
+]

@@ -1,0 +1,166 @@
+"""Geometry of the bucket picture: from cycles on ports to rectangles in an SVG's user units (px)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import ascii_uppercase
+from typing import Any
+
+from inference.core.schedule import Schedule
+from inference.figures.buckets import buckets
+from inference.figures.palette import LIGHT
+
+BUCKET = 44
+GAP = 14
+HEIGHT = 280
+LEFT = 58
+TOP = 34
+BOTTOM = 46
+LABEL_HEIGHT = 13
+"""A block lower than this has no room for its letter."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One scheme's µops of one kind on one port."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: int
+    letter: str
+    title: str
+
+    @property
+    def baseline(self) -> float:
+        """Where its letter stands, or would."""
+        return self.y + self.height / 2 + 4
+
+    @property
+    def labelled(self) -> bool:
+        """Whether its letter fits in."""
+        return self.height >= LABEL_HEIGHT
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One port: its walls, the blocks in it, and its load in cycles."""
+
+    name: str
+    x: float
+    colour: int
+    load: float
+    bottleneck: bool
+    blocks: tuple[Block, ...]
+
+    @property
+    def centre(self) -> float:
+        """Middle of the bucket."""
+        return self.x + BUCKET / 2
+
+    @property
+    def right(self) -> float:
+        """Its right wall."""
+        return self.x + BUCKET
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The whole drawing; `schemes` are (letter, text, multiplicity), `ticks` are (y, label)."""
+
+    width: float
+    height: float
+    floor: float
+    level: float
+    cycles: float
+    port_cycles: float
+    limited_by: str
+    buckets: tuple[Bucket, ...]
+    schemes: tuple[tuple[str, str, int], ...]
+    ticks: tuple[tuple[float, str], ...]
+    summary: str
+
+    @property
+    def left(self) -> float:
+        """Where the first bucket's space begins."""
+        return LEFT - GAP / 2
+
+    @property
+    def top(self) -> float:
+        """Upper end of the walls."""
+        return TOP
+
+
+def picture(schedule: Schedule, terms: Sequence[tuple[str, int]]) -> Picture:
+    """Draw a schedule; `terms` are the experiment's (scheme, multiplicity)."""
+    data = buckets(schedule)
+    top = max(data["cycles"], *(port["load"] for port in data["ports"]), 1e-9)
+    step = _tick_step(top)
+    scale = HEIGHT / (top * 1.06)
+    floor = TOP + HEIGHT
+    letters = {text: _letter(index) for index, text in enumerate(data["schemes"])}
+    counts = dict(terms)
+    drawn = tuple(_bucket(index, data, letters, floor, scale) for index in range(len(data["ports"])))
+    busiest = [bucket.name for bucket in drawn if bucket.bottleneck]
+    return Picture(
+        width=LEFT + len(drawn) * (BUCKET + GAP),
+        height=floor + BOTTOM,
+        floor=floor,
+        level=floor - data["cycles"] * scale,
+        cycles=data["cycles"],
+        port_cycles=data["port_cycles"],
+        limited_by=data["limited_by"],
+        buckets=drawn,
+        schemes=tuple((letters[text], text, counts[text]) for text in data["schemes"]),
+        ticks=tuple(
+            (floor - mark * step * scale, f"{mark * step:g}")
+            for mark in range(int(top * 1.06 / step + 1e-9) + 1)
+        ),
+        summary=_summary(data, drawn, busiest),
+    )
+
+
+def _bucket(index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float) -> Bucket:
+    port = data["ports"][index]
+    x = LEFT + index * (BUCKET + GAP)
+    blocks = []
+    for block in port["blocks"]:
+        text = data["schemes"][block["scheme"]]
+        height = block["height"] * scale
+        blocks.append(
+            Block(
+                x=x,
+                y=floor - block["bottom"] * scale - height,
+                width=BUCKET,
+                height=height,
+                colour=index % len(LIGHT),
+                letter=letters[text],
+                title=f"{text}: {block['height']:.3g} cycles of µop {data['uops'][block['uop']]['label']} "
+                f"on port {port['name']}",
+            )
+        )
+    return Bucket(port["name"], x, index % len(LIGHT), port["load"], port["bottleneck"], tuple(blocks))
+
+
+def _summary(data: dict[str, Any], drawn: Sequence[Bucket], busiest: Sequence[str]) -> str:
+    loads = ", ".join(f"{bucket.name}: {bucket.load:.3g}" for bucket in drawn)
+    if data["limited_by"] == "r_max":
+        bound = f"{data['cycles']:.3g} cycles, limited by R_max; ports alone: {data['port_cycles']:.3g}"
+    else:
+        ports = "port" if len(busiest) == 1 else "ports"
+        bound = f"{data['cycles']:.3g} cycles, limited by {ports} {', '.join(busiest) or 'none'}"
+    return f"{bound}. Load in cycles per port: {loads}."
+
+
+def _letter(index: int) -> str:
+    """A to Z, then A2, B2 …"""
+    turn, place = divmod(index, len(ascii_uppercase))
+    return ascii_uppercase[place] + (str(turn + 1) if turn else "")
+
+
+def _tick_step(top: float) -> float:
+    """The smallest step of 1, 2 or 5 times a power of ten that gives at most seven ticks."""
+    steps = (digit * 10.0**power for power in range(-3, 12) for digit in (1, 2, 5))
+    return next(step for step in steps if top / step <= 7)

@@ -1,0 +1,113 @@
+"""What the form says of an inference algorithm beside what its settings class says. One entry each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inference.core.pmevo.estimate import estimate as estimate_pmevo
+from inference.core.pmevo.settings import DUPLICATES, PRESETS, SCALINGS, PMEvoSettings
+from inference.core.protocols import Json
+from inference.runs.jobs.algorithms import ALGORITHMS
+
+LABELS = {
+    "congruence_epsilon": "Congruence ε",
+    "congruence_evidence": "Congruence evidence",
+    "r_max": "R_max",
+    "max_generations": "Generations at most",
+    "volume_weight": "Weight of the volume",
+    "climb_share": "Share that climbs",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A tunable as the form shows it: help and the paper's value come from the settings class."""
+
+    name: str
+    help: str
+    default: Any
+    paper: str
+    choices: Sequence[str] = ()
+
+    @property
+    def label(self) -> str:
+        """`max_generations` in words."""
+        return LABELS.get(self.name) or self.name.replace("_", " ").capitalize()
+
+    @property
+    def default_text(self) -> str:
+        """The default as a field of the form holds it."""
+        return as_text(self.default)
+
+
+def as_text(value: Any) -> str:
+    """A setting's value as a field of the form holds it; nothing for None."""
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An algorithm that the form offers; the fields of its settings class have `help` and `paper`.
+
+    `presets` give texts for some settings, the others keep their defaults. `effort` tells how long a run
+    takes, (experiments, seconds), from the number of schemes, the settings, the recorded experiments (None
+    where fresh ones are measured) and the processors there are.
+    """
+
+    key: str
+    summary: str
+    settings_class: Any
+    effort: Callable[[int, Json, int | None, int], tuple[int, float]]
+    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The algorithm's name."""
+        return ALGORITHMS[self.key].title
+
+    def tunables(self) -> list[Setting]:
+        """All settings in the order of the class."""
+        return [
+            Setting(
+                name=entry.name,
+                help=entry.metadata["help"],
+                default=entry.default,
+                paper=_paper(entry.metadata["paper"]),
+                choices=self.choices.get(entry.name, ()),
+            )
+            for entry in dataclasses.fields(self.settings_class)
+        ]
+
+    def parse(self, values: Mapping[str, str]) -> Json:
+        """The complete settings as JSON; raises `InvalidInputError`."""
+        return ALGORITHMS[self.key].settings(values)
+
+
+def _paper(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else as_text(value)
+
+
+def _pmevo_effort(schemes: int, settings: Json, recorded: int | None, processors: int) -> tuple[int, float]:
+    found = estimate_pmevo(schemes, PMEvoSettings.parse(settings), recorded=recorded, processors=processors)
+    return found.experiments, found.seconds
+
+
+OFFERS: dict[str, Offer] = {
+    offer.key: offer
+    for offer in (
+        Offer(
+            key="pmevo",
+            summary="Evolves port mappings until they explain the measured times. Needs no counters.",
+            settings_class=PMEvoSettings,
+            effort=_pmevo_effort,
+            choices={"scaling": SCALINGS, "duplicates": DUPLICATES},
+            presets=PRESETS,
+        ),
+    )
+}

@@ -1,0 +1,220 @@
+"""The infer form: one field per thing that can be chosen, the algorithm's settings among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.models import ExperimentSet, Machine, PortMapping
+from inference.models.naming import Named
+from inference.runs.jobs.infer_config import DEFAULT_SEED
+from inference.views.infer.algorithms import OFFERS, Offer, Setting
+from inference.views.naming import NOTE_LIMIT
+
+SELECTIONS = (
+    ("all", "all that it knows"),
+    ("default", "the default set of the ISA"),
+    ("starter", "the starter set of the ISA"),
+    ("filter", "those that a search finds"),
+)
+SETTING = "set_"
+ID_DIGITS = 18  # every number of as many digits fits into a column of ids
+OWN_FIELDS = ("ports",)
+"""Settings that stand among the main questions of the form, not in the list of settings."""
+
+
+class SetsField(forms.ModelMultipleChoiceField):
+    """Any number of experiment sets; a number that no row can have is an unknown set as well."""
+
+    def clean(self, value: Any) -> Any:
+        """Refuse what the database would not take as an id."""
+        for pk in value or ():
+            if len(str(pk)) > ID_DIGITS:
+                code = "invalid_choice"
+                raise ValidationError(self.error_messages[code], code=code, params={"value": str(pk)[:40]})
+        return super().clean(value)
+
+
+class InferForm(forms.Form):
+    """Checks every field by itself; what depends on the database's contents is checked when a run is made."""
+
+    source = forms.ChoiceField(
+        choices=[
+            ("datasets", "measurements"),
+            ("simulate", "a simulated processor"),
+            ("machine", "a machine"),
+        ]
+    )
+    datasets = SetsField(ExperimentSet.objects.order_by("name"), required=False)
+    held_out = forms.FloatField(
+        label="Share held out",
+        initial=0.2,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.9)],
+        help_text="Kept from the search, to judge its result on. Chosen by the seed.",
+    )
+    evaluate = forms.ModelChoiceField(
+        ExperimentSet.objects.order_by("name"),
+        label="Or judge on another set",
+        required=False,
+        empty_label="no, on the share held out",
+        help_text="Then everything chosen above is learnt from.",
+    )
+    mapping = forms.ModelChoiceField(
+        PortMapping.objects.order_by("name"),
+        label="Its port mapping",
+        required=False,
+        empty_label="choose a stored mapping",
+        help_text="The truth that the search must find again.",
+    )
+    noise = forms.FloatField(
+        initial=0.01,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Standard deviation of a Gaussian factor around 1 on every answer.",
+    )
+    outlier_share = forms.FloatField(
+        label="Share of outliers",
+        initial=0,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Answers that are far off: how many of them, 0 to 1.",
+    )
+    outlier_factor = forms.FloatField(
+        label="Outliers are longer by",
+        initial=2,
+        required=False,
+        validators=[MinValueValidator(0.01), MaxValueValidator(1000)],
+        help_text="The factor by which an outlier differs.",
+    )
+    machine = forms.ModelChoiceField(
+        Machine.objects.filter(kind=Machine.Kind.SIMULATED).order_by("name"),
+        required=False,
+        empty_label="choose a machine",
+        help_text="Fresh mixes of five schemes are measured afterwards to judge the result.",
+    )
+    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="all")
+    filter = forms.CharField(
+        label="Search",
+        required=False,
+        max_length=500,
+        help_text="The scheme table's search: add ext:AVX2 -memory:W",
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
+    )
+    algorithm = forms.ChoiceField(choices=[(offer.key, offer.label) for offer in OFFERS.values()])
+    seed = forms.IntegerField(
+        initial=DEFAULT_SEED,
+        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
+        help_text="The same seed gives the same answer.",
+    )
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run and its mapping; left empty, one is made up."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+
+    def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
+        chosen = (data or initial or {}).get("algorithm", "")
+        self.offer: Offer = OFFERS.get(str(chosen), next(iter(OFFERS.values())))
+        super().__init__(data, initial=dict(initial or {}))
+        for setting in self.offer.tunables():
+            self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
+        for field in self:
+            if field.help_text:
+                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+
+    @property
+    def ports(self) -> forms.BoundField:
+        """The number of ports, which every algorithm wants to know."""
+        return self[SETTING + "ports"]
+
+    @property
+    def other_settings(self) -> Iterator[forms.BoundField]:
+        """The algorithm's remaining settings, in its order."""
+        for setting in self.offer.tunables():
+            if setting.name not in OWN_FIELDS:
+                yield self[SETTING + setting.name]
+
+    @property
+    def has_special_settings(self) -> bool:
+        """Whether one of the remaining settings has an error or differs from its default."""
+        return any(field.errors or text_of(field) != field.field.initial for field in self.other_settings)
+
+    def clean(self) -> dict[str, Any]:
+        """What must hold between fields, each complaint at the field to change."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        needed = {
+            "datasets": ("datasets", "Choose at least one set of measurements."),
+            "simulate": ("mapping", "Choose the port mapping of the simulated processor."),
+            "machine": ("machine", "Choose a machine."),
+        }
+        field, complaint = needed.get(data.get("source", ""), ("source", ""))
+        if field != "source" and field not in self.errors and not data.get(field):
+            self.add_error(field, complaint)
+        if data.get("selection") == "filter" and not data.get("filter", "").strip():
+            self.add_error("filter", "Write what to search for, or choose a named selection.")
+        if data.get("source") == "datasets":
+            self._check_sets(data)
+        return data
+
+    def _check_sets(self, data: Mapping[str, Any]) -> None:
+        sets = list(data.get("datasets") or [])
+        isas = {row.isa_id for row in sets}
+        if len(isas) > 1:
+            self.add_error("datasets", "These sets are of different instruction sets: choose sets of one.")
+        judge: Named | None = data.get("evaluate")
+        if isinstance(judge, ExperimentSet) and isas and judge.isa_id not in isas:
+            self.add_error("evaluate", "This set is of another instruction set than those to learn from.")
+        if judge in sets:
+            self.add_error("evaluate", "This set is among those to learn from; choose one that is not.")
+
+    def settings(self) -> Json:
+        """The algorithm's settings as JSON."""
+        return self.offer.parse(
+            {
+                name.removeprefix(SETTING): value
+                for name, value in self.cleaned_data.items()
+                if name.startswith(SETTING)
+            }
+        )
+
+
+def text_of(field: forms.BoundField) -> str:
+    """What a setting's field holds, as far as it is not the empty text that stands for the default."""
+    return str(field.value() or field.field.initial)
+
+
+class SettingField(forms.CharField):
+    """A tunable of an algorithm, checked by the algorithm's own settings class."""
+
+    def __init__(self, offer: Offer, setting: Setting) -> None:
+        widget: forms.Widget = (
+            forms.Select(choices=[(choice, choice) for choice in setting.choices])
+            if setting.choices
+            else forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+        )
+        super().__init__(
+            label=setting.label,
+            help_text=setting.help,
+            required=False,
+            initial=setting.default_text,
+            widget=widget,
+            max_length=100,
+        )
+        self.offer = offer
+        self.setting = setting
+        self.paper = setting.paper
+
+    def clean(self, value: Any) -> str:
+        """The text as given; an empty one stands for the default, unless emptiness means something."""
+        text: str = super().clean(value) or self.setting.default_text
+        try:
+            self.offer.parse({self.setting.name: text})
+        except InvalidInputError as error:
+            raise ValidationError(str(error)) from error
+        return text

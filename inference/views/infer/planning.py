@@ -1,0 +1,147 @@
+"""From a filled-in form to the description of a run, and what that run will take."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+
+from inference.core.protocols import Json
+from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
+from inference.models.scheme_search import select_schemes
+from inference.runs.jobs.infer_config import NOISE, InferConfig
+from inference.views.infer.algorithms import OFFERS, as_text
+from inference.views.infer.form import SETTING, InferForm
+
+EXAMPLES = 3  # schemes that the count shows by name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the form asks for: the run's description, its schemes, and the effort.
+
+    `recorded`: the experiments come from sets and are not measured. `held_out`: experiments to judge by.
+    """
+
+    config: Json
+    schemes: int
+    examples: tuple[str, ...]
+    experiments: int
+    held_out: int
+    seconds: float
+    recorded: bool
+
+    @property
+    def more(self) -> bool:
+        """Whether there are schemes beside the examples."""
+        return self.schemes > len(self.examples)
+
+
+def plan(form: InferForm) -> Plan:
+    """Of a valid form. Raises `SearchError` for a search that cannot be read."""
+    data = form.cleaned_data
+    isa, known = _known(data)
+    selection = data["filter"] if data["selection"] == "filter" else data["selection"]
+    chosen = known if selection == "all" else select_schemes(known, selection)
+    schemes = chosen.count()
+    settings = form.settings()
+    held_out, recorded = _experiments(data, chosen if selection != "all" else None)
+    effort = OFFERS[data["algorithm"]].effort
+    processors = len(os.sched_getaffinity(0))  # those that the search will use
+    experiments, seconds = effort(schemes, settings, recorded, processors) if schemes else (0, 0.0)
+    return Plan(
+        config=_config(data, settings, isa, chosen),
+        schemes=schemes,
+        examples=tuple(chosen.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
+        experiments=experiments,
+        held_out=held_out,
+        seconds=seconds,
+        recorded=recorded is not None,
+    )
+
+
+def _known(data: Mapping[str, Any]) -> tuple[ISA, QuerySet[InstructionScheme]]:
+    """The schemes that the chosen source can answer for."""
+    if data["source"] == "datasets":
+        sets = list(data["datasets"])
+        measured = Measurement.objects.filter(experiment_set__in=sets, state=Measurement.State.SETTLED)
+        isa = sets[0].isa
+        # Terms first: a set has far fewer schemes than measurements.
+        used = measured.values("experiment__terms__scheme").distinct()
+        return isa, isa.schemes.filter(pk__in=used)
+    if data["source"] == "simulate":
+        mapping: PortMapping = data["mapping"]
+        used = mapping.usages.filter(count__gt=0).values("scheme").distinct()
+        return mapping.isa, mapping.isa.schemes.filter(pk__in=used)
+    machine: Machine = data["machine"]
+    usage = machine.facts["mapping"]["usage"]
+    return machine.isa, machine.isa.schemes.filter(text__in=list(usage))
+
+
+def _experiments(
+    data: Mapping[str, Any], chosen: QuerySet[InstructionScheme] | None
+) -> tuple[int, int | None]:
+    """(held out, recorded to learn from); the latter None where fresh experiments are measured."""
+    judge: ExperimentSet | None = data.get("evaluate")
+    if data["source"] != "datasets":
+        return (judge.measurements.count() if judge else InferConfig.mixes), None
+    rows = Measurement.objects.filter(experiment_set__in=data["datasets"], state=Measurement.State.SETTLED)
+    if chosen is not None:
+        others = data["datasets"][0].isa.schemes.exclude(pk__in=chosen.values("pk"))
+        rows = rows.exclude(experiment__terms__scheme__in=others.values("pk"))
+    total = rows.count()
+    if judge:
+        return judge.measurements.count(), total
+    held_out = round(total * (data["held_out"] or 0))
+    return held_out, total - held_out
+
+
+def _config(data: Mapping[str, Any], settings: Json, isa: ISA, chosen: QuerySet[InstructionScheme]) -> Json:
+    source: Json = {
+        "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
+        "simulate": lambda: {
+            "simulate": data["mapping"].pk,
+            **{name: data[name] for name in NOISE if data[name] is not None},
+        },
+        "machine": lambda: {"machine": data["machine"].pk},
+    }[data["source"]]()
+    ports = settings.pop("ports")
+    config: Json = {
+        "algorithm": data["algorithm"],
+        "isa": isa.name,
+        "source": source,
+        "ports": ports,
+        "settings": settings,
+        "schemes": data["selection"],
+        "seed": data["seed"],
+        "held_out": data["held_out"] or 0.0,
+        "evaluate": data["evaluate"].pk if data["evaluate"] else None,
+    }
+    if data["selection"] == "filter":
+        config["schemes"] = list(chosen.order_by("id").values_list("pk", flat=True))
+        config["scheme_filter"] = data["filter"]
+    return config
+
+
+def initial_of(run: Run) -> dict[str, Any]:
+    """The form as it was for a run of kind "infer"."""
+    config = run.config
+    source = config["source"]
+    kind = next(kind for kind in ("datasets", "simulate", "machine") if kind in source)
+    initial: dict[str, Any] = {
+        "source": kind,
+        {"simulate": "mapping"}.get(kind, kind): source[kind],
+        "selection": "filter" if config["scheme_filter"] else config["schemes"],
+        "filter": config["scheme_filter"],
+        "algorithm": config["algorithm"],
+        "seed": config["seed"],
+        "held_out": config["held_out"],
+        "evaluate": config["evaluate"],
+        SETTING + "ports": config["ports"],
+    }
+    initial |= {name: source[name] for name in NOISE if name in source}
+    initial |= {SETTING + name: as_text(value) for name, value in config["settings"].items()}
+    return initial

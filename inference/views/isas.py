@@ -1,0 +1,91 @@
+"""Instruction sets, their scheme table with its search, and the page of a scheme."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
+
+from inference.isa.search import SearchError
+from inference.models import InstructionScheme
+from inference.models.scheme_search import search_schemes
+from inference.queries.paging import Order, Page, page_of
+from inference.queries.schemes import instruction_sets, measurements_with, usages_of
+
+COLUMNS = {
+    "row": "id",
+    "text": "text",
+    "extension": "extension",
+    "category": "category",
+    "memory": "memory",
+    "width": "width",
+}
+SHORTEST = 50  # measurements that a scheme's page lists
+
+SYNTAX = (
+    ("add", "in the scheme's text"),
+    ('"MEM[128]:R"', "a phrase with blanks or signs, as it stands"),
+    ("mnemonic:imul", "exactly this mnemonic"),
+    ("ext:AVX2", "needs this CPU feature"),
+    ("category:shift", "of this kind"),
+    ("memory:none", "none, R, W or RW: how memory is used"),
+    ("width:256", "widest operand, in bits"),
+    ("is:default", "offered for inference; also is:starter, is:excluded"),
+    ("-ext:AVX", "a leading minus: not so"),
+    ("vpadd -memory:R width:256", "several terms: all must hold"),
+)
+
+
+def isas(request: HttpRequest) -> HttpResponse:
+    """All instruction sets."""
+    return render(request, "inference/isas.html", {"isas": instruction_sets()})
+
+
+def isa(request: HttpRequest, pk: int) -> HttpResponse:
+    """The scheme table of an instruction set."""
+    found = get_object_or_404(instruction_sets(), pk=pk)
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), COLUMNS, "row")
+    page: Page[InstructionScheme] | None = None
+    error = ""
+    try:
+        rows = search_schemes(InstructionScheme.objects.filter(isa=found), q)
+        page = page_of(rows, order, COLUMNS, request.GET.get("page", ""))
+    except SearchError as problem:
+        error = str(problem)
+    return render(
+        request,
+        "inference/isa.html",
+        {
+            "isa": found,
+            "page": page,
+            "q": q,
+            "sort": "" if order.column == "row" else str(order),
+            "error": error,
+            "syntax": SYNTAX,
+        },
+        status=400 if error else 200,
+    )
+
+
+def scheme(request: HttpRequest, pk: int) -> HttpResponse:
+    """A scheme: what is known about it, what mappings say of it, and where it was measured."""
+    found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
+    count, shortest = measurements_with(found, SHORTEST)
+    return render(
+        request,
+        "inference/scheme.html",
+        {
+            "scheme": found,
+            "usages": usages_of(found),
+            "measurement_count": count,
+            "measurements": shortest,
+        },
+    )
+
+
+urlpatterns = [
+    path("isas/", isas, name="isas"),
+    path("isas/<int:pk>/", isa, name="isa"),
+    path("schemes/<int:pk>/", scheme, name="scheme"),
+]

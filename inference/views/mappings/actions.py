@@ -1,0 +1,66 @@
+"""What a user does with a mapping: export, evaluate, name and note, delete."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import path, reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST
+
+from inference.exchange.exporting import MAPPING_EXPORTS
+from inference.models import ExperimentSet, PortMapping
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+from inference.views.address import one_of
+from inference.views.naming import delete_page, edit_page
+
+
+def mapping_export(request: HttpRequest, pk: int) -> HttpResponse:
+    """The mapping as a file, in the product's own JSON or in `?format=`."""
+    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
+    export = MAPPING_EXPORTS[one_of(request, "format", tuple(MAPPING_EXPORTS), next(iter(MAPPING_EXPORTS)))]
+    name = f"{slugify(row.name) or 'mapping'}.{export.extension.lstrip('.')}"
+    return HttpResponse(
+        export.write(row),
+        content_type=export.content_type,
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@require_POST
+def mapping_evaluate(request: HttpRequest, pk: int) -> HttpResponse:
+    """Submit a run that evaluates the mapping on `set`, and lead back to where its result will be."""
+    row = get_object_or_404(PortMapping, pk=pk)
+    chosen = get_object_or_404(ExperimentSet, pk=_number(request.POST.get("set", "")))
+    unit = request.POST.get("unit", "cycles")
+    try:
+        config = {"mapping": row.pk, "experiment_set": chosen.pk, "unit": unit}
+        submit("evaluate", config, unused_name(f"Evaluate {row.name} on {chosen.name}"), user=request.user)
+    except ConfigError as error:
+        messages.error(request, str(error))
+        return redirect(f"{reverse('mapping', args=[pk])}?tab=accuracy")
+    return redirect(f"{reverse('mapping', args=[pk])}?tab=accuracy&set={chosen.pk}&unit={unit}")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 19 else -1
+
+
+def mapping_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a mapping."""
+    return edit_page(request, get_object_or_404(PortMapping, pk=pk), "mapping", "mappings")
+
+
+def mapping_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a mapping, after saying what depends on it."""
+    return delete_page(request, get_object_or_404(PortMapping, pk=pk), "mapping", "mappings")
+
+
+urlpatterns = [
+    path("mappings/<int:pk>/export/", mapping_export, name="mapping-export"),
+    path("mappings/<int:pk>/evaluate/", mapping_evaluate, name="mapping-evaluate"),
+    path("mappings/<int:pk>/edit/", mapping_edit, name="mapping-edit"),
+    path("mappings/<int:pk>/delete/", mapping_delete, name="mapping-delete"),
+]

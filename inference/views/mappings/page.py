@@ -1,0 +1,72 @@
+"""A mapping's page: facts, and one of three views chosen by `?tab=`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.stored import load_mapping
+from inference.models import PortMapping
+from inference.queries.evaluations import evaluations_of
+from inference.views.address import one_of
+from inference.views.mappings.accuracy import accuracy_tab
+from inference.views.mappings.graph import graph_tab
+from inference.views.mappings.list import evaluation_url, source_label
+from inference.views.mappings.schemes import schemes_tab
+
+Context = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A view of a mapping: its label, what its template needs, and the scripts it runs."""
+
+    label: str
+    context: Callable[[HttpRequest, PortMapping, Mapping], Context]
+    scripts: tuple[str, ...] = ()
+
+
+TABS: dict[str, Tab] = {
+    "graph": Tab("Graph", graph_tab, ("js/graph.js",)),
+    "accuracy": Tab("Accuracy", accuracy_tab, ("js/heatmap.js",)),
+    "schemes": Tab("Schemes", schemes_tab),
+}
+
+
+def mapping(request: HttpRequest, pk: int) -> HttpResponse:
+    """One mapping."""
+    found = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
+    key = one_of(request, "tab", tuple(TABS), "graph")
+    value = load_mapping(found)
+    tab = TABS[key]
+    best = evaluations_of(found).filter(unit="cycles").first()
+    context = {
+        "mapping": found,
+        "facts": _facts(found, value),
+        "best": None if best is None else (best.mape, source_label(best), evaluation_url(best)),
+        "tab": key,
+        "tabs": [(name, other.label) for name, other in TABS.items()],
+        "tab_template": f"inference/mapping/{key}.html",
+        "scripts": tab.scripts,
+        **tab.context(request, found, value),
+    }
+    return render(request, "inference/mapping.html", context, status=400 if context.get("error") else 200)
+
+
+def _facts(found: PortMapping, value: Mapping) -> Context:
+    return {
+        "schemes": len(value.usage),
+        "ports": len(value.ports),
+        "uop_kinds": value.uop_kinds,
+        "volume": value.volume,
+        "classes": len(found.report.get("congruence_classes", ())),
+    }
+
+
+urlpatterns = [path("mappings/<int:pk>/", mapping, name="mapping")]

@@ -1,0 +1,90 @@
+"""Renaming, noting and deleting: the same two pages for everything that has a name."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from inference.exchange.names import free_name, kind_of
+from inference.models.naming import Named
+from inference.queries.dependents import dependents_of
+
+NOTE_LIMIT = 20_000  # characters
+
+
+class NameAndNoteForm(forms.Form):
+    """A name that nothing else of the kind has, and free notes."""
+
+    name = forms.CharField(
+        max_length=200, help_text="Commands and other pages find it by this name.", widget=forms.TextInput
+    )
+    note = forms.CharField(
+        max_length=NOTE_LIMIT,
+        required=False,
+        strip=True,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text="Anything worth remembering: where it came from, what to distrust.",
+    )
+
+    def __init__(self, row: Named, data: object = None) -> None:
+        super().__init__(data, initial={"name": row.name, "note": row.note})  # type: ignore[arg-type]
+        self.row = row
+
+    def clean_name(self) -> str:
+        """Refuse a name in use, and offer a free one."""
+        name: str = self.cleaned_data["name"]
+        model = type(self.row)
+        if model._default_manager.filter(name=name).exclude(pk=self.row.pk).exists():
+            raise ValidationError(
+                f"Another {kind_of(model)} has this name; {free_name(model, name)!r} would be free."
+            )
+        return name
+
+    def save(self) -> None:
+        """Store both."""
+        self.row.name = self.cleaned_data["name"]
+        self.row.note = self.cleaned_data["note"]
+        self.row.save(update_fields=["name", "note"])
+
+
+def edit_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
+    """Ask for name and note, and store them.
+
+    `url_name` is the row's own page, `section` its place in the menu.
+    """
+    form = NameAndNoteForm(row, request.POST if request.method == "POST" else None)
+    back = reverse(url_name, args=[row.pk])
+    if form.is_bound and form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return redirect(back)
+    context = {"object": row, "form": form, "back": back, "section": section}
+    return render(request, "inference/edit.html", context, status=400 if form.is_bound else 200)
+
+
+def delete_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
+    """Show what depends on a row, and delete it when asked to, unless something forbids it.
+
+    `section` is also the name of the list that is shown afterwards.
+    """
+    with transaction.atomic():
+        dependents = dependents_of(row)
+        blocked = any(dependent.blocks for dependent in dependents)
+        if request.method == "POST" and not blocked:
+            row.delete()
+            messages.success(request, f"The {kind_of(type(row))} “{row.name}” has been deleted.")
+            return redirect(section)
+    context = {
+        "object": row,
+        "what": kind_of(type(row)),
+        "back": reverse(url_name, args=[row.pk]),
+        "section": section,
+        "dependents": dependents,
+        "blocked": blocked,
+    }
+    return render(request, "inference/delete.html", context, status=409 if request.method == "POST" else 200)

@@ -1,0 +1,99 @@
+"""A run's description in words, for its page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model
+from django.urls import reverse
+
+from inference.core.protocols import Json
+from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.views.infer.algorithms import OFFERS, as_text
+
+
+@dataclass(frozen=True)
+class Link:
+    """A row that the run refers to."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line: a label with a text or links; `changed` marks a setting that is not the default."""
+
+    label: str
+    text: str = ""
+    links: tuple[Link, ...] = ()
+    changed: bool = False
+
+
+def asked_of(run: Run) -> list[Item]:
+    """What was asked of a run, whatever its kind."""
+    items = list(_infer(run.config)) if run.kind == "infer" else list(_plain(run.config))
+    return [item for item in items if item.text or item.links]
+
+
+def _infer(config: Json) -> Iterator[Item]:
+    offer = OFFERS[config["algorithm"]]
+    yield Item("Algorithm", offer.label)
+    yield from _source(config["source"])
+    yield Item("Instruction set", config["isa"])
+    yield Item("Schemes", _schemes(config))
+    if config["evaluate"]:
+        yield Item("Judged on", links=_links(ExperimentSet, "set", [config["evaluate"]]))
+    elif "datasets" in config["source"]:
+        yield Item("Held out", f"{100 * config['held_out']:g} %")
+    yield Item("Ports", str(config["ports"]))
+    yield Item("Seed", str(config["seed"]))
+    for setting in offer.tunables():
+        if setting.name in config["settings"]:
+            value = config["settings"][setting.name]
+            yield Item(setting.label, as_text(value) or "none", changed=value != setting.default)
+
+
+def _source(source: Json) -> Iterator[Item]:
+    if "datasets" in source:
+        yield Item("Learns from", links=_links(ExperimentSet, "set", source["datasets"]))
+    elif "simulate" in source:
+        yield Item("Simulated processor", links=_links(PortMapping, "mapping", [source["simulate"]]))
+        yield Item("Noise", f"{100 * source['noise']:g} %")
+    else:
+        names = Machine.objects.filter(pk=source["machine"]).values_list("name", flat=True)
+        yield Item("Machine", ", ".join(names) or "deleted")
+
+
+def _schemes(config: Json) -> str:
+    chosen = config["schemes"]
+    if isinstance(chosen, list):
+        found = f" found by {config['scheme_filter']}" if config["scheme_filter"] else ""
+        return f"{len(chosen):,}{found}"
+    return {"all": "all that it knows", "default": "the default set", "starter": "the starter set"}[chosen]
+
+
+def _plain(config: Json) -> Iterator[Item]:
+    for key, value in config.items():
+        label = key.replace("_", " ").capitalize()
+        if key == "mapping":
+            yield Item("Port mapping", links=_links(PortMapping, "mapping", [value]))
+        elif key == "experiment_set":
+            yield Item("Measurements", links=_links(ExperimentSet, "set", [value]))
+        else:
+            yield Item(label, _words(value))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _links(model: type[Model], url_name: str, ids: list[int]) -> tuple[Link, ...]:
+    names = dict(model._default_manager.filter(pk__in=ids).values_list("pk", "name"))
+    return tuple(
+        Link(names[pk], reverse(url_name, args=[pk])) if pk in names else Link("deleted", "#") for pk in ids
+    )

@@ -1,0 +1,45 @@
+"""What a finished run has made, as long as it is still there, and where to look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Model
+from django.urls import reverse
+
+from inference.models import ExperimentSet, PortMapping, Run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run's result with the address of its page."""
+
+    name: str
+    url: str
+
+
+def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
+    """{run id: outcome} of those runs that have one (two queries at most, however many runs)."""
+    shown = [run for run in runs if run.result]
+    mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})
+    sets = _names(ExperimentSet, {run.result.get("experiment_set") for run in shown})
+    found = {run.pk: _outcome(run, mappings, sets) for run in shown}
+    return {pk: outcome for pk, outcome in found.items() if outcome is not None}
+
+
+def _outcome(run: Run, mappings: dict[int, str], sets: dict[int, str]) -> Outcome | None:
+    made = run.result
+    if made.get("mapping") in mappings:
+        url = reverse("mapping", args=[made["mapping"]])
+        if run.kind == "evaluate":
+            url += f"?tab=accuracy&set={run.config['experiment_set']}&unit={run.config['unit']}"
+        return Outcome(mappings[made["mapping"]], url)
+    if made.get("experiment_set") in sets:
+        return Outcome(sets[made["experiment_set"]], reverse("set", args=[made["experiment_set"]]))
+    return None
+
+
+def _names(model: type[Model], ids: set[int | None]) -> dict[int, str]:
+    wanted = ids - {None}
+    return dict(model._default_manager.filter(pk__in=wanted).values_list("pk", "name")) if wanted else {}

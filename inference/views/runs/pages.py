@@ -1,0 +1,138 @@
+"""The list of runs, and the page of one: live while it works, the permanent record afterwards."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path, reverse
+
+from inference.core.protocols import Json
+from inference.figures.curves import fitness_curve
+from inference.figures.heatmap import HeatMap
+from inference.models import ExperimentSet, Run
+from inference.queries.paging import Order, page_of
+from inference.runs.leases import busy_seconds
+from inference.runs.queue import ahead_of
+from inference.runs.registry import JOBS
+from inference.views.address import one_of
+from inference.views.runs.asked import asked_of
+from inference.views.runs.outcome import outcomes_of
+from inference.views.runs.record import RunRecord, record_of
+
+COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
+SUMMARIES = {
+    "infer": "Inference of a port mapping",
+    "import": "Import of an uploaded file",
+    "evaluate": "Evaluation of a port mapping on measurements",
+}
+DRAWN_KINDS = ("infer",)
+"""Kinds of runs that tell of generations and heat maps."""
+
+
+def runs(request: HttpRequest) -> HttpResponse:
+    """All runs, newest first, filtered by name or note, state and kind."""
+    q = request.GET.get("q", "").strip()
+    state = one_of(request, "state", tuple(Run.State.values))
+    kind = one_of(request, "kind", tuple(JOBS))
+    order = Order.read(request.GET.get("sort", ""), COLUMNS, "-created")
+    page = page_of(_filtered(q, state, kind), order, COLUMNS, request.GET.get("page", ""))
+    outcomes = outcomes_of(page.rows)
+    return render(
+        request,
+        "inference/runs.html",
+        {
+            "page": page,
+            "rows": [(row, outcomes.get(row.pk), busy_seconds(row)) for row in page.rows],
+            "q": q,
+            "state": state,
+            "kind": kind,
+            "sort": str(order),
+            "states": Run.State.choices,
+            "kinds": list(JOBS),
+            "any_run": bool(page.rows) or Run.objects.exists(),
+        },
+    )
+
+
+def _filtered(q: str, state: str, kind: str) -> QuerySet[Run]:
+    rows = Run.objects.all()
+    if q:
+        rows = rows.filter(Q(name__icontains=q) | Q(note__icontains=q))
+    if state:
+        rows = rows.filter(state=state)
+    if kind:
+        rows = rows.filter(kind=kind)
+    return rows
+
+
+def run(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run."""
+    found = get_object_or_404(Run.objects.select_related("forked_from"), pk=pk)
+    record = record_of(found)
+    last = record.last_generation
+    return render(
+        request,
+        "inference/run.html",
+        {
+            "run": found,
+            "summary": SUMMARIES.get(found.kind, found.kind),
+            "outcome": outcomes_of([found]).get(found.pk),
+            "record": record,
+            "busy": busy_seconds(found),
+            "ahead": ahead_of(found),
+            "judged_on": judged_on(found, record.heat_map),
+            "idle": (*Run.FINAL, Run.State.QUEUED),
+            "draws": found.kind in DRAWN_KINDS,
+            "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
+            "best_error": None if last is None else 100 * last["best_error"],
+            "asked": asked_of(found),
+            "live": _live(found, record),
+        },
+    )
+
+
+def _live(found: Run, record: RunRecord) -> Json:
+    """What the page's script starts from."""
+    return {
+        "socket": f"/ws/runs/{found.pk}/",
+        "since": record.seq,
+        "live": found.state not in Run.FINAL,
+        "state": found.state,
+        "final": list(Run.FINAL),
+        "progress": record.progress,
+        "curve": fitness_curve(record.curve()) if found.kind in DRAWN_KINDS else None,
+        "heat_map": drawn(found, record.heat_map),
+        "heat_map_url": reverse("run-heat-map", args=[found.pk]),
+    }
+
+
+def drawn(found: Run, payload: Json) -> Json | None:
+    """A `heat_map` event for the page: with a figure for plotly, and the source of the experiments named."""
+    if not payload:
+        return None
+    figure = HeatMap.from_json(payload["figure"]).figure()
+    return {**payload, "figure": figure, "on": judged_on(found, payload)}
+
+
+def judged_on(found: Run, payload: Json) -> str:
+    """What a `heat_map` event shows, to follow a number: an evaluation set goes by its name."""
+    chosen = found.config.get("evaluate")
+    if not payload or payload["on"] != "held-out" or chosen is None:
+        return str(payload.get("on", ""))
+    names = ExperimentSet.objects.filter(pk=chosen).values_list("name", flat=True)
+    return f"of {names.first() or 'a deleted set'}"
+
+
+def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
+    """The newest heat map of a run as JSON: {"figure", "scores", "on"}, or null."""
+    found = get_object_or_404(Run, pk=pk)
+    event = found.events.filter(kind="heat_map").exclude(payload={}).order_by("-seq").first()
+    return JsonResponse(drawn(found, event.payload) if event else None, safe=False)
+
+
+urlpatterns = [
+    path("runs/", runs, name="runs"),
+    path("runs/<int:pk>/", run, name="run"),
+    path("runs/<int:pk>/heat-map/", run_heat_map, name="run-heat-map"),
+]

@@ -1,0 +1,149 @@
+"""A run's journal folded into what its page shows, live or years later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from inference.core.protocols import Json
+from inference.models import Run
+from inference.runs.journal import events_since
+
+JOURNAL_LIMIT = 50_000
+"""Events read for one page; a run journals a few per second at most, and coalesces."""
+
+PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
+"""What becomes of the stage at hand when the run changes its state; in all others it has stopped."""
+
+CURVE_POINTS = 800
+
+
+@dataclass
+class Phase:
+    """A stage of the run; `state` is "done", "current", "stopped" or "" for one that is still to come."""
+
+    label: str
+    index: int
+    started: datetime | None = None
+    ended: datetime | None = None
+    state: str = ""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the stage took or has taken so far as the journal tells."""
+        if self.started is None or self.ended is None:
+            return None
+        return (self.ended - self.started).total_seconds()
+
+
+@dataclass
+class RunRecord:
+    """Everything the journal says up to event number `seq`."""
+
+    seq: int = 0
+    phases: list[Phase] = field(default_factory=list)
+    progress: Json = field(default_factory=dict)
+    experiments: Json = field(default_factory=dict)
+    congruence: Json = field(default_factory=dict)
+    generations: list[Json] = field(default_factory=list)
+    heat_map: Json = field(default_factory=dict)
+    result: Json = field(default_factory=dict)
+    log: list[Json] = field(default_factory=list)
+
+    @property
+    def last_generation(self) -> Json | None:
+        """The newest point of the fitness curve."""
+        return self.generations[-1] if self.generations else None
+
+    @property
+    def stage(self) -> str:
+        """The label of the stage at hand or where the run stopped; "" before the first."""
+        labels = [phase.label for phase in self.phases if phase.state in ("current", "stopped")]
+        return labels[0] if labels else ""
+
+    def curve(self) -> list[Json]:
+        """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
+        return thinned(self.generations, CURVE_POINTS)
+
+    def take(self, event: Json) -> None:
+        """Fold one event in."""
+        kind, payload, at = event["kind"], event["payload"], datetime.fromisoformat(event["at"])
+        self.seq = event["seq"]
+        if kind == "phase":
+            self._enter(payload, at)
+            self._log(at, f"stage {payload['index']} of {len(self.phases)}: {self.stage}")
+        elif kind == "log":
+            self.log.append({"at": at, **payload})
+        elif kind == "state":
+            self._change_state(payload, at)
+        elif kind == "generation":
+            self._add_generation(payload)
+        elif kind == "congruence":
+            self.congruence = payload
+            self._log(at, f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour")
+        elif kind == "result":
+            self.result = payload
+            self._log(at, f"result: {payload['name']}", result=True)
+        elif kind in ("progress", "experiments", "heat_map"):
+            setattr(self, kind, payload)
+
+    def _log(self, at: datetime, text: str, level: str = "info", **facts: Any) -> None:
+        self.log.append({"at": at, "level": level, "text": text, **facts})
+
+    def _add_generation(self, payload: Json) -> None:
+        # A run taken up from a checkpoint tells its last generations again.
+        while self.generations and self.generations[-1]["generation"] >= payload["generation"]:
+            self.generations.pop()
+        self.generations.append(payload)
+
+    def _enter(self, payload: Json, at: datetime) -> None:
+        index = payload["index"]
+        self.progress = {}  # the stage before had it
+        known = {phase.index: phase for phase in self.phases}
+        self.phases = [
+            known.get(number) or Phase(label=label, index=number)
+            for number, label in enumerate(payload["labels"], start=1)
+        ]
+        for phase in self.phases:
+            if phase.index < index:
+                if phase.state != "done":
+                    phase.ended = at if phase.started else None
+                phase.state = "done"
+            elif phase.index == index:
+                phase.state = "current"
+                phase.started = phase.started or at
+                phase.ended = None
+            else:
+                phase.state = ""
+
+    def _change_state(self, payload: Json, at: datetime) -> None:
+        state = payload["state"]
+        text = f"{state}: {payload['error']}" if payload.get("error") else state
+        self._log(at, text, "warning" if state == "failed" else "info")
+        for phase in self.phases:
+            if phase.state in ("current", "stopped"):
+                phase.ended = None if state in ("running", "queued") else at
+                phase.state = PHASE_STATES.get(state, "stopped")
+
+
+def fold(events: Iterable[Json]) -> RunRecord:
+    """The record of these events, which are in order."""
+    record = RunRecord()
+    for event in events:
+        record.take(event)
+    return record
+
+
+def record_of(run: Run) -> RunRecord:
+    """The record of a stored run."""
+    return fold(events_since(run.pk, 0, limit=JOURNAL_LIMIT))
+
+
+def thinned(points: list[Any], limit: int) -> list[Any]:
+    """At most `limit` (≥ 2) of the points, evenly spaced, with both ends."""
+    if len(points) <= limit:
+        return list(points)
+    step = (len(points) - 1) / (limit - 1)
+    return [points[round(step * position)] for position in range(limit)]

@@ -1,0 +1,112 @@
+"""Experiment sets: the list, a set with its measurements, renaming and deleting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
+
+from inference.exchange.stored import StoredMeasurement, measurements_of
+from inference.isa.search import SearchError
+from inference.models import ExperimentSet, Measurement
+from inference.queries.evaluations import evaluations_on
+from inference.queries.experiment_sets import (
+    MEASUREMENT_COLUMNS,
+    SET_COLUMNS,
+    experiment_sets,
+    measurements_in,
+    summary_of,
+)
+from inference.queries.paging import Order, Page, page_of
+from inference.views.address import one_of, whole_number
+from inference.views.naming import delete_page, edit_page
+
+
+def sets(request: HttpRequest) -> HttpResponse:
+    """All experiment sets, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-added")
+    page = page_of(experiment_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
+    return render(request, "inference/sets.html", {"page": page, "q": q, "sort": str(order)})
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measurement as its table shows it; `answers` are those of the page's tools, None for no answer."""
+
+    stored: StoredMeasurement
+    answers: list[float | None]
+
+    @property
+    def cycles_per_instruction(self) -> float | None:
+        """Cycles divided by the number of instructions."""
+        value = self.stored.value
+        return None if value.cycles is None else value.cycles / value.experiment.length
+
+
+def _rows(page: Page[Measurement]) -> tuple[list[Row], list[str]]:
+    """The page's measurements as values, and the tools that have answers for some of them."""
+    found = measurements_of(Measurement.objects.filter(pk__in=[row.pk for row in page.rows]))
+    values = {stored.id: stored for stored in found}
+    tools = sorted({tool for stored in found for tool in stored.value.annotations})
+    rows = [
+        Row(stored, [stored.value.annotations.get(tool) for tool in tools])
+        for stored in (values[row.pk] for row in page.rows if row.pk in values)
+    ]
+    return rows, tools
+
+
+def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
+    """A set: its numbers, who predicts it how well, and its measurements."""
+    found = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
+    q = request.GET.get("q", "").strip()
+    length = whole_number(request, "length")
+    state = one_of(request, "state", tuple(Measurement.State.values))
+    order = Order.read(request.GET.get("sort", ""), MEASUREMENT_COLUMNS, "row")
+    page: Page[Measurement] = Page((), 0)
+    error = ""
+    try:
+        chosen = measurements_in(found, q, length, state)
+        page = page_of(chosen, order, MEASUREMENT_COLUMNS, request.GET.get("page", ""))
+    except SearchError as problem:
+        error = str(problem)
+    rows, tools = _rows(page)
+    return render(
+        request,
+        "inference/set.html",
+        {
+            "set": found,
+            "summary": summary_of(found),
+            "evaluations": evaluations_on(found),
+            "page": page,
+            "rows": rows,
+            "tools": tools,
+            "q": q,
+            "wanted_length": length,
+            "wanted_state": state,
+            "states": Measurement.State.choices,
+            "sort": "" if order.column == "row" else str(order),
+            "error": error,
+        },
+        status=400 if error else 200,
+    )
+
+
+def set_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a set."""
+    return edit_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
+
+
+def set_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a set after showing what depends on it."""
+    return delete_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
+
+
+urlpatterns = [
+    path("sets/", sets, name="sets"),
+    path("sets/<int:pk>/", experiment_set, name="set"),
+    path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
+    path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
+]

@@ -1,0 +1,76 @@
+"""What the preview of an upload says about the file, as plain rows for its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inference.core.metrics import Unit
+from inference.exchange.importing import Preview
+from inference.exchange.parsing import Parsed
+
+SAMPLE = 12  # rows of the file that the preview repeats
+UNIT_COLUMN = "unit"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A label with its value; `figure` values are set as numbers."""
+
+    label: str
+    value: str
+    figure: bool = False
+
+
+def facts_of(seen: Preview) -> list[Fact]:
+    """The counts, ranges, units and columns that were found in a file."""
+    parsed = seen.parsed
+    found = _mapping_facts(parsed) if parsed.mapping is not None else _experiment_facts(parsed)
+    if parsed.schemes:
+        found.insert(1 if found else 0, Fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
+    if columns := parsed.facts.get("columns"):
+        found.append(Fact("Columns", ", ".join(columns)))
+    if tools := parsed.facts.get("tools"):
+        found.append(Fact("Other tools' answers", ", ".join(tools)))
+    if architecture := parsed.facts.get("arch") or parsed.facts.get("isa"):
+        found.append(Fact("Named in the file", str(architecture)))
+    if parsed.merged:
+        found.append(Fact("Names that mean the same scheme", f"{len(parsed.merged):,}", figure=True))
+    return found
+
+
+def _experiment_facts(parsed: Parsed) -> list[Fact]:
+    if not parsed.measured:
+        return []
+    lengths = [result.experiment.length for result in parsed.measured]
+    cycles = [result.cycles for result in parsed.measured if result.cycles is not None]
+    units = [Unit(unit).label for unit in parsed.facts.get("units", ())]
+    return [
+        Fact("Experiments", f"{len(lengths):,}", figure=True),
+        Fact("Instructions per experiment", _range(lengths, ""), figure=True),
+        Fact("Cycles", _range(cycles, ".2f"), figure=True),
+        Fact("Unit in the file", ", ".join(units)),
+    ]
+
+
+def _mapping_facts(parsed: Parsed) -> list[Fact]:
+    mapping = parsed.mapping
+    assert mapping is not None
+    r_max = "not modelled" if mapping.r_max is None else f"{mapping.r_max:g} instructions per cycle"
+    return [
+        Fact("Ports", ", ".join(mapping.ports), figure=True),
+        Fact("Kinds of µops", f"{mapping.uop_kinds:,}", figure=True),
+        Fact("R_max", r_max),
+    ]
+
+
+def _range(values: Iterable[float], form: str) -> str:
+    ordered = sorted(values)
+    low, high = format(ordered[0], form), format(ordered[-1], form)
+    return low if low == high else f"{low}–{high}"
+
+
+def names_no_unit(parsed: Parsed) -> bool:
+    """Whether the file leaves open what its numbers are: a table of experiments without a column for it."""
+    columns = parsed.facts.get("columns")
+    return columns is not None and UNIT_COLUMN not in columns

@@ -1,0 +1,210 @@
+"""Upload, preview and import of files. Only the file itself is stored before its preview was seen."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import PurePath
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.html import format_html, format_html_join
+from django.views.decorators.http import require_POST
+
+from inference.core.metrics import Unit
+from inference.exchange.errors import NameTakenError
+from inference.exchange.importing import Preview, preview
+from inference.exchange.names import free_name, free_or_refuse
+from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
+from inference.queries.uploads import waiting_uploads
+from inference.runs import lifecycle
+from inference.runs.errors import RunsError
+from inference.views.address import one_of
+from inference.views.upload_facts import SAMPLE, facts_of, names_no_unit
+
+NEW = "new"
+
+
+class ImportForm(forms.Form):
+    """What an import is told: the name, and for a new instruction set that one's name too."""
+
+    new_isa = forms.CharField(
+        label="Name of the new instruction set",
+        max_length=200,
+        help_text="Made from the scheme names in this file.",
+    )
+    name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
+    note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
+
+    def __init__(self, seen: Preview, data: object = None) -> None:
+        super().__init__(data, initial={"name": seen.name, "new_isa": seen.new_isa})  # type: ignore[arg-type]
+        self.model = PortMapping if seen.parsed.mapping is not None else ExperimentSet
+        if seen.isa is not None:
+            del self.fields["new_isa"]
+
+    def clean_name(self) -> str:
+        """Refuse a name in use."""
+        return _free(self.model, self.cleaned_data["name"])
+
+    def clean_new_isa(self) -> str:
+        """Refuse a name in use."""
+        return _free(ISA, self.cleaned_data["new_isa"])
+
+
+def _free(model: type[ISA | ExperimentSet | PortMapping], name: str) -> str:
+    try:
+        free_or_refuse(model, name)
+    except NameTakenError as error:
+        raise forms.ValidationError(str(error)) from error
+    return name
+
+
+def upload(request: HttpRequest) -> HttpResponse:
+    """The form for files, and those that wait for a decision."""
+    error = ""
+    if request.method == "POST":
+        files = request.FILES.getlist("files")
+        error = _refusal(files)
+        if not error:
+            kept = [_keep(request, file) for file in files]
+            return redirect("upload-preview", kept[0].pk) if len(kept) == 1 else redirect("upload")
+    context = {"error": error, "waiting": waiting_uploads(), "limit": settings.UPLOAD_LIMIT_BYTES}
+    return render(request, "inference/upload.html", context, status=400 if error else 200)
+
+
+def _refusal(files: list[UploadedFile]) -> str:
+    if not files:
+        return "No file was chosen. Choose one or more CSV or JSON files."
+    limit = settings.UPLOAD_LIMIT_BYTES
+    for file in files:
+        if (file.size or 0) > limit:
+            return f"{file.name} has {(file.size or 0) >> 20} MiB; a file can have at most {limit >> 20} MiB."
+    return ""
+
+
+def _keep(request: HttpRequest, file: UploadedFile) -> Upload:
+    """Store a file, or find it if the same one waits already."""
+    content = file.read()
+    digest = hashlib.sha256(content).hexdigest()
+    name = PurePath(file.name or "upload").name[:300]
+    same = waiting_uploads().filter(sha256=digest, file_name=name).first()
+    return same or Upload.objects.create(
+        file_name=name, content=content, sha256=digest, created_by=request.user
+    )
+
+
+def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what a file would bring; a POST starts its import."""
+    found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
+    seen, unit = _preview(request, found)
+    form = ImportForm(seen, request.POST if request.method == "POST" else None) if seen.acceptable else None
+    if form is not None and form.is_bound and form.is_valid():
+        try:
+            return _onward(request, _start(request, found, seen, unit, form.cleaned_data))
+        except RunsError as error:
+            form.add_error(None, str(error))
+    parsed = seen.parsed
+    return render(
+        request,
+        "inference/upload_preview.html",
+        {
+            "upload": found,
+            "seen": seen,
+            "facts": facts_of(seen),
+            "form": form,
+            "unit": unit,
+            "units": [(choice.value, choice.label) for choice in Unit],
+            "asks_unit": names_no_unit(parsed),
+            "isas": ISA.objects.order_by("name"),
+            "new_isa": NEW,
+            "sample": parsed.measured[:SAMPLE],
+            "usages": list(parsed.mapping.usage.items())[:SAMPLE] if parsed.mapping else (),
+            "waiting_count": waiting_uploads().count(),
+        },
+        status=400 if request.method == "POST" else 200,
+    )
+
+
+def _preview(request: HttpRequest, found: Upload) -> tuple[Preview, Unit]:
+    """Parse a file the way the address asks: `isa` is an id or "new", `unit` that of unnamed numbers."""
+    unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
+    ids = tuple(str(pk) for pk in ISA.objects.values_list("pk", flat=True))
+    wanted = one_of(request, "isa", (*ids, NEW))
+    content = bytes(found.content)
+    if wanted == NEW:
+        founding = free_name(ISA, PurePath(found.file_name).stem or "instruction set")
+        return preview(content, found.file_name, founding=founding, unit=unit), unit
+    isa = ISA.objects.get(pk=wanted) if wanted else None
+    return preview(content, found.file_name, isa=isa, unit=unit), unit
+
+
+def _start(request: HttpRequest, found: Upload, seen: Preview, unit: Unit, answers: dict[str, str]) -> Run:
+    config = {
+        "upload": found.pk,
+        "name": answers["name"],
+        "note": answers["note"],
+        "isa": seen.isa.name if seen.isa else "",
+        "new_isa": answers.get("new_isa", ""),
+        "unit": unit.value,
+    }
+    name = free_name(Run, f"Import {found.file_name}")
+    return lifecycle.submit("import", config, name, user=request.user)
+
+
+def _onward(request: HttpRequest, run: Run) -> HttpResponse:
+    """To the run; what else waits is a link there."""
+    others = waiting_uploads().count()
+    if others:
+        waits = "file waits" if others == 1 else "files wait"
+        messages.info(
+            request,
+            format_html('<a href="{}">{} more {}</a> for your decision.', reverse("upload"), others, waits),
+        )
+    return redirect("run", run.pk)
+
+
+@require_POST
+def upload_import_all(request: HttpRequest) -> HttpResponse:
+    """Import every waiting file that has no problem, under the name proposed for it."""
+    started: list[Run] = []
+    refused: list[str] = []
+    taken: set[tuple[str, str]] = set()
+    for found in waiting_uploads().defer(None):
+        seen = preview(bytes(found.content), found.file_name)
+        form = ImportForm(seen, {"name": seen.name, "new_isa": seen.new_isa})
+        key = (form.model.__name__, seen.name)
+        if seen.acceptable and key not in taken and form.is_valid():
+            taken.add(key)
+            started.append(_start(request, found, seen, Unit.CYCLES, form.cleaned_data))
+        else:
+            refused.append(found.file_name)
+    if started:
+        links = format_html_join(
+            ", ", '<a href="{}">{}</a>', ((reverse("run", args=[run.pk]), run.name) for run in started)
+        )
+        plural = "" if len(started) == 1 else "s"
+        messages.success(request, format_html("{} import{} queued: {}", len(started), plural, links))
+    if refused:
+        messages.warning(request, f"To be looked at first: {', '.join(refused)}")
+    return redirect("upload" if refused or not started else "runs")
+
+
+@require_POST
+def upload_discard(request: HttpRequest, pk: int) -> HttpResponse:
+    """Forget a file that has not been imported."""
+    found = get_object_or_404(waiting_uploads(), pk=pk)
+    found.delete()
+    messages.success(request, f"{found.file_name} was discarded.")
+    return redirect("upload")
+
+
+urlpatterns = [
+    path("sets/upload/", upload, name="upload"),
+    path("sets/upload/import/", upload_import_all, name="upload-import-all"),
+    path("uploads/<int:pk>/", upload_preview, name="upload-preview"),
+    path("uploads/<int:pk>/discard/", upload_discard, name="upload-discard"),
+]

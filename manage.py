@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Django's command line for pmweb: `manage.py help` lists the commands."""
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run one management command."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
+    try:
+        from django.conf import settings  # noqa: PLC0415
+        from django.core.management import execute_from_command_line  # noqa: PLC0415
+
+        _ = settings.HOME  # reads the settings, which need more libraries
+    except ModuleNotFoundError as error:
+        sys.exit(
+            f"pmweb: {sys.executable} lacks the library {error.name!r}. Use the environment's Python: "
+            "`.venv/bin/python manage.py …`; `make setup` makes that environment."
+        )
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""What this installation consists of, and which optional programs are found on this host.
+
+Looking never fails: a program that is absent, broken or slow is a finding like any other.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from pmweb import __version__
+
+LIBRARIES = (
+    "django",
+    "channels",
+    "daphne",
+    "django-csp",
+    "whitenoise",
+    "numpy",
+    "scipy",
+    "numba",
+    "plotly",
+    "z3-solver",
+    "iced-x86",
+)
+_ASK_SECONDS = 3.0
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+
+@dataclass(frozen=True)
+class Program:
+    """An optional program: how to find it, what it is for here, how to get it on Debian.
+
+    `commands` are names looked up on the PATH and beside this Python; `places` are patterns of paths below
+    the root directory. All of the versions that are found count, not the first alone.
+    """
+
+    name: str
+    purpose: str
+    commands: tuple[str, ...]
+    install: str
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Found:
+    """One executable and what it says its version is; `version` is empty where it does not say."""
+
+    path: str
+    version: str
+
+
+PROGRAMS = (
+    Program(
+        "Chromium",
+        "runs this product's browser tests",
+        ("chromium", "chromium-browser", "google-chrome"),
+        "apt install chromium",
+    ),
+    Program(
+        "llvm-mca",
+        "throughput predictor of LLVM; not used by this version yet",
+        ("llvm-mca",),
+        "apt install llvm",
+        ("usr/bin/llvm-mca-*", "usr/lib/llvm-*/bin/llvm-mca"),
+    ),
+    Program(
+        "OSACA",
+        "throughput predictor; not used by this version yet",
+        ("osaca",),
+        "pipx install osaca",
+    ),
+    Program(
+        "uiCA",
+        "throughput predictor; not used by this version yet",
+        ("uiCA.py", "uica"),
+        "git clone https://github.com/andreas-abel/uiCA /opt/uiCA && cd /opt/uiCA && ./setup.sh",
+        ("opt/uiCA/uiCA.py",),
+    ),
+    Program(
+        "PostgreSQL",
+        "database for many users; this version keeps its data in SQLite",
+        ("postgres",),
+        "apt install postgresql",
+        ("usr/lib/postgresql/*/bin/postgres",),
+    ),
+    Program(
+        "Redis",
+        "carries messages between computers; this version needs none",
+        ("redis-server",),
+        "apt install redis-server",
+    ),
+    Program(
+        "perf",
+        "reads a CPU's event counters; not used by this version yet",
+        ("perf",),
+        "apt install linux-perf",
+    ),
+)
+
+
+def find_all(programs: Iterable[Program] = PROGRAMS) -> list[tuple[Program, list[Found]]]:
+    """Every program with the executables that were found for it, asked for their versions side by side."""
+    places = [(program, _executables(program)) for program in programs]
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return [
+            (program, list(pool.map(_ask, [(str(path), path.stat().st_mtime_ns) for path in paths])))
+            for program, paths in places
+        ]
+
+
+def _executables(program: Program) -> list[Path]:
+    """The distinct executables of a program; links to the same file count once."""
+    here = str(Path(sys.executable).parent)
+    candidates = [shutil.which(command) or shutil.which(command, path=here) for command in program.commands]
+    paths = [Path(candidate) for candidate in candidates if candidate]
+    for place in program.places:
+        paths += sorted(path for path in Path("/").glob(place) if path.is_file())
+    distinct: dict[Path, Path] = {}
+    for path in paths:
+        distinct.setdefault(path.resolve(), path)
+    return list(distinct.values())
+
+
+def _ask(known: tuple[str, int]) -> Found:
+    path, changed = known
+    return Found(path, _version_of(path, changed))
+
+
+@lru_cache(maxsize=64)
+def _version_of(path: str, _changed: int) -> str:
+    """The version that `path --version` prints; remembered until the file changes."""
+    try:
+        answer = subprocess.run(  # noqa: S603  a program that the administrator installed
+            [path, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_ASK_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    match = _VERSION.search((answer.stdout + answer.stderr).decode(errors="replace"))
+    return match.group() if match else ""
+
+
+def library_versions() -> list[tuple[str, str]]:
+    """Name and version of each library the product is built on; an empty version where it is missing."""
+    found = []
+    for name in LIBRARIES:
+        try:
+            found.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            found.append((name, ""))
+    return found
+
+
+def facts() -> list[tuple[str, str]]:
+    """The product, the platform and the database, as label and value."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA journal_mode")
+        journal = cursor.fetchone()[0]
+    mode = settings.DATABASES["default"]["OPTIONS"]["transaction_mode"]
+    return [
+        ("pmweb", __version__),
+        ("Python", f"{platform.python_version()} ({sys.executable})"),
+        ("Operating system", platform.platform()),
+        ("Database", f"SQLite {sqlite3.sqlite_version}, journal {journal}, transactions {mode}"),
+        ("Data directory", str(settings.HOME)),
+    ]

@@ -1,0 +1,1 @@
+"""Starting the whole site with one command and stopping it without a trace."""

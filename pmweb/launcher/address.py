@@ -1,0 +1,119 @@
+"""Where the site listens, by which names it answers, and what to tell the user about it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import getpass
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+
+from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.probe import PROBE_HOST, find_site
+
+WILDCARD = "0.0.0.0"  # noqa: S104  the user asks for it with --host
+_SIOCGIFADDR = 0x8915
+_LOOPBACK_NAMES = ("localhost", PROBE_HOST)
+BACKLOG = 128
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening IPv4 socket that the web process inherits.
+
+    The launcher keeps it open, so that browsers wait in its queue while a web process is being replaced,
+    and so that no other program can take the port meanwhile. Port 0 takes any free one.
+
+    Raises LaunchError, in words, when the address cannot be had.
+    """
+    server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        server.bind((host, port))
+        server.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        server.close()
+        raise LaunchError(_why_not(host, port, error)) from error
+    return server
+
+
+def _why_not(host: str, port: int, error: OSError | OverflowError) -> str:
+    if isinstance(error, OverflowError):
+        return f"--port {port}: a port is a number from 0 to 65535."
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return (
+            f"--host {host} is no IPv4 address of this host. Use 127.0.0.1 (this host alone) or {WILDCARD} "
+            "(the whole network)."
+        )
+    if error.errno == errno.EACCES:
+        return f"port {port} needs root's rights. Choose one above 1023: --port 8000 (make run PORT=8000)."
+    if error.errno != errno.EADDRINUSE:
+        return f"cannot listen on {host}:{port}: {error.strerror}."
+    site = find_site("127.0.0.1" if host == WILDCARD else host, port)
+    if site is not None:
+        return (
+            f"pmweb is already running at http://{_shown(host)}:{port}/ (version {site}). "
+            "Use that one, stop it, or start this one on another port: "
+            f"--port {port + 1} (make run PORT={port + 1})."
+        )
+    return (
+        f"port {port} is taken by another program (`ss -ltnp 'sport = :{port}'` names it). "
+        f"Choose another port: --port {port + 1} (make run PORT={port + 1})."
+    )
+
+
+def _shown(host: str) -> str:
+    return "localhost" if host in {WILDCARD, "127.0.0.1"} else host
+
+
+def interface_addresses() -> list[str]:
+    """The IPv4 addresses of this host's network interfaces, loopback excluded."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:15])
+            try:
+                answer = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, request)
+            except OSError:  # an interface without an IPv4 address
+                continue
+            address = socket.inet_ntoa(answer[20:24])
+            if not address.startswith("127."):
+                found.append(address)
+    return found
+
+
+def answering_names(host: str, configured: Sequence[str]) -> list[str]:
+    """The host names the site answers to when it listens on `host`.
+
+    Listening on every interface means being reachable by every address of this host, by its name, and by
+    nothing else: names that others give to it belong into PMWEB_ALLOWED_HOSTS.
+    """
+    names = [*configured, *_LOOPBACK_NAMES]
+    if host == WILDCARD:
+        names += [socket.gethostname(), *interface_addresses()]
+    else:
+        names.append(host)
+    return list(dict.fromkeys(names))
+
+
+def urls(host: str, port: int) -> list[str]:
+    """The addresses to print, the one for this very host first."""
+    names = [_shown(host)]
+    if host == WILDCARD:
+        names += interface_addresses()
+    return [f"http://{name}:{port}" for name in names]
+
+
+def screen_hint(host: str, port: int, environment: Mapping[str, str]) -> str | None:
+    """How to see the site from another computer, where this one seems to have no screen; else None."""
+    connection = environment.get("SSH_CONNECTION", "").split()
+    if not connection and (environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")):
+        return None
+    if host == WILDCARD:
+        return None
+    server = connection[2] if len(connection) == 4 else socket.gethostname()
+    return (
+        "No screen here? On your own computer run\n"
+        f"    ssh -L {port}:{_shown(host)}:{port} {getpass.getuser()}@{server}\n"
+        "  and open the link there."
+    )

@@ -1,0 +1,173 @@
+"""Keeps a handful of processes running, and ends them together.
+
+Each child leads a process group of its own: a Ctrl-C at the terminal reaches the supervisor alone, which then
+stops the children in order, and whatever a child started can be ended with it. A child that dies is started
+again after a pause that doubles with every early death. If the supervisor itself is killed, the kernel kills
+its children (`lifeline`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.lifeline import die_with
+
+log = logging.getLogger(__name__)
+
+GRACE_SECONDS = 10.0
+"""How long a child may take to stop by itself before it is killed."""
+FIRST_PAUSE_SECONDS = 0.25
+LONGEST_PAUSE_SECONDS = 30.0
+STABLE_SECONDS = 30.0
+"""A child that lived this long is started again without delay when it dies."""
+FUTILE_STARTS = 3
+"""Deaths before the site has answered for the first time, after which starting is given up."""
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_TICK_SECONDS = 0.2
+
+
+@dataclass
+class Child:
+    """One supervised process. `inherited`: file descriptors it gets besides the standard ones."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    directory: Path
+    inherited: tuple[int, ...] = ()
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    start_again_at: float = 0.0
+    early_deaths: int = 0
+
+    def start(self) -> None:
+        """Start the process in a group of its own, tied to this one's life."""
+        supervisor = os.getpid()
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(  # noqa: S603  the commands are this program's own
+            self.command,
+            cwd=self.directory,
+            env=dict(self.environment),
+            stdin=subprocess.DEVNULL,
+            pass_fds=self.inherited,
+            start_new_session=True,
+            preexec_fn=lambda: die_with(supervisor),  # noqa: PLW1509  the supervisor has a single thread
+        )
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to whatever it has started."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+
+    def has_died(self) -> bool:
+        """Whether the process was running and no longer is."""
+        return self.process is not None and self.process.poll() is not None
+
+    def bury(self) -> str:
+        """After a death: end what it left behind, plan the next start, and say how it died."""
+        assert self.process is not None
+        self.send(signal.SIGKILL)
+        code = self.process.returncode
+        self.process = None
+        lived = time.monotonic() - self.started
+        self.early_deaths = 0 if lived >= STABLE_SECONDS else self.early_deaths + 1
+        pause = min(FIRST_PAUSE_SECONDS * 2 ** max(self.early_deaths - 1, 0), LONGEST_PAUSE_SECONDS)
+        self.start_again_at = time.monotonic() + pause
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        return f"{self.name} {how}; starting it again in {pause:g} s"
+
+
+@dataclass
+class Supervisor:
+    """Runs `children` until somebody says stop.
+
+    `is_up` is asked until it says yes for the first time; then `when_up` is called once.
+    """
+
+    children: Sequence[Child]
+    is_up: Callable[[], bool]
+    when_up: Callable[[], None]
+    _stop_requests: int = field(default=0, init=False)
+    _has_been_up: bool = field(default=False, init=False)
+
+    def run(self) -> None:
+        """Start everything, keep it running, and return when all of it has ended after a stop signal.
+
+        Raises LaunchError if a child dies again and again before the site has answered once.
+        """
+        with self._signals() as bell:
+            try:
+                while not self._stop_requests:
+                    self._tend()
+                    self._wait(bell)
+            finally:
+                self._stop_children(bell)
+
+    def _tend(self) -> None:
+        for child in self.children:
+            if child.has_died():
+                obituary = child.bury()
+                if not self._has_been_up and child.early_deaths >= FUTILE_STARTS:
+                    raise LaunchError(
+                        f"{child.name} ended {FUTILE_STARTS} times before the site answered; "
+                        "what it said is printed above."
+                    )
+                log.warning("%s", obituary)
+            if child.process is None and time.monotonic() >= child.start_again_at:
+                child.start()
+        if not self._has_been_up and self.is_up():
+            self._has_been_up = True
+            self.when_up()
+
+    def _stop_children(self, bell: int) -> None:
+        """Ask everybody to stop, wait, kill who is left; a second stop signal ends the waiting."""
+        asked = self._stop_requests
+        deadline = time.monotonic() + GRACE_SECONDS
+        for child in self.children:
+            child.send(signal.SIGTERM)
+        running = [child for child in self.children if child.process is not None]
+        while running and time.monotonic() < deadline and self._stop_requests <= max(asked, 1):
+            self._wait(bell)
+            running = [child for child in running if not child.has_died()]
+        for child in running:
+            log.warning("%s did not stop in time and is killed", child.name)
+        for child in self.children:
+            child.send(signal.SIGKILL)  # the whole group: also what a child left behind
+            if child.process is not None:
+                child.process.wait()
+
+    def _wait(self, bell: int) -> None:
+        """Sleep until a signal comes in or it is time to look again."""
+        select.select([bell], [], [], _TICK_SECONDS)
+        with contextlib.suppress(BlockingIOError):
+            os.read(bell, 512)
+
+    def _request_stop(self, _number: int, _frame: object) -> None:
+        self._stop_requests += 1
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[int]:
+        """Handle stop signals; yields a descriptor that becomes readable with any signal."""
+        bell, hammer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        before = {number: signal.signal(number, self._request_stop) for number in _STOP_SIGNALS}
+        before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        wakeup = signal.set_wakeup_fd(hammer, warn_on_full_buffer=False)
+        try:
+            yield bell
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(bell)
+            os.close(hammer)

@@ -1,0 +1,1 @@
+"""Commands of the house: `up` and `login-link`."""

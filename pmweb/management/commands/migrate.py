@@ -1,0 +1,24 @@
+"""`manage.py migrate`: Django's, in a data directory that is made where it is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.core.management.commands.migrate import Command as Migrate
+
+
+class Command(Migrate):
+    """Prepare the database; see the module."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Make the directory, then migrate."""
+        try:
+            settings.HOME.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandError(
+                f"the data directory {settings.HOME} cannot be used ({error.strerror}); "
+                "let PMWEB_HOME name a directory that you can write to"
+            ) from error
+        super().handle(*args, **options)

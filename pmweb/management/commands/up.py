@@ -1,0 +1,44 @@
+"""`manage.py up`: the whole site in one command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.site import Site
+
+
+class Command(BaseCommand):
+    """Start web server and worker, restart what dies, stop all with one Ctrl-C."""
+
+    help = "Start the site (web server and worker); Ctrl-C stops all of it."
+    requires_system_checks = []  # the children check; a supervisor must not fail where they could start
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare where to listen."""
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1",
+            help="IPv4 address or name to listen on; 0.0.0.0 serves the whole network (default: this host)",
+        )
+        parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
+        parser.add_argument(
+            "--no-agent",
+            action="store_true",
+            help="do not measure on this computer (this version never does)",
+        )
+
+    def handle(self, *_args: Any, host: str, port: int, **_options: Any) -> None:
+        """Run the site until it is asked to stop."""
+        try:
+            Site(host, port, self._say).run()
+        except LaunchError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt as error:
+            raise CommandError("stopped while starting.") from error
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

@@ -1,0 +1,17 @@
+"""Every address of the site."""
+
+from django.urls import include, path
+
+from pmweb.views.about import about
+from pmweb.views.health import health
+from pmweb.views.start import start
+
+urlpatterns = [
+    path("", start, name="start"),
+    path("", include("pmweb.accounts.urls")),
+    path("about/", about, name="about"),
+    path("health/", health, name="health"),
+    path("", include("inference.urls")),
+]
+
+handler400 = "pmweb.views.errors.bad_request"

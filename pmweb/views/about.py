@@ -1,0 +1,20 @@
+"""About: versions, and what this host has or lacks."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from pmweb import installation
+
+
+@require_safe
+def about(request: HttpRequest) -> HttpResponse:
+    """Show the installation as it is now."""
+    context = {
+        "facts": installation.facts(),
+        "libraries": installation.library_versions(),
+        "programs": installation.find_all(),
+    }
+    return render(request, "pmweb/about.html", context)

@@ -1,0 +1,192 @@
+// The run page while it runs: events of the journal move the stepper, the bar, the curves and the log. What the
+// server drew is the starting point, and the journal is asked for everything after it.
+
+import { FitnessCurve } from "./curves.js";
+import { HeatMap } from "./heatmap.js";
+import { LiveJournal } from "./live.js";
+import { throttled } from "./plots.js";
+import { fetchPage, replaceRegion } from "./regions.js";
+import { duration } from "./ticking.js";
+
+const LOG_LINES = 400;
+const HEAD_EVERY = 15000; // ms; the time spent, and whether a wish was heard
+const page = document.querySelector("[data-run-page]");
+const record = JSON.parse(document.getElementById("run-record").textContent);
+const whole = new Intl.NumberFormat("en");
+const title = document.title;
+
+const one = (hook, root = page) => root.querySelector(`[data-${hook}]`);
+
+function text(element, value) {
+  if (element && element.textContent !== value) element.textContent = value;
+}
+
+function rate(value, unit) {
+  if (!value) return "";
+  return `${new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 }).format(value)} ${unit} per second`;
+}
+
+// ---- pictures
+
+const heatMap = one("heat-map") ? new HeatMap(one("heat-map")) : null;
+const curve = one("curve") ? new FitnessCurve(one("curve"), record.curve) : null;
+const drawHeatMap = throttled(() => heatMap.show(record.heat_map));
+// The event rings; the picture itself is made by the server, as for a run that has ended.
+const refreshHeatMap = throttled(async () => {
+  const answer = await fetch(record.heat_map_url).catch(() => null);
+  if (!answer?.ok) return;
+  record.heat_map = await answer.json();
+  if (record.heat_map) drawHeatMap();
+});
+const drawCurve = throttled(() => curve.draw());
+if (heatMap && record.heat_map) drawHeatMap();
+if (curve?.last !== undefined) drawCurve();
+
+// ---- what the server draws better: state, error, buttons, and of a run that has ended everything it told
+
+async function refreshHead() {
+  const fresh = await fetchPage(window.location.href);
+  if (!fresh) return;
+  const ended = record.final.includes(record.state);
+  const regions = ["run-state", "run-actions", ...(ended ? ["run-stages", "run-log"] : [])];
+  for (const id of regions) replaceRegion(fresh, id);
+  if (ended) showEndOfLog();
+}
+const refreshHeadSoon = throttled(() => refreshHead().catch(() => {}));
+
+// ---- one function per kind of event
+
+function showProgress({ done, total, rate: speed, unit, eta }) {
+  const bar = one("bar");
+  one("progress").hidden = false;
+  if (total) {
+    bar.max = total;
+    bar.value = done;
+  } else bar.removeAttribute("value");
+  text(one("progress-text"), total ? `${whole.format(done)} of ${whole.format(total)} ${unit}` : `${whole.format(done)} ${unit}`);
+  text(one("progress-rate"), rate(speed, unit));
+  text(one("progress-eta"), eta === null || eta === undefined || done >= total ? "" : `about ${duration(eta)} left in this stage`);
+  document.title = total ? `${Math.floor((100 * done) / total)} % · ${title}` : title;
+}
+
+function stepElement(index, label) {
+  const item = document.createElement("li");
+  item.dataset.index = index;
+  for (const part of ["step-sign", "step-label", "step-time"]) {
+    const span = document.createElement("span");
+    span.className = part;
+    item.append(span);
+  }
+  text(item.querySelector(".step-label"), label);
+  return item;
+}
+
+function showPhase({ index, labels }) {
+  const list = one("stepper");
+  for (let number = list.children.length + 1; number <= labels.length; number += 1) list.append(stepElement(number, labels[number - 1]));
+  for (const item of list.children) {
+    const number = Number(item.dataset.index);
+    item.className = number < index ? "done" : number === index ? "current" : "";
+    item.toggleAttribute("aria-current", number === index);
+    if (number === index) item.setAttribute("aria-current", "step");
+    text(item.querySelector(".step-sign"), number < index ? "✓" : String(number));
+  }
+  one("bar").removeAttribute("value");
+  for (const hook of ["progress-text", "progress-rate", "progress-eta"]) text(one(hook), "");
+  text(one("progress-text"), labels[index - 1]);
+  document.title = title;
+}
+
+function showCount(name, value) {
+  const entry = page.querySelector(`[data-count="${name}"]`);
+  entry.hidden = false;
+  text(entry.querySelector("dd"), value);
+}
+
+function addLog(level, line, at) {
+  const log = one("log");
+  const follows = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
+  const item = document.createElement("li");
+  item.className = level;
+  const time = document.createElement("time");
+  time.dateTime = at;
+  time.textContent = at.slice(11, 19);
+  time.title = `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+  const message = document.createElement("span");
+  message.textContent = line;
+  item.append(time, message);
+  log.append(item);
+  while (log.children.length > LOG_LINES) log.firstElementChild.remove();
+  if (follows) showEndOfLog();
+}
+
+function showEndOfLog() {
+  const log = one("log");
+  log.scrollTop = log.scrollHeight;
+}
+
+function showGeneration(generation) {
+  curve.add(generation);
+  drawCurve();
+}
+
+const LISTENERS = {
+  progress: showProgress,
+  phase: (payload, at) => {
+    showPhase(payload);
+    addLog("info", `stage ${payload.index} of ${payload.labels.length}: ${payload.labels[payload.index - 1]}`, at);
+  },
+  generation: (payload) => { if (curve) showGeneration(payload); },
+  heat_map: () => { if (heatMap) refreshHeatMap(); },
+  log: ({ level, text: line }, at) => addLog(level, line, at),
+  experiments: ({ asked, settled, failed }) => {
+    showCount("experiments", `${whole.format(settled)} of ${whole.format(asked)}`);
+    if (failed) showCount("failed", whole.format(failed));
+  },
+  congruence: ({ schemes, classes }, at) => {
+    showCount("congruence", `${whole.format(schemes)} in ${whole.format(classes)}`);
+    addLog("info", `${schemes} schemes in ${classes} classes of equal behaviour`, at);
+  },
+  result: refreshHeadSoon,
+  state: ({ state, error }, at) => {
+    record.state = state;
+    addLog(state === "failed" ? "warning" : "info", error ? `${state}: ${error}` : state, at);
+    refreshHeadSoon();
+    one("progress").hidden = state === "queued" || record.final.includes(state);
+    if (record.final.includes(state)) {
+      document.title = `${state} · ${title}`;
+      for (const item of one("stepper").children) {
+        if (item.className === "current") item.className = state === "done" ? "done" : "stopped";
+        if (state === "done") text(item.querySelector(".step-sign"), "✓");
+      }
+      journal.stop();
+    }
+  },
+};
+
+// ---- the connection
+
+function showConnection(state, seconds) {
+  const words = {
+    connecting: "connecting…", live: "live", closed: "",
+    waiting: `connection lost; the run goes on. Next attempt in ${seconds} s`,
+    refused: "not live: you are no longer logged in. Load the page again",
+    gone: "not live: this run has been deleted",
+  };
+  const sign = one("connection");
+  sign.dataset.state = state;
+  sign.hidden = state === "closed";
+  text(sign, words[state]);
+}
+
+const journal = new LiveJournal(record.socket, {
+  since: record.since,
+  onEvent: ({ kind, payload, at }) => LISTENERS[kind]?.(payload, at),
+  onConnection: showConnection,
+});
+if (record.live) {
+  if (record.progress.total && record.state === "running") showProgress(record.progress);
+  journal.start();
+  setInterval(() => { if (!journal.stopped && !document.hidden) refreshHeadSoon(); }, HEAD_EVERY);
+} else showConnection("closed");
+showEndOfLog();

@@ -1,0 +1,137 @@
+// Conveniences on every page; each page also works without them.
+
+const THEMES = ["system", "light", "dark"];
+const THEME_ICONS = { system: "auto", light: "light", dark: "dark" };
+
+function storedTheme() {
+  try {
+    const theme = localStorage.getItem("theme");
+    return THEMES.includes(theme) ? theme : "system";
+  } catch {
+    return "system";
+  }
+}
+
+function applyTheme(button, theme) {
+  const root = document.documentElement;
+  if (theme === "system") delete root.dataset.theme;
+  else root.dataset.theme = theme;
+  button.setAttribute("aria-label", `Theme: ${theme}`);
+  button.title = `Theme: ${theme}`;
+  const use = button.querySelector("use");
+  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#${THEME_ICONS[theme]}`));
+}
+
+for (const button of document.querySelectorAll("[data-theme-toggle]")) {
+  applyTheme(button, storedTheme());
+  button.addEventListener("click", () => {
+    const theme = THEMES[(THEMES.indexOf(storedTheme()) + 1) % THEMES.length];
+    try {
+      localStorage.setItem("theme", theme);
+    } catch {
+      // not remembered, but applied
+    }
+    applyTheme(button, theme);
+  });
+}
+
+// Menus close with Escape and when something else is pressed.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") {
+    for (const menu of document.querySelectorAll("details.menu[open]")) {
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    }
+  }
+  if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.target.closest("input, textarea, select")) {
+    const search = document.querySelector("input[data-search]");
+    if (search) {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  }
+});
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+// A filter form applies itself: its answer replaces the region it names, and the address follows.
+async function refresh(form, signal) {
+  const query = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) if (value !== "") query.append(name, value);
+  const url = `${form.getAttribute("action") || location.pathname}?${query}`;
+  const answer = await fetch(url, { signal, headers: { Accept: "text/html" } });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const region = document.getElementById(form.dataset.live);
+  const fresh = page.getElementById(form.dataset.live);
+  // a bad request is a page too: it says in the region what is wrong with the filter
+  if (!fresh || !(answer.ok || answer.status === 400)) {
+    location.assign(url);
+    return;
+  }
+  region.replaceWith(fresh);
+  history.replaceState(null, "", url);
+}
+
+for (const form of document.querySelectorAll("form[data-live]")) {
+  let timer;
+  let running;
+  const start = (delay) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      running?.abort();
+      running = new AbortController();
+      refresh(form, running.signal).catch((error) => {
+        if (error.name !== "AbortError") form.submit();
+      });
+    }, delay);
+  };
+  form.addEventListener("input", () => start(250));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    start(0);
+  });
+}
+
+// Upload: the file field fills the drop zone, so a drop needs no script; this lists what was chosen.
+function sizeText(bytes) {
+  if (bytes < 1024) return `${bytes} B`;
+  if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} kB`;
+  return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+}
+
+for (const zone of document.querySelectorAll(".dropzone")) {
+  const input = zone.querySelector("input[type=file]");
+  const list = document.getElementById(zone.dataset.list);
+  for (const kind of ["dragenter", "dragover"]) zone.addEventListener(kind, () => zone.classList.add("over"));
+  for (const kind of ["dragleave", "drop"]) zone.addEventListener(kind, () => zone.classList.remove("over"));
+  input.addEventListener("change", () => {
+    list.replaceChildren(
+      ...[...input.files].map((file) => {
+        const row = document.createElement("li");
+        const name = document.createElement("span");
+        name.className = "mono";
+        name.textContent = file.name;
+        const size = document.createElement("span");
+        size.textContent = sizeText(file.size);
+        row.append(name, size);
+        return row;
+      }),
+    );
+    if (input.files.length) zone.closest("form").requestSubmit();
+  });
+}
+
+// A form is sent once: a second press of its button would do the work twice.
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || event.target.method !== "post") return;
+  const buttons = event.target.querySelectorAll("button:not([type=button])");
+  setTimeout(() => buttons.forEach((button) => (button.disabled = true)), 0);
+});
+window.addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  for (const button of document.querySelectorAll("button[disabled]")) button.disabled = false;
+});

@@ -1,0 +1,155 @@
+"""Chromium against the real launcher: one site for all tests, each with a browser session of its own.
+
+Every page is watched: an error in the console, a violation of the Content-Security-Policy or an exception in
+a script fails its test. The last picture of every page is kept in `test-artefacts/`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+
+from tests.browser import problem
+from tests.launched import LaunchedSite
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+ARTEFACTS = settings.BASE_DIR / "test-artefacts"
+PATIENCE_MILLISECONDS = 30_000
+
+expect.set_options(timeout=PATIENCE_MILLISECONDS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, and skip them where there is no Chromium."""
+    absent = pytest.mark.skip(reason="there is no Chromium here: apt install chromium")
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            if CHROMIUM is None:
+                item.add_marker(absent)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """The system's Chromium; root cannot have its sandbox."""
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": arguments}
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedSite]:
+    """The site, started as a user starts it."""
+    launched = LaunchedSite(tmp_path_factory.mktemp("site") / "home", "--port", "0")
+    try:
+        launched.login_link()
+        yield launched
+    finally:
+        launched.stop()
+        ARTEFACTS.mkdir(exist_ok=True)
+        (ARTEFACTS / "site.log").write_text(launched.output)
+
+
+@pytest.fixture(scope="session")
+def address(site: LaunchedSite) -> str:
+    """Where the site answers."""
+    return site.login_link()[0]
+
+
+@pytest.fixture(scope="session")
+def session(browser: Browser, site: LaunchedSite) -> Any:
+    """The cookies of a browser that has logged in with the printed link."""
+    base, path = site.login_link()
+    context = browser.new_context(base_url=base)
+    page = context.new_page()
+    page.goto(path)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url(f"{base}/")
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+@pytest.fixture
+def browser_context_args(browser_context_args: dict[str, Any], address: str, session: Any) -> dict[str, Any]:
+    """A logged-in browser on a usual screen."""
+    return {
+        **browser_context_args,
+        "base_url": address,
+        "storage_state": session,
+        "viewport": {"width": 1280, "height": 900},
+    }
+
+
+@pytest.fixture
+def tolerated() -> list[str]:
+    """Patterns of console errors that a test provokes on purpose; a test adds its own."""
+    return []
+
+
+@pytest.fixture
+def page(page: Page, tolerated: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A watched page."""
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            complaints.append(f"{message.text} ({message.location.get('url', '')})")
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "response",
+        lambda answer: complaints.append(f"{answer.status} {answer.url}") if answer.status >= 500 else None,
+    )
+    page.set_default_timeout(PATIENCE_MILLISECONDS)
+    yield page
+    ARTEFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTEFACTS / f"{re.sub(r'[^A-Za-z0-9]+', '-', request.node.name).strip('-')}.png")
+    unexpected = [text for text in complaints if not any(re.search(known, text) for known in tolerated)]
+    assert not unexpected, unexpected
+
+
+@pytest.fixture(scope="session")
+def example(browser: Browser, address: str, session: Any) -> Iterator[None]:
+    """The recorded example is loaded, by this fixture or by an earlier test."""
+    context = browser.new_context(base_url=address, storage_state=session)
+    page = context.new_page()
+    page.goto("/")
+    load = page.get_by_role("button", name="Load the example")
+    if load.count():
+        load.click()
+        expect(page.locator("main")).not_to_contain_text("Load the example")
+    context.close()
+
+
+def upload(page: Page, **files: bytes) -> None:
+    """Choose files on the upload page, which sends them; the next page opens."""
+    page.goto("/sets/upload/")
+    chosen = [{"name": name, "mimeType": "text/csv", "buffer": content} for name, content in files.items()]
+    with page.expect_navigation():
+        page.set_input_files("input[type=file]", chosen)
+
+
+def import_file(page: Page, name: str, content: bytes) -> None:
+    """Upload a file, accept its preview, and wait until its import is done."""
+    upload(page, **{name: content})
+    page.get_by_role("button", name=re.compile("^Import ")).click()
+    page.wait_for_url(re.compile(r"/runs/\d+/"))
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible()
+
+
+@pytest.fixture(scope="session")
+def measurements(browser: Browser, address: str, session: Any) -> str:
+    """The name of an uploaded experiment set of the made-up processor."""
+    context = browser.new_context(base_url=address, storage_state=session)
+    import_file(context.new_page(), "made-up.csv", problem.as_csv())
+    context.close()
+    return "made-up"

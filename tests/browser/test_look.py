@@ -1,0 +1,172 @@
+"""Every page on a phone, in the dark, and from the keyboard."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ARTEFACTS
+
+PHONE = {"width": 390, "height": 844}
+FIXED = (
+    "/",
+    "/infer/",
+    "/runs/",
+    "/mappings/",
+    "/sets/",
+    "/sets/upload/",
+    "/isas/",
+    "/about/",
+    "/account/password/",
+)
+
+
+def found_paths(page: Page) -> list[str]:
+    """One page of every family that has objects."""
+    paths = []
+    for listing, pattern in (
+        ("/isas/", r"^/isas/\d+/"),
+        ("/sets/", r"^/sets/\d+/$"),
+        ("/mappings/", r"^/mappings/\d+/$"),
+        ("/runs/", r"^/runs/\d+/$"),
+    ):
+        page.goto(listing)
+        links = [link.get_attribute("href") or "" for link in page.locator("main a").all()]
+        first = next((link for link in links if re.search(pattern, link)), None)
+        if first is not None:
+            paths.append(first)
+            if first.startswith("/mappings/"):
+                paths += [f"{first}?tab=graph", f"{first}?tab=accuracy", f"{first}?tab=schemes"]
+            if re.match(r"^/(sets|mappings|runs)/", first):
+                paths += [f"{first}edit/", f"{first}delete/"]
+            if first.startswith(("/sets/", "/isas/")):
+                page.goto(first)
+                deeper = page.locator(
+                    "main tbody a[href^='/experiments/'], main tbody a[href^='/schemes/']"
+                ).first
+                paths.append(deeper.get_attribute("href") or "")
+    assert any(path.startswith("/experiments/") for path in paths)
+    assert any(path.startswith("/mappings/") for path in paths)
+    return paths
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than the screen."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def picture(page: Page, kind: str, path: str) -> None:
+    name = re.sub(r"[^a-z0-9]+", "-", path).strip("-") or "start"
+    ARTEFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTEFACTS / f"{kind}-{name}.png", full_page=True)
+
+
+@pytest.mark.usefixtures("example", "measurements")
+def test_no_page_scrolls_sideways_on_a_phone(page: Page):
+    paths = [*FIXED, *found_paths(page)]
+    page.set_viewport_size(PHONE)
+    wide = {}
+    for path in paths:
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        picture(page, "phone", path)
+        if overflow(page) > 0:
+            wide[path] = overflow(page)
+    assert not wide
+
+
+@pytest.mark.usefixtures("example", "measurements")
+def test_every_page_has_one_heading_a_title_and_a_main_region(page: Page):
+    for path in [*FIXED, *found_paths(page)]:
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        picture(page, "screen", path)
+        assert page.locator("h1:visible").count() == 1, path
+        assert page.title(), path
+        assert page.locator("main").count() == 1, path
+
+
+def luminance(page: Page) -> float:
+    """Mean of the background's channels, 0 to 255."""
+    colour = page.evaluate(
+        "getComputedStyle(document.body).backgroundColor === 'rgba(0, 0, 0, 0)'"
+        " ? getComputedStyle(document.documentElement).backgroundColor"
+        " : getComputedStyle(document.body).backgroundColor"
+    )
+    channels = [float(part) for part in re.findall(r"[\d.]+", colour)[:3]]
+    return sum(channels) / 3
+
+
+@pytest.mark.usefixtures("example")
+def test_the_pages_follow_the_dark_mode_of_the_system(page: Page):
+    page.emulate_media(color_scheme="light")
+    page.goto("/")
+    assert luminance(page) > 200
+    page.emulate_media(color_scheme="dark")
+    for path in ("/", "/mappings/", "/infer/"):
+        page.goto(path)
+        assert luminance(page) < 80, path
+        picture(page, "dark", path)
+
+
+def test_the_theme_button_overrides_the_system_and_is_remembered(page: Page):
+    page.emulate_media(color_scheme="light")
+    page.goto("/")
+    button = page.locator("[data-theme-toggle]")
+    while button.get_attribute("aria-label") != "Theme: dark":
+        button.click()
+    assert luminance(page) < 80
+    page.goto("/runs/")
+    assert luminance(page) < 80
+
+
+def test_the_keyboard_reaches_the_content_the_menus_and_the_search(page: Page):
+    page.goto("/isas/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    page.get_by_role("link", name="x86-64").first.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/isas/\d+/"))
+    page.keyboard.press("/")
+    expect(page.locator("input[data-search]")).to_be_focused()
+    menu = page.locator("details.account-menu")
+    menu.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(menu).to_have_attribute("open", "")
+    page.keyboard.press("Escape")
+    expect(menu).not_to_have_attribute("open", "")
+
+
+FOCUS_CHANGES = """() => {
+  const element = document.activeElement;
+  const look = () => {
+    const { outlineStyle, outlineWidth, boxShadow, borderColor, top } = getComputedStyle(element);
+    return JSON.stringify([outlineStyle, outlineWidth, boxShadow, borderColor, top]);
+  };
+  const focused = look();
+  element.blur();
+  const blurred = look();
+  element.focus();
+  return focused !== blurred;
+}"""
+
+
+def test_what_has_the_focus_looks_different(page: Page):
+    page.goto("/infer/")
+    page.wait_for_load_state("networkidle")
+    for _ in range(15):
+        page.keyboard.press("Tab")
+        assert page.evaluate(FOCUS_CHANGES), page.evaluate("document.activeElement.outerHTML")
+
+
+@pytest.mark.parametrize("path", ["/runs/999999/", "/mappings/999999/", "/nowhere/"])
+def test_a_page_that_is_not_there_says_so_and_leads_back(page: Page, path: str, tolerated: list[str]):
+    tolerated.append("status of 404")
+    page.goto(path)
+    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    page.get_by_role("link", name="To the start page").click()
+    expect(page).to_have_url("/")

@@ -1,0 +1,264 @@
+"""The pictures from the inside: the graph searched, folded and walked, the heat map's bins, lit buckets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.problem import USAGE
+
+SMALL = {
+    "ports": ["0", "1", "2"],
+    "uops": [
+        {"mask": "0x1", "ports": [0], "label": "[0]"},
+        {"mask": "0x3", "ports": [0, 1], "label": "[0,1]"},
+        {"mask": "0x4", "ports": [2], "label": "[2]"},
+    ],
+    "groups": [
+        {"schemes": ["add A", "sub A"], "uops": [{"uop": 0, "count": 1}], "usage": "1×[0]"},
+        {
+            "schemes": ["mul A"],
+            "uops": [{"uop": 1, "count": 2}, {"uop": 2, "count": 1}],
+            "usage": "2×[0,1] + 1×[2]",
+        },
+    ],
+}
+
+
+@pytest.fixture
+def mapping_path(page: Page, example: None) -> str:
+    """The address of the example's mapping."""
+    page.goto("/mappings/")
+    path = page.locator("tbody tr a[href^='/mappings/']").first.get_attribute("href")
+    assert path is not None
+    return path
+
+
+def in_module(page: Page, module: str, expression: str, argument: object = None) -> Any:
+    """The value of an expression over the exports `m` of a script and an argument `a`."""
+    page.goto("/about/")
+    return page.evaluate(
+        f"([path, a]) => import(path).then((m) => {expression})", [f"/static/js/{module}.js", argument]
+    )
+
+
+def rows(page: Page, **options: object) -> Sequence[Sequence[str]]:
+    """The three columns of the small graph."""
+    expression = "m.shownRows(a.model, { ...a.options, open: new Set(a.open) }).columns"
+    given = {"model": SMALL, "options": options, "open": options.pop("open", [])}
+    return in_module(page, "graph-layout", expression, given)
+
+
+def test_the_columns_hold_what_is_searched_and_what_belongs_to_it(page: Page):
+    assert rows(page) == [["g0", "g1"], ["u0", "u1", "u2"], ["p0", "p1", "p2"]]
+    assert rows(page, query="mul")[:2] == [["g1"], ["u1", "u2"]]
+    assert rows(page, query="a -add -mul", open=[0])[:2] == [["g0", "s0.1"], ["u0"]]
+    assert rows(page, query="nothing")[:2] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("node", "lit"),
+    [
+        ("g1", {"g1", "g1-u1", "g1-u2", "u1", "u2", "u1-p0", "u1-p1", "u2-p2", "p0", "p1", "p2"}),
+        ("u0", {"u0", "u0-p0", "p0", "g0", "g0-u0"}),
+        ("p1", {"p1", "u1-p1", "u1", "g1", "g1-u1"}),
+    ],
+)
+def test_a_node_lights_exactly_its_paths(page: Page, node: str, lit: set[str]):
+    found = in_module(page, "graph-layout", "[...new m.Connections(a[0]).paths(a[1])]", [SMALL, node])
+    assert lit <= set(found)
+    assert {name for name in found if "-" not in name} == {name for name in lit if "-" not in name}
+
+
+def test_all_columns_reach_their_ends_together(page: Page):
+    columns = [[f"g{k}" for k in range(2000)], [f"u{k}" for k in range(200)], [f"p{k}" for k in range(9)]]
+    expression = """(() => {
+      const positions = new m.Positions(a, 600);
+      const end = positions.height - positions.view;
+      const at = (scroll) => (node) => positions.at(node, scroll);
+      const ends = (scroll) => a.map((nodes) => [nodes[0], nodes.at(-1)].map(at(scroll)));
+      const middle = positions.scrollTo("g1000") / end;
+      return { start: ends(0), end: ends(end), view: positions.view, middle };
+    })()"""
+    found = in_module(page, "graph-layout", expression, columns)
+    for (first, _), (_, last) in zip(found["start"], found["end"], strict=True):
+        assert 0 < first < 60
+        assert found["view"] - 60 < last < found["view"]
+    assert found["middle"] == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_waits_between_attempts_grow_and_are_spread(page: Page):
+    waits = in_module(
+        page, "live", "[0, 1, 2, 3, 20].map((k) => [m.backOff(k, () => 0), m.backOff(k, () => 1)])"
+    )
+    assert waits == [[250, 500], [500, 1000], [1000, 2000], [2000, 4000], [7500, 15000]]
+
+
+def test_a_search_in_the_graph_is_kept_in_the_address(page: Page, mapping_path: str):
+    page.goto(mapping_path)
+    everything = page.locator("[data-graph-status]").inner_text()
+    page.locator("[data-graph-search]").fill("add -MEM")
+    expect(page).to_have_url(re.compile(r"find=add"))
+    expect(page.locator("[data-graph-status]")).not_to_have_text(everything)
+    searched = page.locator("[data-graph-status]").inner_text()
+    page.reload()
+    expect(page.locator("[data-graph-status]")).to_have_text(searched)
+    expect(page.locator("[data-graph-search]")).to_have_value("add -MEM")
+
+
+def test_a_port_of_the_legend_is_pinned_and_its_graph_stands_alone(page: Page, mapping_path: str):
+    page.goto(mapping_path)
+    page.locator("[data-pin=p1]").click()
+    expect(page.locator("[data-graph-details] h2")).to_contain_text("Port")
+    expect(page.locator(".node.lit.node-p")).to_have_count(1)
+    before = page.locator("[data-graph-status]").inner_text()
+    page.get_by_label("Only what is pinned").check()
+    expect(page.locator("[data-graph-status]")).not_to_have_text(before)
+    expect(page).to_have_url(re.compile(r"alone=1"))
+    page.get_by_role("button", name="Unpin").click()
+    expect(page.locator("[data-graph-status]")).to_have_text(before)
+
+
+def test_the_keyboard_walks_along_columns_and_edges_and_opens_groups(page: Page, mapping_path: str):
+    page.goto(mapping_path)
+    first = page.locator("[data-node=g0]")
+    first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-node^=u]:focus")).to_have_count(1)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-node^=p]:focus")).to_have_count(1)
+    page.keyboard.press("Home")
+    expect(page.locator("[data-node=p0]")).to_be_focused()
+    folded = page.locator("[data-node^=g][aria-expanded=false]").first
+    if folded.count():
+        name = folded.get_attribute("data-node")
+        folded.focus()
+        page.keyboard.press(" ")
+        expect(page.locator(f"[data-node={name}]")).to_have_attribute("aria-expanded", "true")
+        expect(page.locator("[data-node^=s]").first).to_be_visible()
+        expect(page).to_have_url(re.compile(r"open=\d"))
+
+
+def test_a_bin_that_is_clicked_lists_its_experiments(page: Page, mapping_path: str):
+    page.goto(f"{mapping_path}?tab=accuracy")
+    area = page.locator(".plot-area .nsewdrag").first
+    expect(area).to_be_attached()
+    worst = page.locator("#bin h2").inner_text()
+    box = area.bounding_box()
+    assert box is not None
+    for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
+        page.mouse.click(box["x"] + share * box["width"], box["y"] + (1 - share) * box["height"])
+        page.wait_for_timeout(200)
+        if "bin=" in page.url:
+            break
+    expect(page).to_have_url(re.compile(r"bin=\d+%2C\d+"))
+    expect(page.locator("#bin h2")).not_to_have_text(worst)
+    found = re.match(r"[\d,]+", page.locator("#bin h2").inner_text())
+    assert found is not None
+    listed = page.locator("#bin tbody tr").count()
+    assert listed == min(int(found[0].replace(",", "")), 50)
+
+
+def test_the_arrow_keys_walk_over_filled_bins_and_enter_lists_one(page: Page, mapping_path: str):
+    page.goto(f"{mapping_path}?tab=accuracy")
+    expect(page.locator(".plot-area .nsewdrag").first).to_be_attached()
+    page.get_by_label("Unit").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(".plot-area")).to_be_focused()
+    marked = page.locator("[data-marked]")
+    expect(marked).to_contain_text("experiment")
+    first = marked.inner_text()
+    page.keyboard.press("ArrowRight")
+    expect(marked).not_to_have_text(first)
+    said = marked.inner_text()
+    count = re.search(r"([\d,]+) experiment", said)
+    assert count is not None
+    expect(page.locator(".shapelayer path")).to_have_count(3)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"bin=\d+%2C\d+"))
+    expect(page.locator("#bin h2")).to_contain_text(f"{count[1]} experiment")
+    expect(page.locator("#bin .table-count")).to_contain_text(said.rpartition(", ")[0])
+    page.reload()
+    expect(page.locator(".shapelayer path")).to_have_count(3)
+
+
+def test_every_filled_bin_can_be_reached_with_arrow_keys(page: Page):
+    counts = [[1, 0, 0, 0, 2], [0, 0, 0, 0, 0], [0, 0, 5, 0, 0], [3, 0, 0, 0, 4]]
+    expression = """(() => {
+      const seen = new Map([[String(m.fullestBin(a)), m.fullestBin(a)]]);
+      for (const bin of seen.values()) {
+        for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]) {
+          const next = m.nextBin(a, bin, key);
+          if (next) seen.set(String(next), next);
+        }
+      }
+      return [...seen.keys()];
+    })()"""
+    found = in_module(page, "heatmap-bins", expression, counts)
+    assert found[0] == "2,2"
+    assert set(found) == {"0,0", "0,4", "2,2", "3,0", "3,4"}
+
+
+def test_the_graph_has_no_frame_around_it_when_a_node_has_the_focus(page: Page, mapping_path: str):
+    page.goto(mapping_path)
+    page.locator("[data-node=g0] .hit").click()
+    expect(page.locator("[data-node=g0]")).to_be_focused()
+    shadow = "element => getComputedStyle(element).boxShadow"
+    assert page.locator(".graph-scroll svg").evaluate(shadow) == "none"
+
+
+def test_a_long_name_fits_on_one_line_beside_or_above_its_actions(page: Page, mapping_path: str):
+    page.goto(mapping_path)
+    heading = page.locator("h1")
+    heading.evaluate("element => { element.textContent = 'Zen 2, all schemes, seed 7, second attempt'; }")
+    box = heading.bounding_box()
+    assert box is not None
+    assert box["height"] < 50
+
+
+def test_a_phone_shows_no_label_without_a_value(page: Page, measurements: str):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/runs/")
+    row = page.locator("tbody tr").filter(has_text="import").first
+    expect(row.locator("td[data-label='MAPE']")).to_be_hidden()
+    labelled = [cell for cell in row.locator("td[data-label]").all() if cell.is_visible()]
+    assert all(cell.inner_text().strip() for cell in labelled)
+
+
+def test_buckets_keep_their_size_and_a_narrow_page_says_that_they_go_on(page: Page, example: None):
+    address = f"/experiments/?e={next(iter(USAGE))}&stay=1"
+    widths = []
+    for width in (1280, 240):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(address)
+        wall = page.locator(".buckets .wall").first.bounding_box()
+        assert wall is not None
+        widths.append(wall["width"])
+        expect(page.locator("[data-scroll-hint]")).to_be_visible(visible=width == 240)
+    assert widths[0] == widths[1]
+
+
+def test_a_scheme_of_the_list_lights_its_blocks_in_the_buckets(page: Page, example: None):
+    page.goto(f"/experiments/?e={next(iter(USAGE))}&stay=1")
+    row = page.locator("tr[data-letter=A]")
+    row.focus()
+    blocks = page.locator(".block[data-letter=A]")
+    expect(blocks.first).to_have_class(re.compile(r"\blit\b"))
+    assert blocks.count() == page.locator(".block.lit").count()
+
+
+def test_the_pictures_follow_a_change_of_the_theme(page: Page, mapping_path: str):
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{mapping_path}?tab=accuracy")
+    label = page.locator(".plot-area .xtick text").first
+    expect(label).to_be_visible()
+    light = label.evaluate("element => getComputedStyle(element).fill")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        "before => getComputedStyle(document.querySelector('.plot-area .xtick text')).fill !== before",
+        arg=light,
+    )

@@ -1,0 +1,96 @@
+"""`kill -9` in the middle of a run, with its page open."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_inference import start_run
+from tests.launched import LaunchedSite
+
+DONE_MILLISECONDS = 240_000
+
+
+def rows(site: LaunchedSite, query: str, *values: object) -> list[tuple[object, ...]]:
+    """What the database says, read beside the running site."""
+    with sqlite3.connect(f"file:{site.home}/pmweb.sqlite3?mode=ro", uri=True) as database:
+        return database.execute(query, values).fetchall()
+
+
+def run_id(page: Page) -> int:
+    """The run that the page shows."""
+    found = re.search(r"/runs/(\d+)/", page.url)
+    assert found is not None
+    return int(found.group(1))
+
+
+@pytest.fixture
+def running(page: Page, measurements: str, request: pytest.FixtureRequest) -> int:
+    """A run of many generations that is in the middle of them, shown by the page."""
+    start_run(
+        page,
+        measurements,
+        name=request.node.name,
+        set_ports="5",
+        set_population="2000",
+        set_max_generations="60",
+        set_convergence="0",
+        set_threads="1",
+    )
+    generation = page.locator("[data-value=generation]")
+    expect(generation).to_have_text(re.compile(r"^[1-9]"), timeout=120_000)
+    return run_id(page)
+
+
+def still_runs(site: LaunchedSite, run: int) -> bool:
+    """Whether the run has not ended: otherwise there was nothing to survive."""
+    return rows(site, "SELECT state FROM inference_run WHERE id = ?", run) == [("running",)]
+
+
+def check_end(page: Page, site: LaunchedSite, run: int) -> None:
+    """The open page reaches the end by itself; journal, result and picture are whole."""
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=DONE_MILLISECONDS)
+    expect(page.get_by_role("link", name="Open result")).to_be_visible()
+    numbers = [
+        seq for (seq,) in rows(site, "SELECT seq FROM inference_runevent WHERE run_id = ? ORDER BY seq", run)
+    ]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert rows(site, "SELECT count(*) FROM inference_portmapping WHERE run_id = ?", run) == [(1,)]
+    generations = [
+        generation
+        for (generation,) in rows(
+            site,
+            "SELECT json_extract(payload, '$.generation') FROM inference_runevent "
+            "WHERE run_id = ? AND kind = 'generation' ORDER BY seq",
+            run,
+        )
+    ]
+    assert generations[-1] == max(generations)
+    expect(page.locator("[data-value=generation]")).to_have_text(f"{generations[-1]:,}")
+
+
+def test_a_killed_worker_is_replaced_and_the_run_goes_on(page: Page, site: LaunchedSite, running: int):
+    assert still_runs(site, running)
+    site.kill_child("manage.py work")
+    check_end(page, site, running)
+
+
+def test_a_killed_web_process_is_replaced_and_the_open_page_catches_up(
+    page: Page, site: LaunchedSite, running: int, tolerated: list[str]
+):
+    tolerated += ["WebSocket connection", "ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "Failed to fetch"]
+    assert still_runs(site, running)
+    site.kill_child("daphne")
+    connection = page.locator("[data-connection]")
+    back = re.compile("live|closed")  # closed: the page has heard the end of the run meanwhile
+    expect(connection).to_have_attribute("data-state", back, timeout=60_000)
+    check_end(page, site, running)
+
+
+def test_a_killed_process_of_a_run_is_replaced_too(page: Page, site: LaunchedSite, running: int):
+    assert still_runs(site, running)
+    site.kill_child("execute-run")
+    check_end(page, site, running)

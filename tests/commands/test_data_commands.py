@@ -1,0 +1,171 @@
+"""`import`, `evaluate`, `export` and `load-isa` as scripts use them."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from inference.exchange.instruction_sets import X86, new_isa, store_isa, x86_source
+from inference.exchange.stored import load_mapping, load_measurements
+from inference.models import ISA, Evaluation, ExperimentSet, PortMapping
+
+CSV = 'experiment,cycles,tool:IACA\n"2*add R, R; mul R, R",1.5,1.5\n"add R, R",0.5,\n'
+MAPPING = {
+    "kind": "Mapping3",
+    "arch": {"ports": ["0", "1"]},
+    "assignment": {"add R, R": [["0", "1"]], "mul R, R": [["0"]]},
+}
+
+
+@pytest.fixture
+def toy(db: None) -> ISA:
+    return new_isa("toy", ["add R, R", "mul R, R"], "by hand")
+
+
+def manage(*arguments: object, **options: object) -> str:
+    out = StringIO()
+    call_command(*(str(argument) for argument in arguments), stdout=out, **options)
+    return out.getvalue()
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def imported(toy: ISA, tmp_path: Path) -> None:
+    manage("import", written(tmp_path, "mixes.csv", CSV))
+    manage("import", written(tmp_path, "theirs.json", json.dumps(MAPPING)))
+
+
+def test_import_recognises_the_format_and_says_what_it_made(toy: ISA, tmp_path: Path) -> None:
+    said = manage("import", written(tmp_path, "mixes.csv", CSV))
+    assert said == "experiment set 'mixes': 2 measurements, instruction set toy\n"
+    said = manage(
+        "import", written(tmp_path, "m.json", json.dumps(MAPPING)), "--name", "theirs", "--note", "n"
+    )
+    assert said == "port mapping 'theirs': 2 schemes, instruction set toy\n"
+    assert PortMapping.objects.get().note == "n"
+    assert load_measurements(ExperimentSet.objects.get())[1].cycles == 0.5
+
+
+def test_import_of_a_faulty_file_lists_its_problems_and_stores_nothing(toy: ISA, tmp_path: Path) -> None:
+    path = written(tmp_path, "bad.csv", CSV + '"ad R, R",1,\n"add R, R",fast,\n')
+    with pytest.raises(CommandError) as refusal:
+        manage("import", path)
+    lines = str(refusal.value).splitlines()
+    assert lines[0] == "nothing was imported"
+    assert lines[1].startswith("bad.csv, row 4, column experiment: unknown scheme 'ad R, R'; the nearest")
+    assert lines[2].startswith("bad.csv, row 5, column cycles: 'fast' is not a number")
+    assert not ExperimentSet.objects.exists()
+
+
+def test_import_under_a_name_in_use_suggests_another(imported: None, tmp_path: Path) -> None:
+    path = written(tmp_path, "mixes.csv", CSV)
+    for arguments in ((), ("--name", "mixes")):
+        with pytest.raises(CommandError, match=r"another experiment set is named 'mixes'.*'mixes \(2\)'"):
+            manage("import", path, *arguments)
+    assert ExperimentSet.objects.count() == 1
+
+
+def test_import_of_an_absent_file_says_so(toy: ISA, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"absent\.csv cannot be read: No such file"):
+        manage("import", tmp_path / "absent.csv")
+
+
+def test_import_can_be_told_the_instruction_set_and_the_unit(toy: ISA, tmp_path: Path) -> None:
+    path = written(tmp_path, "mixes.csv", CSV)
+    said = manage("import", path, "--new-isa", "fresh", "--unit", "cpi")
+    assert said.splitlines()[0] == "new instruction set 'fresh': 2 schemes"
+    assert load_measurements(ExperimentSet.objects.get())[0].cycles == 4.5
+    assert "instruction set fresh" in manage("import", path, "--isa", "fresh", "--name", "again")
+    with pytest.raises(CommandError, match="no ISA named 'frsh': did you mean 'fresh'"):
+        manage("import", path, "--isa", "frsh", "--name", "third")
+    with pytest.raises(CommandError, match="exclude each other"):
+        manage("import", path, "--isa", "fresh", "--new-isa", "other")
+
+
+def test_evaluate_prints_one_json_object_and_stores_the_evaluation(imported: None) -> None:
+    for _ in range(2):
+        answer = json.loads(manage("evaluate", "--mapping", "theirs", "--dataset", "mixes", "--json"))
+        assert answer == {"n": 2, "mape": 0.0, "pearson": pytest.approx(1), "kendall": pytest.approx(1)}
+    assert Evaluation.objects.get().unit == "cycles"
+    in_ipc = manage("evaluate", "--mapping", "theirs", "--dataset", "mixes", "--unit", "ipc")
+    assert "theirs on mixes, in instructions per cycle:" in in_ipc
+    assert "MAPE 0.00 %" in in_ipc
+
+
+def test_evaluate_scores_a_tool_whose_answers_came_along(imported: None) -> None:
+    answer = json.loads(manage("evaluate", "--tool", "IACA", "--dataset", "mixes", "--json"))
+    assert answer == {"n": 1, "mape": 0.0, "pearson": None, "kendall": None}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--mapping", "their", "--dataset", "mixes"),
+            "no port mapping named 'their': did you mean 'theirs'",
+        ),
+        (("--mapping", "theirs", "--dataset", "mix"), "no experiment set named 'mix': did you mean 'mixes'"),
+        (("--tool", "uiCA", "--dataset", "mixes"), "named 'uiCA': did you mean 'IACA'"),
+    ],
+)
+def test_evaluate_lists_the_nearest_names(imported: None, arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        manage("evaluate", *arguments, "--json")
+
+
+@pytest.mark.parametrize("form", ["json", "pmevo"])
+def test_an_exported_mapping_can_be_imported_again(imported: None, tmp_path: Path, form: str) -> None:
+    path = tmp_path / "copy.json"
+    assert manage("export", "mapping", "theirs", "--format", form, "--output", path) == ""
+    assert path.read_text() == manage("export", "mapping", "theirs", "--format", form)
+    manage("import", path, "--name", "copy")
+    original, copy = (PortMapping.objects.get(name=name) for name in ("theirs", "copy"))
+    assert load_mapping(copy) == load_mapping(original)
+    assert copy.isa == original.isa
+
+
+def test_an_exported_set_can_be_imported_again(imported: None, tmp_path: Path) -> None:
+    path = written(tmp_path, "copy.csv", manage("export", "set", "mixes"))
+    manage("import", path)
+    original, copy = (ExperimentSet.objects.get(name=name) for name in ("mixes", "copy"))
+    assert load_measurements(copy) == load_measurements(original)
+
+
+def test_export_says_what_it_cannot_do(imported: None, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="cannot be exported as 'xml'; known are json, pmevo"):
+        manage("export", "mapping", "theirs", "--format", "xml")
+    with pytest.raises(CommandError, match="no port mapping named 'mine': did you mean 'theirs'"):
+        manage("export", "mapping", "mine")
+    with pytest.raises(CommandError, match="cannot be written: No such file or directory"):
+        manage("export", "set", "mixes", "--output", tmp_path / "absent" / "copy.csv")
+
+
+def test_load_isa_does_nothing_where_the_instruction_set_is_up_to_date(db: None) -> None:
+    isa = store_isa(X86, (), x86_source())
+    assert manage("load-isa") == f"{X86}: already up to date ({isa.source})\n"
+    assert not isa.schemes.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "--mapping", "m", "--dataset", "d"],
+        ["export", "mapping", "m"],
+        ["import", __file__],
+        ["infer", "--algorithm", "pmevo", "--dataset", "d"],
+    ],
+)
+def test_without_data_a_command_says_how_to_get_some(db: None, arguments: list[str]) -> None:
+    with connection.cursor() as cursor:
+        for table in ("isa", "experimentset", "portmapping"):
+            cursor.execute(f"ALTER TABLE inference_{table} RENAME TO {table}_gone")
+    with pytest.raises(CommandError, match=r"no usable database in .* Start the site once"):
+        manage(*arguments)

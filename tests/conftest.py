@@ -1,0 +1,54 @@
+"""What all tests share: no trace outside temporary directories, and honest skips."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from django.conf import settings
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+_home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
+
+
+def pytest_configure() -> None:
+    """Let Django write below a temporary directory, serve static files uncollected, and hash quickly."""
+    settings.HOME = _home
+    settings.STATIC_ROOT = _home / "static"
+    settings.STATIC_ROOT.mkdir()
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def pytest_unconfigure() -> None:
+    """Remove the temporary directory."""
+    shutil.rmtree(_home, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the published data where it is absent; put the browser last.
+
+    Playwright keeps an event loop running in this process, in which asyncio tests could not start theirs.
+    """
+    data = settings.SHARED / "data"
+    absent = pytest.mark.skip(reason=f"the published data is not in {data}: set PMWEB_SHARED")
+    for item in items:
+        if "shared" in item.keywords and not data.is_dir():
+            item.add_marker(absent)
+    items.sort(key=lambda item: "browser" in item.keywords)
+
+
+@pytest.fixture
+def administrator(db: None) -> User:
+    """The administrator's account."""
+    from pmweb.accounts.administrator import ensure_administrator
+
+    return ensure_administrator()

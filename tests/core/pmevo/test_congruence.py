@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import itertools
+
+from inference.core.experiment import Experiment
+from inference.core.pmevo.congruence import congruence_classes
+from inference.core.pmevo.plan import pairs, relative_difference, singletons
+from tests.core.pmevo.small import MAPPING, processor
+
+Times = dict[Experiment, float]
+
+
+def exhaustive(seed: int) -> Times:
+    """All that PMEvo's plan measures on the small processor."""
+    known = measured(singletons(sorted(MAPPING.usage)), seed)
+    alone = {experiment.schemes[0]: cycles for experiment, cycles in known.items()}
+    return known | measured(list(pairs(alone, 0.05)), seed)
+
+
+def measured(experiments: list[Experiment], seed: int) -> Times:
+    results = processor(seed).measure(experiments)
+    return {result.experiment: result.cycles for result in results if result.cycles is not None}
+
+
+def congruent_by_the_paper(a: str, b: str, times: Times, epsilon: float) -> bool:
+    """§5.1.2 word for word: equal alone, and equal with m copies beside n of any other scheme."""
+    single = relative_difference(times[Experiment.of({a: 1})], times[Experiment.of({b: 1})])
+    if single >= epsilon:
+        return False
+    others = {scheme for experiment in times for scheme in experiment.schemes} - {a, b}
+    for c, m, n in itertools.product(others, range(1, 9), range(1, 9)):
+        one, two = Experiment.of({a: m, c: n}), Experiment.of({b: m, c: n})
+        if one in times and two in times and relative_difference(times[one], times[two]) >= epsilon:
+            return False
+    return True
+
+
+def test_on_the_exhaustive_plan_congruence_is_the_paper_s() -> None:
+    for seed in range(5):
+        times = exhaustive(seed)
+        home = {
+            scheme: members
+            for members in congruence_classes(sorted(MAPPING.usage), times, 0.05)
+            for scheme in members
+        }
+        for a, b in itertools.combinations(sorted(MAPPING.usage), 2):
+            assert (b in home[a]) == congruent_by_the_paper(a, b, times, 0.05)
+
+
+def test_equal_schemes_merge_and_the_others_do_not() -> None:
+    classes = congruence_classes(sorted(MAPPING.usage), exhaustive(1), 0.05)
+    assert classes == (("add", "sub"), ("load",), ("mul",), ("store",))
+
+
+def test_a_counterpart_that_was_never_measured_keeps_schemes_apart() -> None:
+    times = {Experiment.of({"a": 1}): 1.0, Experiment.of({"b": 1}): 1.0, Experiment.of({"a": 1, "c": 1}): 2.0}
+    assert congruence_classes(["a", "b", "c"], times, 0.05) == (("a",), ("b",), ("c",))
+    times[Experiment.of({"b": 1, "c": 1})] = 2.0
+    assert congruence_classes(["a", "b", "c"], times, 0.05) == (("a", "b"), ("c",))
+
+
+def test_the_evidence_asked_for_decides_how_many_counterparts_may_be_missing() -> None:
+    both = [Experiment.of({scheme: 1}) for scheme in "ab"]
+    both += [Experiment.of({scheme: 1, other: 1}) for scheme in "ab" for other in "cde"]
+    times = dict.fromkeys(both, 1.0)
+    del times[Experiment.of({"b": 1, "e": 1})]  # of the seven that are left, six have a counterpart
+    assert congruence_classes(["a", "b"], times, 0.05, 0.85) == (("a", "b"),)
+    assert congruence_classes(["a", "b"], times, 0.05, 0.9) == (("a",), ("b",))
+    times[Experiment.of({"b": 1, "d": 1})] = 1.2  # one contradiction outweighs all that agrees
+    assert congruence_classes(["a", "b"], times, 0.05, 0.5) == (("a",), ("b",))
+
+
+def test_schemes_that_were_never_compared_are_not_alike() -> None:
+    times = {Experiment.of({"a": 1, "c": 1}): 1.0, Experiment.of({"b": 1, "d": 1}): 1.0}
+    assert congruence_classes(["a", "b"], times, 0.05, 0.0) == (("a",), ("b",))
+
+
+def test_an_experiment_with_both_schemes_must_look_the_same_exchanged() -> None:
+    times = {
+        Experiment.of({"a": 1}): 1.0,
+        Experiment.of({"b": 1}): 1.0,
+        Experiment.of({"a": 1, "b": 1}): 2.0,
+        Experiment.of({"a": 2, "b": 1}): 3.0,
+        Experiment.of({"a": 1, "b": 2}): 3.0,
+    }
+    assert congruence_classes(["a", "b"], times, 0.05) == (("a", "b"),)
+    times[Experiment.of({"a": 1, "b": 2})] = 4.0
+    assert congruence_classes(["a", "b"], times, 0.05) == (("a",), ("b",))
+
+
+def test_a_chain_of_small_differences_does_not_merge_its_ends() -> None:
+    times = {Experiment.of({s: 1}): t for s, t in (("a", 1.0), ("b", 1.04), ("c", 1.08))}
+    assert congruence_classes(["a", "b", "c"], times, 0.05) == (("a", "b"), ("c",))
+
+
+def test_classes_do_not_depend_on_the_order_of_the_schemes() -> None:
+    times = exhaustive(2)
+    assert congruence_classes(sorted(MAPPING.usage), times, 0.05) == congruence_classes(
+        sorted(MAPPING.usage, reverse=True), times, 0.05
+    )

@@ -1,0 +1,164 @@
+"""The evaluator gives the same bits compiled or not, with any number of threads, and after any change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.core import evaluator_kernels
+from inference.core.errors import InvalidInputError, UnknownSchemeError
+from inference.core.evaluator import Evaluator, LocalSearch
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping, uops_of
+from inference.core.tables import ExperimentTable, Population
+from inference.core.throughput import inverse_throughput
+from tests.core.strategies import SCHEMES, usages
+
+PORTS = ("0", "1", "2", "3")
+
+
+def test_more_than_2_to_the_53_uops_are_refused() -> None:
+    table = ExperimentTable.from_experiments([Experiment.of({"a": 1 << 24})])
+    for ports in (PORTS, tuple(map(str, range(20)))):
+        evaluator = Evaluator(table, len(ports))
+        with pytest.raises(InvalidInputError, match="2\\^53"):
+            evaluator.cycles_one(PortMapping(ports, {"a": ((1, 1 << 30),)}))
+
+
+def test_experiments_with_too_many_unions_for_the_compiled_kernel_are_still_exact() -> None:
+    ports = tuple(map(str, range(40)))
+    usage = {
+        scheme: uops_of((1 << (5 * k + j) % 40 | 1 << (11 * k + 3 * j) % 40, 1 + j) for j in range(6))
+        for k, scheme in enumerate(SCHEMES)
+    }
+    mixes = [Experiment.of(SCHEMES), Experiment.of(SCHEMES[:4]), Experiment.of(SCHEMES[:1])]
+    raw = np.empty(3)
+    table = ExperimentTable.from_experiments(mixes, SCHEMES)
+    masks = np.array([[mask for mask, _ in usage[scheme]] for scheme in SCHEMES])
+    counts = np.array([[count for _, count in usage[scheme]] for scheme in SCHEMES])
+    evaluator_kernels.cycles_by_unions(
+        masks, counts, table.offsets, table.scheme, table.count, np.zeros(3), np.arange(3), raw
+    )
+    assert np.isnan(raw[0])
+    assert not np.isnan(raw[2])
+    mapping = PortMapping(ports, usage)
+    assert Evaluator(table, 40).cycles_one(mapping).tolist() == [
+        inverse_throughput(mapping, mix) for mix in mixes
+    ]
+
+
+def random_population(
+    n_mappings: int, n_ports: int = 6, seed: int = 5
+) -> tuple[ExperimentTable, Population, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    usage = [
+        uops_of(
+            (int(rng.integers(1, 1 << n_ports)), int(rng.integers(1, 4)))
+            for _ in range(int(rng.integers(1, 4)))
+        )
+        for _ in range(n_mappings * len(SCHEMES))
+    ]
+    mixes = [
+        Experiment.of(rng.choice(SCHEMES[:5], size=int(rng.integers(1, 5))).tolist()) for _ in range(101)
+    ]
+    table = ExperimentTable.from_experiments(mixes, SCHEMES)
+    return table, Population.from_rows(usage, n_mappings, n_ports), rng.uniform(0.2, 9, len(table))
+
+
+def test_the_mean_relative_error_is_that_of_the_cycles() -> None:
+    table, population, measured = random_population(7)
+    evaluator = Evaluator(table, 6, r_max=2.5)
+    cycles = evaluator.cycles(population)
+    expected = np.mean(np.abs(cycles - measured) / measured, axis=1)
+    assert evaluator.mean_relative_error(population, measured) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_ports", [6, 20])
+def test_threads_and_kernels_do_not_change_a_bit(n_ports: int) -> None:
+    table, population, measured = random_population(7, n_ports)
+    evaluator = Evaluator(table, n_ports, r_max=2.5)
+    errors = evaluator.mean_relative_error(population, measured)
+    plain = Evaluator(table, n_ports, r_max=2.5, compiled=False)
+    assert plain.mean_relative_error(population, measured).tolist() == errors.tolist()
+    for threads in (2, 3, 16):
+        assert evaluator.mean_relative_error(population, measured, threads).tolist() == errors.tolist()
+        assert evaluator.cycles(population, threads).tolist() == evaluator.cycles(population).tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 11])
+def test_errors_of_any_number_of_experiments_are_summed_alike(n: int) -> None:
+    rng = np.random.default_rng(n)
+    cycles, measured = rng.uniform(0, 9, n), rng.uniform(0.1, 9, n)
+    mix = ExperimentTable.from_experiments([Experiment.of(["a"])])
+    values = {
+        Evaluator(mix, 1, compiled=c).kernels.mean_relative_error(cycles, measured) for c in (True, False)
+    }
+    assert len(values) == 1
+    assert values.pop() == pytest.approx(np.mean(np.abs(cycles - measured) / measured), rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), n_ports=st.sampled_from((3, 6, 17)), compiled=st.booleans())
+def test_a_local_search_knows_the_error_of_every_change(
+    data: st.DataObject, n_ports: int, compiled: bool
+) -> None:
+    table, population, measured = random_population(2, n_ports)
+    evaluator = Evaluator(table, n_ports, r_max=3.0, compiled=compiled)
+    search = LocalSearch(evaluator, population, measured, index=1)
+    assert search.error == evaluator.mean_relative_error(population, measured)[1]
+    for _ in range(data.draw(st.integers(1, 5))):
+        scheme = data.draw(st.integers(0, len(SCHEMES) - 1))
+        uops = data.draw(usages(n_ports, 5, data.draw(st.sampled_from((3, 30_000, 10**8)))))
+        before, old = search.error, search.row(scheme)
+        tried = search.error_with(scheme, uops)
+        assert (search.error, search.row(scheme)) == (before, old)
+        if data.draw(st.booleans()):
+            assert search.replace(scheme, uops) == tried
+            before = tried
+        now = search.population()
+        assert search.error == before == evaluator.mean_relative_error(now, measured)[0]
+        assert search.cycles.tolist() == evaluator.cycles(now)[0].tolist()
+
+
+def test_schemes_that_do_not_occur_cost_nothing_and_change_nothing() -> None:
+    table, population, measured = random_population(1)
+    search = LocalSearch(Evaluator(table, 6), population, measured)
+    assert not len(table.containing(5))
+    assert search.error_with(5, ((1, 10**9),)) == search.error
+
+
+def test_a_population_of_another_shape_is_refused() -> None:
+    table, population, measured = random_population(2)
+    with pytest.raises(InvalidInputError, match="6 schemes and 5 ports"):
+        Evaluator(table, 5).cycles(population)
+    with pytest.raises(InvalidInputError, match="as many measurements"):
+        Evaluator(table, 6).mean_relative_error(population, measured[1:])
+    measured[3] = 0
+    with pytest.raises(InvalidInputError, match=r"experiment 3 has 0\.0"):
+        Evaluator(table, 6).mean_relative_error(population, measured)
+    with pytest.raises(InvalidInputError, match="thread"):
+        Evaluator(table, 6).cycles(population, threads=0)
+
+
+@pytest.mark.parametrize("r_max", [0.0, -1.0, float("nan"), float("inf")])
+def test_an_impossible_r_max_is_refused(r_max: float) -> None:
+    table, _, _ = random_population(1)
+    with pytest.raises(InvalidInputError, match="R_max"):
+        Evaluator(table, 6, r_max)
+
+
+def test_an_evaluator_without_experiments_has_no_mean_error() -> None:
+    evaluator = Evaluator(ExperimentTable.from_experiments([], ["a"]), 2)
+    mapping = PortMapping(("x", "y"), {"a": ((1, 1),)})
+    assert evaluator.cycles_one(mapping).shape == (0,)
+    population = Population.from_mappings([mapping], ["a"])
+    with pytest.raises(InvalidInputError, match="at least one experiment"):
+        evaluator.mean_relative_error(population, np.empty(0))
+
+
+def test_a_mapping_that_lacks_a_scheme_is_refused() -> None:
+    table = ExperimentTable.from_experiments([Experiment.of(["a", "b"])])
+    with pytest.raises(UnknownSchemeError, match="b"):
+        Evaluator(table, 1).cycles_one(PortMapping(("x",), {"a": ((1, 1),)}))

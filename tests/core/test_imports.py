@@ -1,0 +1,33 @@
+"""What importing the core costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+import sys
+import inference.core
+import inference.core.evaluator, inference.core.metrics, inference.core.oracle, inference.core.schedule
+print(*sorted({"scipy", "numba", "plotly", "z3", "django"} & set(sys.modules)))
+"""
+
+
+def test_the_core_loads_neither_scipy_nor_numba_before_they_are_needed() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_without_numba_the_evaluator_falls_back_to_numpy() -> None:
+    script = """
+import sys
+sys.modules["numba"] = None
+from inference.core.evaluator import Evaluator
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.tables import ExperimentTable
+table = ExperimentTable.from_experiments([Experiment.of({"a": 3})])
+print(*Evaluator(table, 2).cycles_one(PortMapping(("x", "y"), {"a": ((3, 1),)})))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1.5"]

@@ -1,0 +1,142 @@
+"""A real site in processes of its own: `manage.py up` on a temporary data directory and any free port."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+from django.conf import settings
+
+from pmweb.launcher.lifeline import die_with
+
+START_SECONDS = 120.0
+STOP_SECONDS = 30.0
+_LINK = re.compile(r"(http://\S+?)(/login/\S+/)")
+
+
+def wait_until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    """Wait for something that happens in another process."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for: {what}"
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process exists and is no zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_for_death(pids: Iterable[int], seconds: float = 10.0) -> None:
+    """Wait until none of them lives: a signal that was sent is not yet a process that is gone."""
+    wait_until(lambda: not any(map(is_alive, pids)), seconds, f"the end of {list(pids)}")
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Process id and command line of everything that `pid` has started, however far down."""
+    found: dict[int, str] = {}
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, _read_if_there(task).split()):
+            command = _read_if_there(Path(f"/proc/{child}/cmdline"))
+            if command:
+                found[child] = command.replace("\0", " ")
+                found |= descendants(child)
+    return found
+
+
+def _read_if_there(file: Path) -> str:
+    """What a file below /proc says; nothing if its thread or process has ended meanwhile."""
+    try:
+        return file.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+class LaunchedSite:
+    """`manage.py up` with everything that it prints."""
+
+    def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
+        self.home = home
+        self.lines: list[str] = []
+        self._process = subprocess.Popen(
+            [sys.executable, str(settings.BASE_DIR / "manage.py"), "up", *options],
+            env={**os.environ, "PMWEB_HOME": str(home), "PYTHONUNBUFFERED": "1", **(environment or {})},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509  nothing stays when tests are killed
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        self.lines.extend(iter(self._process.stdout.readline, ""))
+
+    @property
+    def pid(self) -> int:
+        """The supervisor."""
+        return self._process.pid
+
+    @property
+    def output(self) -> str:
+        """All that has been printed so far."""
+        return "".join(self.lines)
+
+    def wait_for(self, text: str, seconds: float = START_SECONDS) -> None:
+        """Wait until `text` has been printed."""
+        wait_until(lambda: text in self.output or not is_alive(self.pid), seconds, f"{text!r}\n{self.output}")
+        assert text in self.output, f"the site ended without saying {text!r}:\n{self.output}"
+
+    def login_link(self) -> tuple[str, str]:
+        """Address of the site, and path of the log-in link, once they are printed."""
+        self.wait_for("Ctrl-C stops everything")
+        match = _LINK.search(self.output)
+        assert match is not None, self.output
+        return match.group(1), match.group(2)
+
+    def child(self, part: str) -> int:
+        """Process id of the supervised process whose command line contains `part`."""
+        wait_until(lambda: bool(self._children(part)), START_SECONDS, f"a process with {part!r}")
+        return self._children(part)[0]
+
+    def _children(self, part: str) -> list[int]:
+        return [pid for pid, command in descendants(self.pid).items() if part in command]
+
+    def kill_child(self, part: str) -> int:
+        """`kill -9` for one process; returns the id of the process that takes its place."""
+        victim = self.child(part)
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: victim not in self._children(part), STOP_SECONDS, f"the death of {part!r}")
+        return self.child(part)
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal the supervisor alone."""
+        os.kill(self.pid, number)
+
+    def wait(self, seconds: float = STOP_SECONDS) -> int:
+        """Wait for its end; the exit status."""
+        status = self._process.wait(seconds)
+        self._reader.join(seconds)
+        return status
+
+    def stop(self) -> int:
+        """Stop it as Ctrl-C does, if it runs; the exit status."""
+        if self._process.poll() is None:
+            self.send(signal.SIGINT)
+        return self.wait()

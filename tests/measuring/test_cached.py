@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.measuring import cached
+from inference.measuring.cached import WINDOW, CachedMeasurer
+from inference.measuring.simulated import SimulatedProcessor
+from tests.measuring.test_contract import ASKED, MAPPING, STRANGER, MemoryStore
+
+
+class Counting(SimulatedProcessor):
+    """Counts what reaches the processor."""
+
+    def __init__(self) -> None:
+        super().__init__(MAPPING, noise=0.1)
+        self.asked: list[Experiment] = []
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        for experiment in experiments:
+            self.asked.append(experiment)
+            yield from super().measure([experiment])
+
+
+def test_nothing_is_measured_twice() -> None:
+    behind, store = Counting(), MemoryStore()
+    first = list(CachedMeasurer(behind, store).measure([*ASKED, *ASKED]))
+    again = list(CachedMeasurer(behind, store).measure(ASKED))
+    assert behind.asked == list(ASKED)
+    assert first == [*again, *again]
+
+
+def test_only_what_is_missing_is_measured_and_the_order_stays() -> None:
+    behind, store = Counting(), MemoryStore()
+    list(CachedMeasurer(behind, store).measure(ASKED[1::2]))
+    behind.asked.clear()
+    results = list(CachedMeasurer(behind, store).measure(ASKED))
+    assert behind.asked == list(ASKED[::2])
+    assert [result.experiment for result in results] == list(ASKED)
+
+
+def test_failures_are_remembered() -> None:
+    behind, store = Counting(), MemoryStore()
+    for _ in range(2):
+        list(CachedMeasurer(behind, store).measure([STRANGER]))
+    assert behind.asked == [STRANGER]
+
+
+def test_a_contended_answer_is_asked_again() -> None:
+    store = MemoryStore()
+    store.kept[ASKED[0]] = Measured(ASKED[0], 99.0, MeasurementState.CONTENDED)
+    (result,) = CachedMeasurer(Counting(), store).measure([ASKED[0]])
+    assert result.usable
+
+
+def test_results_are_stored_when_the_listener_stops_half_way() -> None:
+    behind, store = Counting(), MemoryStore()
+    stream = CachedMeasurer(behind, store).measure(ASKED)
+    taken = [next(stream), next(stream)]
+    stream.close()
+    assert [store.kept[result.experiment] for result in taken] == taken
+
+
+def test_results_are_stored_in_batches_not_one_by_one() -> None:
+    store = MemoryStore()
+    many = [Experiment.of({"add": k}) for k in range(1, 2 * WINDOW + 2)]
+    list(CachedMeasurer(Counting(), store).measure(many))
+    assert sum(store.batches) == len(many)
+    assert len(store.batches) < len(many) / 10
+
+
+def test_slow_measurements_are_stored_while_the_others_still_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 10_000, 2))
+    monkeypatch.setattr(cached.time, "monotonic", lambda: float(next(clock)))
+    store = MemoryStore()
+    list(CachedMeasurer(Counting(), store).measure(ASKED))
+    assert store.batches == [1] * len(ASKED)

@@ -1,0 +1,90 @@
+"""The About page and the sign of life."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from django.urls import reverse
+
+from pmweb import __version__, installation
+from pmweb.installation import Program
+
+
+def executable(path: Path, script: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def found(commands: tuple[str, ...]) -> list[installation.Found]:
+    [(_, executables)] = installation.find_all([Program("tool", "test", commands, "apt install tool")])
+    return executables
+
+
+def test_the_page_names_versions_and_how_to_get_what_is_missing(client, administrator, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        installation,
+        "find_all",
+        lambda: [(Program("gone", "shows a gap", ("gone",), "apt install gone"), [])],
+    )
+    client.force_login(administrator)
+    page = client.get(reverse("about")).content.decode()
+    assert __version__ in page
+    assert "SQLite" in page
+    assert "apt install gone" in page
+
+
+def test_the_page_of_this_very_computer_renders(client, administrator):
+    client.force_login(administrator)
+    page = client.get(reverse("about"))
+    assert page.status_code == 200
+    for program in installation.PROGRAMS:
+        assert program.name in page.content.decode()
+
+
+def test_a_program_is_found_on_the_path_with_its_version(monkeypatch, tmp_path):
+    executable(tmp_path / "tool", "echo tool version 12.3.4-debian")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert found(("tool",)) == [installation.Found(str(tmp_path / "tool"), "12.3.4")]
+
+
+def test_two_names_of_one_file_count_once(monkeypatch, tmp_path):
+    (tmp_path / "alias").symlink_to(executable(tmp_path / "tool", "echo 1.0"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert len(found(("tool", "alias"))) == 1
+
+
+def test_a_broken_or_silent_program_is_found_without_a_version(monkeypatch, tmp_path):
+    executable(tmp_path / "broken", "exit 3")
+    (tmp_path / "garbage").write_bytes(b"\x7fELF\x00\xff")
+    (tmp_path / "garbage").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [each.version for each in found(("broken", "garbage"))] == ["", ""]
+
+
+def test_a_program_that_never_answers_is_not_waited_for(monkeypatch, tmp_path):
+    executable(tmp_path / "tool", "exec sleep 60")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(installation, "_ASK_SECONDS", 0.2)
+    assert [each.version for each in found(("tool",))] == [""]
+
+
+def test_an_updated_program_is_asked_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    os.utime(executable(tmp_path / "tool", "echo 1.0"), ns=(1, 1))
+    assert found(("tool",))[0].version == "1.0"
+    os.utime(executable(tmp_path / "tool", "echo 2.0"), ns=(2, 2))
+    assert found(("tool",))[0].version == "2.0"
+
+
+def test_a_missing_library_is_reported_and_does_not_break_the_page(monkeypatch):
+    monkeypatch.setattr(installation, "LIBRARIES", ("django", "no-such-library"))
+    versions = dict(installation.library_versions())
+    assert versions["django"]
+    assert versions["no-such-library"] == ""
+
+
+def test_the_sign_of_life_needs_no_log_in(client, db):
+    answer = client.get("/health/")
+    assert answer.json() == {"product": "pmweb", "version": __version__}

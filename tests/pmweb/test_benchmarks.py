@@ -1,0 +1,53 @@
+"""`python -m benchmarks` itself; what the benchmarks measure is not tested."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+from benchmarks import Result
+from benchmarks.__main__ import names
+
+
+def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", *arguments],
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_a_result_is_one_json_object_with_the_fields_that_scripts_rely_on():
+    line = Result("case", 3.0, "s", reference=2.0, more={"seed": 1}).as_json("name")
+    assert json.loads(json.dumps(line)) == {
+        "name": "name",
+        "case": "case",
+        "value": 3.0,
+        "unit": "s",
+        "reference": 2.0,
+        "ratio": 1.5,
+        "seed": 1,
+    }
+
+
+def test_a_result_without_a_reference_has_no_ratio():
+    assert Result("case", 3.0, "s").as_json("name")["ratio"] is None
+
+
+def test_an_unknown_name_is_refused_with_the_names_there_are():
+    answer = benchmark("no-such-benchmark")
+    assert answer.returncode == 2
+    for name in names():
+        assert name in answer.stderr
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_benchmark_is_described_in_the_list(name):
+    assert f"`{name}`" in (settings.BASE_DIR / "benchmarks" / "README.md").read_text()

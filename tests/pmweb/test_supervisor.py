@@ -1,0 +1,133 @@
+"""The supervisor with small processes of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pmweb.launcher import supervisor as supervising
+from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.supervisor import Child, Supervisor
+from tests.launched import wait_for_death, wait_until
+
+STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); "
+
+
+def child(directory: Path, code: str) -> Child:
+    return Child("the child", [sys.executable, "-c", code], os.environ, directory)
+
+
+def supervise(*children: Child, when_up: Callable[[], None]) -> None:
+    Supervisor(children, is_up=lambda: True, when_up=when_up).run()
+
+
+def stop_soon(after: float = 0.0) -> None:
+    threading.Timer(after, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
+
+def test_when_up_is_called_once_and_a_stop_signal_ends_the_children(tmp_path):
+    calls = []
+    sleeper = child(tmp_path, "import time; time.sleep(60)")
+
+    def when_up() -> None:
+        calls.append(sleeper.process)
+        stop_soon(0.5)
+
+    supervise(sleeper, when_up=when_up)
+    assert len(calls) == 1
+    wait_for_death([calls[0].pid])
+
+
+def test_the_handlers_of_signals_are_put_back(tmp_path):
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)}
+    supervise(child(tmp_path, "import time; time.sleep(60)"), when_up=stop_soon)
+    assert {number: signal.getsignal(number) for number in before} == before
+
+
+def test_a_child_that_does_not_listen_is_killed_with_all_that_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervising, "GRACE_SECONDS", 0.5)
+    written = tmp_path / "grandchild"
+    deaf = child(
+        tmp_path,
+        f"{STUBBORN} import subprocess, pathlib; own = subprocess.Popen(['sleep', '60']); "
+        f"pathlib.Path({str(written)!r}).write_text(str(own.pid)); time.sleep(60)",
+    )
+
+    def when_up() -> None:
+        wait_until(lambda: written.exists() and written.read_text() != "", 10, "the grandchild")
+        stop_soon()
+
+    supervise(deaf, when_up=when_up)
+    wait_for_death([int(written.read_text())])
+
+
+def test_a_second_stop_signal_ends_the_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervising, "GRACE_SECONDS", 60.0)
+    ready = tmp_path / "ready"
+    deaf = child(tmp_path, f"{STUBBORN} open({str(ready)!r}, 'w'); time.sleep(60)")
+
+    def when_up() -> None:
+        wait_until(ready.exists, 10, "the deaf child")
+        stop_soon(0.0)
+        stop_soon(0.7)
+
+    began = time.monotonic()
+    supervise(deaf, when_up=when_up)
+    assert time.monotonic() - began < 30
+
+
+def test_what_dies_before_the_site_answered_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervising, "FIRST_PAUSE_SECONDS", 0.01)
+    starts = tmp_path / "starts"
+    dying = child(tmp_path, f"open({str(starts)!r}, 'a').write('x'); raise SystemExit(3)")
+    with pytest.raises(LaunchError, match="ended 3 times before the site answered"):
+        Supervisor([dying], is_up=lambda: False, when_up=lambda: None).run()
+    assert starts.read_text() == "x" * supervising.FUTILE_STARTS
+
+
+def test_what_dies_afterwards_is_started_again_and_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(supervising, "FIRST_PAUSE_SECONDS", 0.01)
+    starts = tmp_path / "starts"
+    dying = child(tmp_path, f"open({str(starts)!r}, 'a').write('x')")
+
+    def stop_after_some() -> None:
+        threading.Thread(target=watch).start()
+
+    def watch() -> None:
+        wait_until(lambda: starts.exists() and len(starts.read_text()) >= 5, 20, "five starts")
+        stop_soon()
+
+    supervise(dying, when_up=stop_after_some)
+    assert len(starts.read_text()) >= 5
+
+
+def test_the_pause_doubles_with_every_early_death_up_to_a_limit(tmp_path):
+    dying = child(tmp_path, "raise SystemExit(1)")
+    pauses = []
+    for _ in range(12):
+        dying.start()
+        assert dying.process is not None
+        dying.process.wait()
+        dying.bury()
+        pauses.append(round(dying.start_again_at - time.monotonic(), 1))
+    assert pauses[:4] == [0.2, 0.5, 1.0, 2.0]
+    assert pauses[-1] == supervising.LONGEST_PAUSE_SECONDS
+
+
+def test_a_child_that_lived_for_long_is_started_again_at_once(tmp_path):
+    dying = child(tmp_path, "")
+    dying.early_deaths = 7
+    dying.start()
+    assert dying.process is not None
+    dying.process.wait()
+    dying.started -= supervising.STABLE_SECONDS
+    dying.bury()
+    assert dying.early_deaths == 0
+    assert dying.start_again_at - time.monotonic() <= supervising.FIRST_PAUSE_SECONDS

@@ -1,0 +1,14 @@
+"""Registers the counting job when Django starts, in child processes too."""
+
+from django.apps import AppConfig
+
+
+class CountingConfig(AppConfig):
+    name = "tests.runs.counting"
+    label = "counting"
+
+    def ready(self):
+        from inference.runs.registry import JOBS
+        from tests.runs.counting.job import CountJob
+
+        JOBS["count"] = CountJob()

@@ -1,0 +1,189 @@
+"""A site on a real SQLite file: this process and those it starts see the same rows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+from django.db import connections
+
+from inference.models import Run, RunEvent
+from inference.runs import lifecycle
+from inference.runs.registry import JOBS
+from tests.runs.counting.job import CountJob
+
+DATABASE = "pmweb.sqlite3"
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "PMWEB_HOME": str(home),
+        "DJANGO_SETTINGS_MODULE": "tests.runs.site_settings",
+    }
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory):
+    """A freshly migrated database file, to be copied."""
+    home = tmp_path_factory.mktemp("migrated")
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "migrate", "-v0", "--skip-checks"]
+    subprocess.run(command, env=environment(home), check=True)
+    return home / DATABASE
+
+
+@dataclass
+class Site:
+    """A database file with the processes that work on it."""
+
+    home: Path
+    processes: list[subprocess.Popen] = field(default_factory=list)
+
+    def manage(self, *arguments: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
+            env=environment(self.home),
+            stdout=subprocess.PIPE,
+            stderr=(self.home / f"log-{len(self.processes)}").open("wb"),
+            start_new_session=True,
+        )
+        self.processes.append(process)
+        return process
+
+    def worker(self, jobs: int = 1) -> subprocess.Popen:
+        return self.manage("work", "--jobs", str(jobs))
+
+    def count(self, name: str, **config) -> Run:
+        return lifecycle.submit("count", config, name)
+
+    def stop(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+
+
+@contextmanager
+def opened(migrated: Path, home: Path, blocker):
+    """This process's default database becomes a file of its own, with the settings of the real one."""
+    shutil.copy(migrated, home / DATABASE)
+    original = connections["default"]
+    with pytest.MonkeyPatch.context() as patch, blocker.unblock():
+        patch.setitem(JOBS, "count", CountJob())
+        patch.setenv("PMWEB_HOME", str(home))
+        patch.setenv("DJANGO_SETTINGS_MODULE", "tests.runs.site_settings")
+        patch.setitem(connections.settings["default"], "NAME", home / DATABASE)
+        connections["default"] = connections.create_connection("default")
+        made = Site(home)
+        try:
+            yield made
+        finally:
+            made.stop()
+            close_worker_thread_connections()
+            connections["default"].close()
+            connections["default"] = original
+
+
+@pytest.fixture
+def site(migrated, tmp_path, django_db_blocker):
+    """A site of its own for one test, without a worker."""
+    with opened(migrated, tmp_path, django_db_blocker) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def staffed(migrated, tmp_path_factory, django_db_blocker):
+    """A site for the tests of a module, with one worker that does three runs at a time."""
+    with opened(migrated, tmp_path_factory.mktemp("staffed"), django_db_blocker) as made:
+        made.worker(jobs=3)
+        yield made
+
+
+def close_worker_thread_connections():
+    """The thread in which async code uses the ORM keeps its connection to the file otherwise."""
+
+    async def close():
+        await sync_to_async(forget)()
+
+    def forget():
+        if hasattr(connections._connections, "default"):
+            connections["default"].close()
+            del connections["default"]
+
+    async_to_sync(close)()
+
+
+def wait_for(condition, seconds: float = 60.0):
+    """The condition's first true value; fails with its last one after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited {seconds} s, still {value!r}"
+        time.sleep(0.05)
+    return value
+
+
+def state(run: Run) -> str:
+    run.refresh_from_db()
+    return run.state
+
+
+def reached(run: Run, step: int) -> bool:
+    """Whether the journal tells of this step."""
+    return any(p["generation"] >= step for p in payloads(run, "generation"))
+
+
+def payloads(run: Run, kind: str) -> list[dict]:
+    rows = RunEvent.objects.filter(run=run, kind=kind).order_by("seq")
+    return list(rows.values_list("payload", flat=True))
+
+
+def numbers(run: Run) -> list[int]:
+    return list(RunEvent.objects.filter(run=run).order_by("seq").values_list("seq", flat=True))
+
+
+def assert_journal_is_whole(run: Run, steps: int):
+    """Numbers without gaps, every step told exactly once and in order."""
+    assert numbers(run) == list(range(1, len(numbers(run)) + 1))
+    assert [p["generation"] for p in payloads(run, "generation")] == list(range(1, steps + 1))
+
+
+def child_of(worker: subprocess.Popen, run: Run) -> int | None:
+    """The process id of the child in which a worker does a run."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            parent = int(status(entry)[1])
+        except (FileNotFoundError, ProcessLookupError):  # it has ended since
+            continue
+        if parent == worker.pid and b"execute-run" in words and str(run.pk).encode() in words:
+            return int(entry.name)
+    return None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and is more than a zombie."""
+    try:
+        return status(Path(f"/proc/{pid}"))[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def status(process: Path) -> list[str]:
+    """State, parent and so on: what /proc says behind the name."""
+    return (process / "stat").read_text().rpartition(")")[2].split()

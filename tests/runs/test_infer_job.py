@@ -1,0 +1,226 @@
+"""Inference runs, done in this process with a small simulated processor."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.core.experiment import Experiment, Measured
+from inference.core.holdout import held_out_experiments
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.pmevo import PMEvoSettings
+from inference.exchange.instruction_sets import new_isa
+from inference.exchange.mapping_json import write_mapping_json
+from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.measuring.simulated import SimulatedProcessor
+from inference.models import ISA, Evaluation, ExperimentSet, Machine, Measurement, PortMapping, Run
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError
+from inference.runs.execute import Wishes, execute
+from inference.runs.jobs.subject import five_scheme_mixes
+from tests.runs.fixtures import numbers, payloads, state
+
+pytestmark = pytest.mark.django_db
+
+TRUTH = Mapping(
+    ("0", "1", "2"),
+    {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 2),), "d": ((7, 1),), "e": ((1, 1), (4, 1))},
+)
+QUICK = {"population": 40, "max_generations": 4, "threads": 1}
+
+
+@pytest.fixture
+def isa():
+    made = new_isa("toy", TRUTH.usage, "a test")
+    made.schemes.filter(text__in=["d", "e"]).update(exclusion="not today")
+    return made
+
+
+@pytest.fixture
+def mapping(isa):
+    return store_mapping("truth", isa, TRUTH, origin=PortMapping.Origin.IMPORT)
+
+
+def experiment_set(isa, name, experiments):
+    row = ExperimentSet.objects.create(name=name, isa=isa, origin=ExperimentSet.Origin.UPLOAD)
+    store_measurements(row, SimulatedProcessor(TRUTH, noise=0.01, seed=5).measure(experiments))
+    return row
+
+
+@pytest.fixture
+def recorded(isa):
+    alone = [Experiment.of([scheme]) for scheme in TRUTH.usage]
+    return experiment_set(isa, "recorded", alone + five_scheme_mixes(sorted(TRUTH.usage), 60, 1))
+
+
+def do(config, name="a run"):
+    run = lifecycle.submit("infer", {"ports": 3, "settings": QUICK, **config}, name)
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    return run
+
+
+def test_a_fifth_of_recorded_data_is_held_out_and_judges_the_mapping(recorded):
+    run = do({"source": {"datasets": [recorded.pk]}})
+    assert run.state == "done", run.error
+    assert run.result["held_out"]["n"] == 13
+    assert run.result["experiments"] == 52
+    made = PortMapping.objects.get(run=run)
+    assert (made.name, made.origin, run.result["mapping"]) == ("a run", "run", made.pk)
+    assert set(load_mapping(made).usage) == set(TRUTH.usage)
+    evaluation = Evaluation.objects.get()
+    assert (evaluation.held_out_by, evaluation.mapping, evaluation.n) == (run, made, 13)
+    assert payloads(run, "result")[0]["held_out"] == run.result["held_out"]
+    assert payloads(run, "heat_map")[-1]["on"] == "held-out"
+    assert payloads(run, "heat_map")[-1]["scores"]["n"] == 13
+    assert [p["index"] for p in payloads(run, "phase")] == [1, 2, 3, 4]
+
+
+def test_an_evaluation_set_replaces_the_held_out_share(isa, recorded):
+    judge = experiment_set(isa, "judge", five_scheme_mixes(sorted(TRUTH.usage), 20, 9))
+    run = do({"source": {"datasets": [recorded.pk]}, "evaluate": judge.pk})
+    assert run.result["experiments"] == 65
+    assert run.result["held_out"]["n"] == 20
+    assert Evaluation.objects.get().experiment_set == judge
+
+
+def test_a_simulation_is_measured_and_judged_by_fresh_mixes(mapping):
+    run = do({"source": {"simulate": mapping.pk, "noise": 0.01}, "mixes": 30}, "sim")
+    assert run.state == "done", run.error
+    mixes = ExperimentSet.objects.get(name="sim five-scheme mixes")
+    assert mixes.measurements.count() == 30
+    assert run.result["held_out"]["n"] == 30
+    assert Evaluation.objects.get().experiment_set == mixes
+    measured = ExperimentSet.objects.get(name="sim measurements")
+    assert measured.measurements.count() == run.result["experiments"] > 15
+
+
+def test_a_simulated_machine_answers_from_the_mapping_it_keeps(isa):
+    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
+    machine = Machine.objects.create(
+        name="sim", kind="simulated", isa=isa, facts={"mapping": document, "noise": 0.02, "seed": 4}
+    )
+    run = do({"source": {"machine": machine.pk}, "schemes": "default", "mixes": 10})
+    assert run.state == "done", run.error
+    made = PortMapping.objects.get(run=run)
+    assert made.machine == machine
+    assert set(load_mapping(made).usage) == {"a", "b", "c"}
+    assert {row.machine for row in ExperimentSet.objects.all()} == {machine}
+
+
+def test_the_same_seed_gives_the_same_mapping_and_interruptions_change_nothing(mapping):
+    config = {"source": {"simulate": mapping.pk, "noise": 0.05}, "mixes": 30, "seed": 7}
+    undisturbed = do(config, "undisturbed")
+    run = lifecycle.submit("infer", {"ports": 3, "settings": QUICK, **config}, "interrupted")
+    stops = 0
+    while state(run) != "done":
+        lease = leases.claim(f"w{stops}")
+
+        class Impatient(Wishes):
+            calls = 0
+
+            def __call__(self):
+                self.calls += 1
+                return "stop" if self.calls > 2 else super().__call__()
+
+        execute(lease, Impatient(lease) if stops < 4 else Wishes(lease))
+        stops += 1
+        assert stops < 10, run.error
+    assert stops > 2, "the run was meant to be interrupted"
+    first, second = (load_mapping(PortMapping.objects.get(run=r)) for r in (undisturbed, run))
+    assert first.usage == second.usage
+    assert undisturbed.result["held_out"] == run.result["held_out"]
+    assert Measurement.objects.filter(experiment_set__run=undisturbed).count() == (
+        Measurement.objects.filter(experiment_set__run=run).count()
+    )
+    generations = [p["generation"] for p in payloads(run, "generation")]
+    assert generations == sorted(set(generations))
+    assert numbers(run) == list(range(1, len(numbers(run)) + 1))
+    assert PortMapping.objects.filter(run=run).count() == 1
+
+
+def test_schemes_can_be_chosen_by_id(isa, recorded):
+    ids = list(isa.schemes.filter(text__in=["a", "b", "d"]).values_list("pk", flat=True))
+    run = do({"source": {"datasets": [recorded.pk]}, "schemes": ids, "scheme_filter": "a b d"})
+    assert run.state == "done", run.error
+    assert set(load_mapping(PortMapping.objects.get(run=run)).usage) == {"a", "b", "d"}
+
+
+def test_the_description_is_completed_with_every_setting(recorded):
+    run = lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}, "settings": {"ports": "4"}}, "n")
+    assert run.config["algorithm"] == "pmevo"
+    assert run.config["isa"] == "toy"
+    assert run.config["ports"] == 4
+    assert run.config["settings"]["population"] == PMEvoSettings().population
+    assert "ports" not in run.config["settings"]
+    again = lifecycle.submit("infer", run.config, "again", forked_from=run)
+    assert again.config == run.config
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"algorithm": "guess"}, "algorithm must be one of pmevo"),
+        ({"source": {}}, "exactly one of datasets, machine, simulate"),
+        ({"source": {"datasets": [999]}}, "no experiment set with the id 999"),
+        ({"source": {"datasets": []}}, "list of experiment set ids"),
+        ({"source": {"simulate": 999}}, "no port mapping with the id 999"),
+        ({"source": {"machine": "x"}}, "no machine with the id 'x'"),
+        ({"ports": 0}, "ports must be a whole number from 1"),
+        ({"settings": {"populaton": 3}}, "the nearest is 'population'"),
+        ({"settings": {"population": "many"}}, "population must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"held_out": 1.5}, "held_out must be a number from 0 to 0.9"),
+        ({"evaluate": 999}, "no experiment set with the id 999"),
+        ({"schemes": "some"}, "all, default, starter or a list of scheme ids"),
+        ({"colour": "red"}, "no field 'colour'"),
+        ({"isa": "arm"}, "the source is for 'toy'"),
+    ],
+)
+def test_a_wrong_description_is_refused_with_the_field_and_what_would_be_right(recorded, change, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}, **change}, "wrong")
+    assert not Run.objects.exists()
+
+
+def test_a_set_that_is_learnt_from_cannot_judge(recorded):
+    with pytest.raises(ConfigError, match="choose another one"):
+        lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}, "evaluate": recorded.pk}, "vain")
+
+
+def test_data_of_two_instruction_sets_is_refused(isa, recorded):
+    other = new_isa("other", ["x"], "a test")
+    foreign = ExperimentSet.objects.create(name="foreign", isa=other, origin="upload")
+    store_measurements(foreign, [Measured(Experiment.of(["x"]), 1.0)])
+    with pytest.raises(ConfigError, match="other and toy"):
+        lifecycle.submit("infer", {"source": {"datasets": [recorded.pk, foreign.pk]}}, "mixed")
+    assert ISA.objects.count() == 2
+
+
+def test_a_set_deleted_while_the_run_waited_is_a_readable_failure(recorded):
+    run = lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}}, "late")
+    recorded.delete()
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+    assert state(run) == "failed"
+    assert run.error == "an experiment set that this run was to learn from has been deleted"
+
+
+def test_held_out_experiments_are_a_seeded_fifth_without_single_instructions():
+    alone = [Experiment.of([scheme]) for scheme in TRUTH.usage]
+    mixes = five_scheme_mixes(sorted(TRUTH.usage), 45, 3)
+    chosen = held_out_experiments(alone + mixes + mixes, 0.2, 1)
+    assert len(chosen) == 10
+    assert not any(experiment.is_singleton for experiment in chosen)
+    assert chosen == held_out_experiments(alone + mixes, 0.2, 1)
+    assert chosen != held_out_experiments(alone + mixes, 0.2, 2)
+    assert held_out_experiments(alone, 0.2, 1) < set(alone)
+    assert held_out_experiments(alone + mixes, 0.0, 1) == set()
+
+
+def test_mixes_are_distinct_multisets_of_five():
+    mixes = five_scheme_mixes(["a", "b", "c"], 15, 2)
+    assert len(set(mixes)) == len(mixes) == 15
+    assert {mix.length for mix in mixes} == {5}
+    assert mixes == five_scheme_mixes(["a", "b", "c"], 15, 2)
+    assert five_scheme_mixes(["a"], 10, 0) == [Experiment.of({"a": 5})]

@@ -1,0 +1,165 @@
+"""What a search's listener writes, and how often."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from inference.core import checkpoint as checkpoints
+from inference.core.errors import InterruptedRunError
+from inference.core.protocols import Checkpoint
+from inference.models import RunCheckpoint, RunEvent
+from inference.runs import leases, lifecycle
+from inference.runs.registry import JOBS
+from inference.runs.reporter import JournalReporter
+from tests.runs.counting.job import CountJob, Step
+from tests.runs.fixtures import payloads
+
+pytestmark = pytest.mark.django_db
+
+
+@dataclass(frozen=True)
+class Sketch:
+    number: int
+    kind = "snapshot"
+
+    def payload(self):
+        raise AssertionError("a snapshot is drawn, never journalled as it is")
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.setitem(JOBS, "count", CountJob())
+    return lifecycle.submit("count", {}, "a run")
+
+
+@pytest.fixture
+def reporter(run, clock):
+    return JournalReporter(leases.claim("w"), lambda: "", clock)
+
+
+def saved():
+    return checkpoints.decode(bytes(RunCheckpoint.objects.get().data)).meta
+
+
+def test_many_events_become_few_writes(run, reporter, clock, django_assert_max_num_queries):
+    reporter.emit(Step(1))
+    with django_assert_max_num_queries(0):
+        for number in range(2, 40):
+            clock.now += 0.01
+            reporter.emit(Step(number))
+            reporter.pulse()
+    clock.now += 0.1
+    with django_assert_max_num_queries(8):
+        reporter.pulse()
+    assert [p["generation"] for p in payloads(run, "generation")] == list(range(1, 40))
+
+
+def test_of_several_progress_events_in_one_write_the_last_remains(run, reporter, clock):
+    reporter.tell("log", {"level": "info", "text": "start"})
+    for done in range(5):
+        reporter.tell("progress", {"done": done})
+    clock.now += 1
+    reporter.pulse()
+    assert payloads(run, "progress") == [{"done": 4}]
+    run.refresh_from_db()
+    assert run.progress == {"done": 4}
+
+
+def test_checkpoints_are_stored_every_few_seconds_and_the_newest_at_a_flush(reporter, clock):
+    for step in range(1, 5):
+        clock.now += 0.5
+        reporter.save(Checkpoint({"step": step}, {"a": np.arange(step)}))
+    assert saved() == {"step": 1}
+    reporter.flush()
+    assert saved() == {"step": 4}
+
+
+def test_pictures_are_drawn_of_the_newest_snapshot_and_not_too_often(run, reporter, clock):
+    drawn = []
+    reporter.draw(
+        "snapshot", "heat_map", lambda event: drawn.append(event.number) or {"n": event.number}, 2.0
+    )
+    for number in range(1, 11):
+        clock.now += 0.5
+        reporter.emit(Sketch(number))
+        reporter.pulse()
+    assert drawn == [1, 5, 9]
+    reporter.flush()
+    assert drawn == [1, 5, 9, 10]
+    assert payloads(run, "heat_map")[-1] == {"n": 10}
+
+
+def test_a_search_taken_up_again_tells_nothing_twice(run, clock):
+    lease = leases.claim("w")
+    phase = {"name": "evolution", "index": 3, "labels": ["Measure", "Filter", "Evolve", "Climb"]}
+    warning = {"level": "warning", "text": "2 schemes are left out"}
+    for generations in ((1, 2, 3), (2, 3, 4)):
+        reporter = JournalReporter(lease, lambda: "", clock)
+        reporter.tell("phase", phase)
+        reporter.tell("congruence", {"schemes": 9, "classes": 3})
+        reporter.tell("log", warning)
+        for number in generations:
+            reporter.emit(Step(number))
+        reporter.flush()
+    told = (
+        RunEvent.objects.filter(run=run).exclude(kind="state").order_by("seq").values_list("kind", flat=True)
+    )
+    assert list(told) == ["phase", "congruence", "log", *["generation"] * 4]
+    assert [p["generation"] for p in payloads(run, "generation")] == [1, 2, 3, 4]
+
+
+def test_a_wish_interrupts_the_search_at_its_next_pulse(run):
+    lease = leases.claim("w")
+    wishes = ["", "pause"]
+    reporter = JournalReporter(lease, lambda: wishes.pop(0))
+    reporter.pulse()
+    with pytest.raises(InterruptedRunError) as caught:
+        reporter.pulse()
+    assert caught.value.wanted == "pause"
+
+
+STAGES = ["Measure", "Filter", "Evolve", "Climb"]
+
+
+def stage(index):
+    return {"name": STAGES[index - 1].lower(), "index": index, "labels": STAGES}
+
+
+def test_a_new_stage_is_told_at_once_and_has_not_the_progress_of_the_one_before(run, reporter):
+    reporter.tell("phase", stage(1))
+    reporter.tell("progress", {"phase": "measure", "done": 9, "total": 9, "eta": 0.0})
+    reporter.tell("phase", stage(2))
+    run.refresh_from_db()
+    assert run.progress == {"phase": "filter", "label": "Filter"}
+    assert [p["index"] for p in payloads(run, "phase")] == [1, 2]
+
+
+def test_a_search_taken_up_again_does_not_show_the_progress_of_a_stage_that_is_done(run, clock):
+    lease = leases.claim("w")
+    first = JournalReporter(lease, lambda: "", clock)
+    for index in (1, 2, 3):
+        first.tell("phase", stage(index))
+    first.tell("progress", {"phase": "evolve", "done": 30, "total": 60})
+    first.flush()
+    again = JournalReporter(lease, lambda: "", clock)
+    again.tell("phase", stage(1))
+    again.tell("progress", {"phase": "measure", "done": 9, "total": 9, "eta": 0.0})
+    again.flush()
+    run.refresh_from_db()
+    assert run.progress == {"phase": "evolve", "done": 30, "total": 60}

@@ -1,0 +1,159 @@
+"""Import and evaluation runs."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from inference.core.experiment import Experiment, Measured
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.errors import UnknownNameError
+from inference.exchange.instruction_sets import new_isa
+from inference.exchange.stored import store_mapping, store_measurements
+from inference.models import Evaluation, ExperimentSet, Upload
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError
+from inference.runs.execute import Wishes, execute
+from inference.runs.job import Task
+from inference.runs.jobs.evaluate import EvaluateJob
+from tests.runs.fixtures import payloads
+
+pytestmark = pytest.mark.django_db
+
+CSV = b'experiment,cycles\n"a",1.0\n"2*a; b",2.5\n'
+
+
+@pytest.fixture
+def isa():
+    return new_isa("toy", ["a", "b"], "a test")
+
+
+def upload(content):
+    digest = hashlib.sha256(content).hexdigest()
+    return Upload.objects.create(file_name="mine.csv", content=content, sha256=digest)
+
+
+def do(kind, config):
+    run = lifecycle.submit(kind, config, lifecycle.unused_name("a run"))
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    return run
+
+
+def test_an_upload_becomes_a_set_and_is_gone(isa):
+    run = do("import", {"upload": upload(CSV).pk, "name": "mine", "isa": "toy", "note": "n"})
+    assert run.state == "done", run.error
+    made = ExperimentSet.objects.get()
+    assert (made.name, made.note, made.run, made.measurements.count()) == ("mine", "n", run, 2)
+    assert run.result == {"experiment_set": made.pk, "name": "mine", "rows": 2}
+    assert payloads(run, "result") == [run.result]
+    assert not Upload.objects.exists()
+
+
+def test_a_faulty_upload_stays_and_its_run_says_what_is_wrong(isa):
+    kept = upload(CSV + b'"a",fast\n')
+    run = do("import", {"upload": kept.pk, "isa": "toy"})
+    assert run.state == "failed"
+    assert "row 4" in run.error or ":4" in run.error
+    assert "fast" in run.error
+    kept.refresh_from_db()
+    assert kept.run == run
+    assert not ExperimentSet.objects.exists()
+
+
+def test_a_name_taken_meanwhile_imports_nothing(isa):
+    kept = upload(CSV)
+    run = lifecycle.submit("import", {"upload": kept.pk, "name": "mine", "isa": "toy"}, "late")
+    ExperimentSet.objects.create(name="mine", isa=isa, origin="upload")
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert "'mine'" in run.error
+    assert Upload.objects.filter(pk=kept.pk).exists()
+
+
+def test_an_upload_is_imported_by_one_run_at_a_time(isa):
+    kept = upload(CSV)
+    lifecycle.submit("import", {"upload": kept.pk}, "first")
+    with pytest.raises(ConfigError, match="imported already, by the run 'first'"):
+        lifecycle.submit("import", {"upload": kept.pk}, "second")
+
+
+@pytest.mark.parametrize(
+    ("config", "error", "complaint"),
+    [
+        ({"upload": 999}, ConfigError, "no uploaded file with the id 999"),
+        ({"unit": "miles"}, ConfigError, "unit must be one of"),
+        ({"isa": "toi"}, UnknownNameError, "did you mean 'toy'"),
+        ({"isa": "toy", "new_isa": "x"}, ConfigError, "exclude each other"),
+        ({"file": 1}, ConfigError, "no field 'file'"),
+    ],
+)
+def test_a_wrong_import_is_refused(isa, config, error, complaint):
+    kept = upload(CSV)
+    with pytest.raises(error, match=complaint):
+        lifecycle.submit("import", {"upload": kept.pk, **config}, "wrong")
+
+
+@pytest.fixture
+def mapping(isa):
+    return store_mapping("m", isa, Mapping(("0",), {"a": ((1, 1),), "b": ((1, 2),)}), origin="import")
+
+
+@pytest.fixture
+def measured(isa):
+    row = ExperimentSet.objects.create(name="s", isa=isa, origin="upload")
+    experiments = [Experiment.of(["a"]), Experiment.of(["a", "b"])]
+    store_measurements(row, [Measured(experiments[0], 1.0), Measured(experiments[1], 4.0)])
+    return row
+
+
+def test_an_evaluation_is_stored_and_repeated_in_place(mapping, measured):
+    config = {"mapping": mapping.pk, "experiment_set": measured.pk, "unit": "cycles"}
+    for _ in range(2):
+        run = do("evaluate", config)
+        assert run.state == "done", run.error
+    evaluation = Evaluation.objects.get()
+    assert evaluation.mape == pytest.approx(12.5)
+    assert run.result["scores"]["mape"] == evaluation.mape
+    assert run.result["evaluation"] == evaluation.pk
+
+
+def test_predicting_is_over_before_the_transaction_that_ends_the_run(mapping, measured):
+    config = {"mapping": mapping.pk, "experiment_set": measured.pk, "unit": "cycles"}
+    run = lifecycle.submit("evaluate", config, "a run")
+    store = EvaluateJob().work(Task(run, leases.claim("w"), reporter=None, checkpoint=None))
+    measured.measurements.all().delete()
+    result, _ = store()
+    assert result["scores"]["n"] == 2
+
+
+def test_an_evaluation_whose_set_is_deleted_meanwhile_fails_with_the_reason(mapping, measured):
+    config = {"mapping": mapping.pk, "experiment_set": measured.pk, "unit": "cycles"}
+    run = lifecycle.submit("evaluate", config, "late")
+    measured.delete()
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert run.error == "the mapping or the experiment set to evaluate has been deleted"
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        ({"mapping": 999}, "no port mapping with the id 999"),
+        ({"experiment_set": 999}, "none with the id 999"),
+        ({"experiment_set": "s"}, "must be ids"),
+        ({"unit": "miles"}, "unit must be one of"),
+        ({"set": 1}, "no field 'set'"),
+    ],
+)
+def test_a_wrong_evaluation_is_refused(mapping, measured, config, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        lifecycle.submit(
+            "evaluate", {"mapping": mapping.pk, "experiment_set": measured.pk, **config}, "wrong"
+        )

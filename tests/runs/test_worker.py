@@ -1,0 +1,128 @@
+"""Workers with real processes on a real database file: starting, dying, stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from datetime import timedelta
+
+import pytest
+from channels.layers import InMemoryChannelLayer
+from django.utils import timezone
+
+from inference.exchange.instruction_sets import new_isa
+from inference.models import ISA, ExperimentSet, Run, RunCheckpoint, Upload
+from inference.runs import lifecycle
+from inference.runs import worker as worker_module
+from inference.runs.lease import Lease
+from inference.runs.worker import RunWorker
+from tests.runs.counting.job import counted
+from tests.runs.fixtures import (
+    assert_journal_is_whole,
+    child_of,
+    is_alive,
+    payloads,
+    reached,
+    state,
+    wait_for,
+)
+
+
+def expire_lease(run):
+    """As if ten seconds had passed since the last heartbeat."""
+    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def test_runs_are_done_side_by_side_and_each_exactly_once(site):
+    runs = [site.count(f"run {k}", steps=4, pause=0.05) for k in range(3)]
+    site.worker(jobs=2)
+    site.worker(jobs=1)
+    wait_for(lambda: all(state(run) == "done" for run in runs))
+    for run in runs:
+        assert run.result["value"] == counted(4)
+        assert_journal_is_whole(run, 4)
+        assert [p["state"] for p in payloads(run, "state")] == ["queued", "running", "done"]
+        assert run.busy_seconds > 0
+    assert ISA.objects.count() == 3
+
+
+def test_an_import_is_done_while_a_long_run_has_the_worker_s_only_slot(site):
+    new_isa("toy", ["a", "b"], "a test")
+    upload = Upload.objects.create(file_name="mine.csv", content=b"experiment,cycles\na,1.0\n", sha256="0")
+    long = site.count("long", steps=100_000, pause=0.05)
+    site.worker(jobs=1)
+    wait_for(lambda: reached(long, 1))
+    waiting = site.count("next", steps=1)
+    run = lifecycle.submit("import", {"upload": upload.pk, "isa": "toy"}, "an import")
+    wait_for(lambda: state(run) in Run.FINAL)
+    assert (run.state, run.error) == ("done", "")
+    assert ExperimentSet.objects.get().measurements.count() == 1
+    assert (state(long), state(waiting)) == ("running", "queued")
+
+
+def test_a_run_goes_on_from_its_checkpoint_when_worker_and_child_are_killed(site):
+    run = site.count("survivor", steps=60, pause=0.05)
+    worker = site.worker()
+    wait_for(lambda: reached(run, 5) and RunCheckpoint.objects.filter(run=run).exists())
+    child = child_of(worker, run)
+    worker.kill()
+    worker.wait()
+    wait_for(lambda: not is_alive(child))
+    assert state(run) == "running"
+    expire_lease(run)
+    site.worker()
+    wait_for(lambda: state(run) == "done")
+    assert run.result["value"] == counted(60)
+    assert_journal_is_whole(run, 60)
+    assert run.lease_token == 2
+    assert ISA.objects.count() == 1
+
+
+def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):
+    run = site.count("handover", steps=200, pause=0.05)
+    first = site.worker()
+    wait_for(lambda: reached(run, 4))
+    first.terminate()
+    assert first.wait(30) == 0
+    assert state(run) == "queued"
+    assert run.attempts == 0
+    assert RunCheckpoint.objects.filter(run=run).exists()
+    Run.objects.filter(pk=run.pk).update(config=run.config | {"pause": 0.0})
+    site.worker()
+    wait_for(lambda: state(run) == "done")
+    assert run.result["value"] == counted(200)
+    assert_journal_is_whole(run, 200)
+
+
+def test_ctrl_c_stops_a_worker_without_a_traceback(site):
+    worker = site.worker()
+    log = site.home / "log-0"
+    wait_for(lambda: b"is ready" in log.read_bytes())
+    worker.send_signal(signal.SIGINT)
+    assert worker.wait(30) == 0
+    assert b"Traceback" not in log.read_bytes()
+
+
+async def test_a_fault_in_supervising_one_run_puts_the_others_back_and_ends_the_worker(monkeypatch):
+    waiting = [Lease(number, 1, "w", timezone.now()) for number in (1, 2)]
+    put_back = []
+
+    class FaultySupervisor:
+        def __init__(self, lease, stopping):
+            self.lease, self.stopping = lease, stopping
+
+        async def run(self):
+            if self.lease.run_id == 1:
+                raise RuntimeError("a fault")
+            await self.stopping.wait()
+            put_back.append(self.lease.run_id)
+
+    async def claim(_worker, _kinds):
+        return waiting.pop(0) if waiting else None
+
+    monkeypatch.setattr(worker_module, "Supervisor", FaultySupervisor)
+    monkeypatch.setattr(RunWorker, "_claim", claim)
+    worker = RunWorker(None, ["work"], InMemoryChannelLayer(), jobs=2)
+    with pytest.raises(RuntimeError, match="a fault"):
+        await asyncio.wait_for(worker.handle(), 20)
+    assert put_back == [2]

@@ -1,0 +1,185 @@
+"""Experiments: measured ones and typed ones, predicted by every mapping that can, with the bucket picture."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+from django.utils.http import urlencode
+
+from inference.core.experiment import Experiment as ExperimentValue
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.schedule import schedule
+from inference.exchange.stored import load_mapping, store_mapping
+from inference.models import ISA, Experiment, ExperimentSet, PortMapping
+from inference.views.experiments.picture import LEFT, picture
+from tests.views.conftest import ADD, IMUL, LOAD
+
+MIX = ExperimentValue.of({ADD: 2, IMUL: 1})
+
+
+def typed(visitor: Client, text: str, **more: object) -> str:
+    """The address of the page where an experiment is typed in."""
+    return f"/experiments/?{urlencode({'e': text, **more})}"
+
+
+@pytest.fixture
+def measured(experiment_set: ExperimentSet) -> Experiment:
+    """The row of the mix."""
+    return Experiment.objects.get(length=3, measurements__cycles=1.02)
+
+
+def test_a_measured_experiment_stands_beside_its_predictions(
+    visitor: Client, measured: Experiment, mapping: PortMapping
+):
+    response = visitor.get(f"/experiments/{measured.pk}/")
+    (prediction,) = response.context["predictions"]
+    assert prediction.mapping == mapping
+    assert prediction.cycles == 1.0
+    assert prediction.error == pytest.approx(100 * (1.0 - 1.02) / 1.02)
+    text = response.content.decode()
+    assert "llvm-mca" in text
+    assert "two ports" in text
+
+
+def test_the_mapping_in_the_address_is_the_one_shown(
+    visitor: Client, measured: Experiment, mapping: PortMapping
+):
+    other = store_mapping(
+        "one port", mapping.isa, Mapping(("x",), {ADD: ((1, 1),), IMUL: ((1, 1),)}), origin="import"
+    )
+    for row in (mapping, other):
+        pinned = visitor.get(f"/experiments/{measured.pk}/?mapping={row.pk}").context["pinned"]
+        assert pinned.prediction.mapping == row
+
+
+def test_a_mapping_goes_with_the_user_from_its_page_through_the_form_to_its_picture(
+    visitor: Client, mapping: PortMapping
+):
+    store_mapping("newer", mapping.isa, load_mapping(mapping), origin="import")
+    link = re.search(r'href="(/experiments/[^"]*)"', visitor.get(f"/mappings/{mapping.pk}/").content.decode())
+    assert link is not None
+    form = visitor.get(unescape(link[1]))
+    hidden = re.search(r'type="hidden" name="mapping" value="(\d+)"', form.content.decode())
+    assert hidden is not None
+    answer = visitor.get(typed(visitor, f"3*{ADD}", isa=mapping.isa_id, mapping=hidden[1]))
+    assert answer.context["pinned"].prediction.mapping == mapping
+
+
+def test_a_variation_keeps_the_mapping_that_is_shown(
+    visitor: Client, measured: Experiment, mapping: PortMapping
+):
+    store_mapping("newer", mapping.isa, load_mapping(mapping), origin="import")
+    shown = visitor.get(f"/experiments/{measured.pk}/?mapping={mapping.pk}")
+    again = visitor.get(f"{shown.context['try_url']}&stay=1")
+    assert again.context["pinned"].prediction.mapping == mapping
+
+
+def test_a_mapping_that_lacks_a_scheme_is_named_and_another_shown(
+    visitor: Client, measured: Experiment, mapping: PortMapping
+):
+    small = store_mapping("only add", mapping.isa, Mapping(("x",), {ADD: ((1, 1),)}), origin="import")
+    response = visitor.get(f"/experiments/{measured.pk}/?mapping={small.pk}")
+    assert response.context["pinned"].prediction.mapping == mapping
+    assert "only add does not describe all" in response.content.decode()
+
+
+def test_an_experiment_that_no_mapping_knows_has_no_picture(visitor: Client, experiment_set: ExperimentSet):
+    row = Experiment.objects.get(measurements__cycles=1.5)
+    assert "No port mapping describes" in visitor.get(f"/experiments/{row.pk}/").content.decode()
+
+
+def test_a_typed_experiment_is_predicted(visitor: Client, mapping: PortMapping):
+    response = visitor.get(typed(visitor, f"3*{ADD}; {IMUL.upper()}"))
+    assert response.context["value"] == ExperimentValue.of({ADD: 3, IMUL: 1})
+    assert response.context["pinned"].prediction.cycles == pytest.approx(4 / 3)
+
+
+def test_a_typed_experiment_that_was_measured_leads_to_its_page(
+    visitor: Client, measured: Experiment, mapping: PortMapping
+):
+    response = visitor.get(typed(visitor, str(MIX), mapping=mapping.pk))
+    assert response.headers["Location"] == f"/experiments/{measured.pk}/?mapping={mapping.pk}"
+    assert visitor.get(typed(visitor, str(MIX), stay=1)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("imull GPR[64]:RW, GPR[64]:R", "has no scheme"),
+        ("0*add GPR[64]:RW, GPR[64]:R", "multiplicity 0"),
+        (";;", "empty term"),
+        ("9999999999*add GPR[64]:RW, GPR[64]:R", "instructions"),
+        ("\x00\ud7ff", "scheme"),
+    ],
+)
+def test_text_that_is_no_experiment_is_explained(
+    visitor: Client, mapping: PortMapping, text: str, words: str
+):
+    response = visitor.get(typed(visitor, text))
+    assert response.status_code == 400
+    assert words in response.content.decode()
+
+
+def test_an_unknown_scheme_comes_with_near_ones_to_take_instead(visitor: Client, mapping: PortMapping):
+    suggestions = visitor.get(typed(visitor, f"2*{IMUL}x; {ADD}")).context["typed"].suggestions
+    assert suggestions[0].nearest == IMUL
+    assert suggestions[0].corrected == f"2*{IMUL}; {ADD}"
+
+
+def test_a_link_to_an_instruction_set_without_mappings_is_answered(visitor: Client, mapping: PortMapping):
+    other = ISA.objects.create(name="other")
+    response = visitor.get("/experiments/", {"isa": other.pk})
+    assert (response.status_code, response.context["isa"]) == (200, other)
+    assert visitor.get("/experiments/", {"isa": 10**17}).status_code == 404
+
+
+def test_without_any_mapping_the_page_says_how_to_get_one(visitor: Client, isa: object):
+    assert 'href="/infer/"' in visitor.get("/experiments/").content.decode()
+
+
+def test_the_blocks_of_a_port_fill_its_bucket_up_to_its_load():
+    mapping = Mapping(("0", "1", "5"), {ADD: ((0b111, 1),), IMUL: ((0b010, 2),), LOAD: ((0b100, 1),)})
+    value = ExperimentValue.of({ADD: 4, IMUL: 1, LOAD: 2})
+    drawn = picture(schedule(mapping, value), value.terms)
+    scale = (drawn.floor - drawn.level) / drawn.cycles
+    for bucket in drawn.buckets:
+        assert sum(block.height for block in bucket.blocks) == pytest.approx(bucket.load * scale)
+        lower = drawn.floor
+        for block in bucket.blocks:
+            assert block.y + block.height == pytest.approx(lower)
+            lower = block.y
+    assert drawn.buckets[0].x == LEFT
+    assert {letter for letter, _, _ in drawn.schemes} == {"A", "B", "C"}
+
+
+def test_the_picture_says_in_words_which_ports_limit():
+    mapping = Mapping(("0", "1"), {ADD: ((0b11, 1),), IMUL: ((0b10, 1),)})
+    drawn = picture(schedule(mapping, ExperimentValue.of({IMUL: 3})), ((IMUL, 3),))
+    assert "limited by port 1" in drawn.summary
+    assert [bucket.bottleneck for bucket in drawn.buckets] == [False, True]
+
+
+def test_a_bottleneck_beside_the_ports_is_said_to_be_it():
+    mapping = Mapping(("0", "1"), {ADD: ((0b11, 1),)}, r_max=1.0)
+    drawn = picture(schedule(mapping, ExperimentValue.of([ADD])), ((ADD, 1),))
+    assert drawn.cycles == 1.0
+    assert "R_max" in drawn.summary
+    assert drawn.level < drawn.floor
+
+
+def test_a_bottleneck_beside_the_ports_has_its_subscript_in_the_caption(
+    visitor: Client, mapping: PortMapping
+):
+    PortMapping.objects.filter(pk=mapping.pk).update(r_max=1.0)
+    text = visitor.get(typed(visitor, f"3*{ADD}", mapping=mapping.pk)).content.decode()
+    assert "limited by R<sub>max</sub>" in text
+
+
+def test_more_schemes_than_letters_still_have_different_names():
+    texts = [f"op{number} GPR[64]:R" for number in range(60)]
+    mapping = Mapping(("0",), dict.fromkeys(texts, ((1, 1),)))
+    drawn = picture(schedule(mapping, ExperimentValue.of(texts)), tuple((text, 1) for text in texts))
+    assert len({letter for letter, _, _ in drawn.schemes}) == 60

@@ -1,0 +1,218 @@
+"""The infer form: filled in, estimated, refused and started, all without a script."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from django.core.management import load_command_class
+from django.test import Client
+
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.models import ExperimentSet, PortMapping, Run
+from inference.runs.jobs.infer_config import DEFAULT_SEED
+from inference.views.infer.algorithms import OFFERS
+from tests.views.conftest import ADD
+
+
+@pytest.fixture
+def answers(experiment_set: ExperimentSet) -> dict[str, Any]:
+    """A form that can be sent as it is."""
+    return {
+        "press": "start",
+        "source": "datasets",
+        "datasets": [experiment_set.pk],
+        "held_out": "0.34",
+        "selection": "all",
+        "algorithm": "pmevo",
+        "set_ports": "3",
+        "seed": "5",
+        "name": "first try",
+    }
+
+
+def test_every_setting_of_the_algorithm_is_a_field_with_its_help_and_default(visitor: Client, isa: object):
+    page = visitor.get("/infer/").content.decode()
+    for field in dataclasses.fields(PMEvoSettings):
+        assert f'name="set_{field.name}"' in page
+        assert field.metadata["help"].split(":")[0] in page
+
+
+def test_a_complete_form_submits_a_run_with_what_was_asked(visitor: Client, answers: dict[str, Any]):
+    response = visitor.post("/infer/", {**answers, "set_population": "40"})
+    run = Run.objects.get()
+    assert response.headers["Location"] == f"/runs/{run.pk}/"
+    assert (run.name, run.kind, run.state) == ("first try", "infer", "queued")
+    assert run.config["ports"] == 3
+    assert run.config["seed"] == 5
+    assert run.config["held_out"] == 0.34
+    assert run.config["settings"]["population"] == 40
+    assert run.config["source"] == {"datasets": answers["datasets"]}
+
+
+def test_the_estimate_counts_schemes_and_experiments_and_starts_nothing(
+    visitor: Client, answers: dict[str, Any]
+):
+    response = visitor.post("/infer/", {**answers, "press": "estimate"})
+    wanted = response.context["estimate"]
+    assert (wanted.schemes, wanted.experiments, wanted.held_out) == (3, 2, 1)
+    assert wanted.seconds > 0
+    assert not Run.objects.exists()
+
+
+def test_a_search_restricts_the_schemes_and_the_experiments_made_of_them(
+    visitor: Client, answers: dict[str, Any]
+):
+    filtered = {**answers, "selection": "filter", "filter": "mnemonic:add", "held_out": "0"}
+    wanted = visitor.post("/infer/", {**filtered, "press": "estimate"}).context["estimate"]
+    assert (wanted.schemes, wanted.experiments) == (1, 1)
+    assert wanted.examples == (ADD,)
+    visitor.post("/infer/", filtered)
+    run = Run.objects.get()
+    assert run.config["scheme_filter"] == "mnemonic:add"
+    assert len(run.config["schemes"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"set_ports": "many"}, "set_ports", "whole number"),
+        ({"set_population": "1"}, "set_population", "from 2 to"),
+        ({"set_scaling": "cubic"}, "set_scaling", "range, zero"),
+        ({"seed": "-1"}, "seed", "greater than or equal to 0"),
+        ({"held_out": "1.5"}, "held_out", "less than or equal to 0.9"),
+        ({"datasets": []}, "datasets", "at least one set"),
+        ({"datasets": [999_999]}, "datasets", "not one of the available"),
+        ({"datasets": ["9" * 30]}, "datasets", "not one of the available"),
+        ({"selection": "filter", "filter": ""}, "filter", "Write what to search"),
+        ({"selection": "filter", "filter": "colour:red"}, "filter", "mnemonic"),
+        ({"selection": "filter", "filter": "nosuchscheme"}, "selection", "known there"),
+        ({"source": "simulate"}, "mapping", "Choose the port mapping"),
+        ({"source": "machine"}, "machine", "Choose a machine"),
+    ],
+)
+def test_a_wrong_value_is_refused_at_its_field_and_nothing_starts(
+    visitor: Client, answers: dict[str, Any], change: dict[str, Any], field: str, words: str
+):
+    response = visitor.post("/infer/", {**answers, **change})
+    assert response.status_code == 400
+    assert words in str(response.context["form"].errors[field])
+    assert not Run.objects.exists()
+
+
+def test_a_name_in_use_is_refused_and_an_empty_one_is_made_up(visitor: Client, answers: dict[str, Any]):
+    visitor.post("/infer/", answers)
+    response = visitor.post("/infer/", answers)
+    assert "name" in response.context["form"].errors
+    visitor.post("/infer/", {**answers, "name": ""})
+    visitor.post("/infer/", {**answers, "name": ""})
+    names = set(Run.objects.values_list("name", flat=True))
+    assert names == {"first try", "PMEvo on small, seed 5", "PMEvo on small, seed 5 (2)"}
+
+
+def test_sets_to_learn_from_and_to_judge_by_must_differ(visitor: Client, answers: dict[str, Any]):
+    response = visitor.post("/infer/", {**answers, "evaluate": answers["datasets"][0]})
+    assert "among those to learn from" in str(response.context["form"].errors["evaluate"])
+
+
+def test_a_simulated_processor_is_made_of_a_stored_mapping(
+    visitor: Client, answers: dict[str, Any], mapping: PortMapping
+):
+    simulated = {
+        **answers,
+        "source": "simulate",
+        "mapping": mapping.pk,
+        "noise": "0.02",
+        "outlier_share": "0.1",
+    }
+    wanted = visitor.post("/infer/", {**simulated, "press": "estimate"}).context["estimate"]
+    assert wanted.schemes == 2
+    assert not wanted.recorded
+    visitor.post("/infer/", simulated)
+    source = Run.objects.get().config["source"]
+    assert (source["simulate"], source["noise"], source["outlier_share"]) == (mapping.pk, 0.02, 0.1)
+
+
+@pytest.mark.parametrize("name", list(OFFERS["pmevo"].presets))
+def test_a_preset_fills_in_values_that_the_algorithm_accepts(
+    visitor: Client, answers: dict[str, Any], name: str
+):
+    response = visitor.post("/infer/", {**answers, "press": f"preset:{name}"})
+    form = response.context["form"]
+    assert not Run.objects.exists()
+    assert form["set_ports"].value() == "3"
+    assert form["name"].value() == "first try"
+    for setting, value in OFFERS["pmevo"].presets[name].items():
+        assert form[f"set_{setting}"].value() == value
+    assert form.is_valid(), form.errors
+
+
+def test_the_settings_are_folded_until_one_is_special_or_wrong(visitor: Client, answers: dict[str, Any]):
+    def folded(**change: str) -> bool:
+        answer = visitor.post("/infer/", {**answers, "press": "estimate", **change})
+        return "data-settings open" not in answer.text
+
+    assert "data-settings open" not in visitor.get("/infer/").text
+    assert folded()
+    assert folded(set_population=str(PMEvoSettings().population), set_ports="7")
+    assert not folded(set_population="299")
+    assert not folded(set_r_max="4")
+    assert not folded(set_scaling="cubic")
+
+
+def test_the_preset_that_the_form_holds_is_marked(visitor: Client, answers: dict[str, Any]):
+    def marked(press: str, **change: str) -> list[str]:
+        answer = visitor.post("/infer/", {**answers, "press": press, **change})
+        return [preset["name"] for preset in answer.context["presets"] if preset["active"]]
+
+    assert marked("estimate") == ["standard"]
+    assert marked("estimate", set_population="77") == []
+    for name in OFFERS["pmevo"].presets:
+        assert marked(f"preset:{name}") == [name]
+
+
+def test_the_seed_is_the_same_in_the_browser_and_in_the_shell(visitor: Client, db: None):
+    assert visitor.get("/infer/").context["form"]["seed"].value() == DEFAULT_SEED
+    parser = load_command_class("inference", "infer").create_parser("manage.py", "infer")
+    assert parser.get_default("seed") == DEFAULT_SEED
+
+
+def test_run_again_with_changes_starts_from_the_same_form(visitor: Client, answers: dict[str, Any]):
+    search = {"selection": "filter", "filter": "add"}
+    visitor.post("/infer/", {**answers, **search, "set_population": "77", "set_r_max": "4"})
+    first = Run.objects.get()
+    form = visitor.get(f"/infer/?from={first.pk}").context["form"]
+    for name, value in {
+        "set_population": "77",
+        "set_r_max": "4",
+        "set_ports": 3,
+        "seed": 5,
+        **search,
+    }.items():
+        assert form[name].value() == value, name
+    visitor.post("/infer/", {**answers, "name": "second try", "from": first.pk})
+    assert Run.objects.get(name="second try").forked_from == first
+
+
+def test_a_link_from_a_set_picks_it(visitor: Client, experiment_set: ExperimentSet):
+    response = visitor.get("/infer/", {"dataset": experiment_set.name})
+    assert [row.picked for row in response.context["sets"]] == [True]
+
+
+@pytest.mark.parametrize("number", ["999999", "x"])
+def test_a_run_that_is_not_there_cannot_be_run_again(visitor: Client, number: str):
+    assert visitor.get(f"/infer/?from={number}").status_code in (400, 404)
+
+
+@pytest.mark.parametrize("number", ["²", "x", "9" * 5000])
+def test_a_form_that_names_no_run_that_could_be_is_nobodys_copy(
+    visitor: Client, answers: dict[str, Any], number: str
+):
+    response = visitor.post("/infer/", {**answers, "press": "estimate", "from": number})
+    assert response.status_code == 200
+    assert response.context["forked_from"] is None
+
+
+def test_without_measurements_the_form_offers_the_upload(visitor: Client):
+    assert "/sets/upload/" in visitor.get("/infer/").content.decode()

@@ -1,0 +1,286 @@
+"""Runs: the list, the page that is live and later the record, and what can be asked of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils.html import escape
+
+from inference.core.protocols import Json
+from inference.figures.heatmap import heat_map
+from inference.models import ExperimentSet, PortMapping, Run
+from inference.runs.execute import Wishes, execute
+from inference.runs.journal import append
+from inference.runs.leases import claim, fail
+from inference.runs.lifecycle import pause, submit
+from inference.views.runs.record import CURVE_POINTS, fold, thinned
+
+START = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def run(experiment_set: ExperimentSet) -> Run:
+    """A run that waits for a worker."""
+    config = {"source": {"datasets": [experiment_set.pk]}, "ports": 3, "settings": {"population": 40}}
+    return submit("infer", config, "a run")
+
+
+def generation(number: int, error: float = 0.5) -> tuple[str, Json]:
+    """One generation as PMEvo tells it."""
+    return "generation", {
+        "generation": number,
+        "best_error": error,
+        "mean_error": 2 * error,
+        "best_volume": 10,
+        "mean_volume": 12.5,
+        "evaluations_per_second": 1000.0,
+    }
+
+
+def phase(index: int) -> tuple[str, Json]:
+    """The beginning of one of two stages."""
+    name = ("measuring", "evolution")[index - 1]
+    return "phase", {"name": name, "index": index, "labels": ["Stage of measuring", "Stage of evolution"]}
+
+
+PICTURE: tuple[str, Json] = (
+    "heat_map",
+    {
+        "figure": heat_map([1.0, 2.0], [1.0, 2.5]).as_json(),
+        "scores": {"n": 2, "mape": 12.5, "pearson": 1.0, "kendall": None},
+        "on": "held-out",
+    },
+)
+
+
+def working(run: Run, *entries: tuple[str, Json], progress: Json | None = None) -> Any:
+    """Let a worker claim the run and tell something; returns its lease."""
+    lease = claim("a test", only=run.pk)
+    assert lease is not None
+    append(lease, entries, progress=progress)
+    return lease
+
+
+def events(*entries: tuple[str, Json]) -> list[Json]:
+    """A journal with one event per second."""
+    return [
+        {"seq": seq, "kind": kind, "payload": payload, "at": (START + timedelta(seconds=seq)).isoformat()}
+        for seq, (kind, payload) in enumerate(entries, start=1)
+    ]
+
+
+def test_the_record_knows_how_long_every_stage_took():
+    record = fold(events(phase(1), phase(2), generation(0), ("state", {"state": "done"})))
+    assert [(stage.state, stage.seconds) for stage in record.phases] == [("done", 1.0), ("done", 2.0)]
+    assert record.seq == 4
+
+
+def test_a_stage_that_is_still_to_come_has_its_place_already():
+    record = fold(events(phase(1)))
+    assert [(stage.index, stage.state) for stage in record.phases] == [(1, "current"), (2, "")]
+
+
+def test_a_stage_stops_where_the_run_failed_and_goes_on_after_a_resume():
+    stopped = fold(events(phase(1), ("state", {"state": "failed", "error": "no data"})))
+    assert stopped.phases[0].state == "stopped"
+    assert stopped.log[-1]["text"] == "failed: no data"
+    resumed = fold(events(phase(1), ("state", {"state": "paused"}), ("state", {"state": "running"})))
+    assert resumed.phases[0].state == "current"
+    assert resumed.phases[0].seconds is None
+
+
+def test_generations_told_again_after_a_resume_replace_the_first_telling():
+    told = (generation(0), generation(1), generation(2, 0.4), generation(1), generation(2, 0.3))
+    record = fold(events(*told))
+    assert [point["generation"] for point in record.generations] == [0, 1, 2]
+    assert record.generations[-1]["best_error"] == 0.3
+
+
+def test_a_long_curve_is_thinned_to_its_ends_and_an_even_choice_between():
+    points = list(range(10 * CURVE_POINTS))
+    chosen = thinned(points, CURVE_POINTS)
+    assert len(chosen) == CURVE_POINTS
+    assert (chosen[0], chosen[-1]) == (points[0], points[-1])
+    assert max(b - a for a, b in pairwise(chosen)) <= 11
+
+
+def test_the_page_of_a_waiting_run_says_what_was_asked(
+    visitor: Client, run: Run, experiment_set: ExperimentSet
+):
+    page = visitor.get(f"/runs/{run.pk}/").content.decode()
+    assert "Waiting for a worker; it starts by itself" in page
+    assert f'href="/sets/{experiment_set.pk}/"' in page
+    asked = {item.label: item for item in visitor.get(f"/runs/{run.pk}/").context["asked"]}
+    assert asked["Population"].changed
+    assert not asked["Convergence"].changed
+
+
+def test_a_run_that_waits_says_behind_which_one(visitor: Client, run: Run):
+    second = submit("infer", run.config, "second")
+    working(run)
+    page = visitor.get(f"/runs/{second.pk}/").content.decode()
+    assert f'behind <a href="/runs/{run.pk}/">a run</a> (running).' in page
+    assert "Waiting for a worker" not in visitor.get(f"/runs/{run.pk}/").content.decode()
+
+
+def test_the_time_spent_on_a_working_run_counts_and_that_on_another_stands(visitor: Client, run: Run):
+    for path in (f"/runs/{run.pk}/", "/runs/"):
+        assert "data-busy" not in visitor.get(path).content.decode()
+    working(run)
+    for path in (f"/runs/{run.pk}/", "/runs/"):
+        page = visitor.get(path).content.decode()
+        assert 'data-busy="0.' in page
+        assert "Preparing" in page
+
+
+def test_a_stage_begins_without_the_progress_of_the_one_before():
+    full: tuple[str, Json] = ("progress", {"phase": "measuring", "done": 9, "total": 9, "eta": 0.0})
+    record = fold(events(phase(1), full, phase(2)))
+    assert (record.progress, record.stage) == ({}, "Stage of evolution")
+
+
+def test_the_log_tells_stages_classes_and_where_the_result_is():
+    told: tuple[tuple[str, Json], ...] = (
+        phase(1),
+        ("congruence", {"schemes": 9, "classes": 3}),
+        ("result", {"name": "a mapping"}),
+        ("state", {"state": "done"}),
+    )
+    log = fold(events(*told)).log
+    assert [line["text"] for line in log] == [
+        "stage 1 of 2: Stage of measuring",
+        "9 schemes in 3 classes of equal behaviour",
+        "result: a mapping",
+        "done",
+    ]
+    assert log[2]["result"]
+
+
+def test_an_evaluation_set_is_named_beside_the_scores(
+    visitor: Client, run: Run, experiment_set: ExperimentSet
+):
+    working(run, PICTURE)
+    assert visitor.get(f"/runs/{run.pk}/heat-map/").json()["on"] == "held-out"
+    Run.objects.filter(pk=run.pk).update(config=run.config | {"evaluate": experiment_set.pk})
+    assert visitor.get(f"/runs/{run.pk}/heat-map/").json()["on"] == "of small"
+    assert visitor.get(f"/runs/{run.pk}/").context["judged_on"] == "of small"
+
+
+def live_data(visitor: Client, run: Run) -> Json:
+    """What the page hands to its script."""
+    page = visitor.get(f"/runs/{run.pk}/").content.decode()
+    found = re.search(r'<script id="run-record" type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    data: Json = json.loads(found.group(1))
+    return data
+
+
+def test_the_page_of_a_working_run_starts_where_the_live_journal_goes_on(visitor: Client, run: Run):
+    working(run, phase(1), phase(2), generation(0), generation(1, 0.25), PICTURE)
+    data = live_data(visitor, run)
+    assert data["since"] == run.events.latest("seq").seq
+    assert data["live"]
+    assert data["curve"]["data"][0]["x"] == [0, 1]
+    assert data["curve"]["data"][0]["y"] == [50, 25]
+    assert data["heat_map"]["figure"]["data"][0]["type"] == "heatmap"
+    page = visitor.get(f"/runs/{run.pk}/").content.decode()
+    assert "Stage of evolution" in page
+    assert "12.50" in page
+
+
+def test_the_page_of_an_ended_run_is_drawn_from_its_journal(visitor: Client, run: Run):
+    lease = working(run, phase(1), phase(2), generation(7), PICTURE)
+    fail(lease, "the data contradict each other")
+    data = live_data(visitor, run)
+    assert not data["live"]
+    assert data["curve"]["data"][0]["x"] == [7]
+    page = visitor.get(f"/runs/{run.pk}/").content.decode()
+    assert "the data contradict each other" in page
+    assert "Pause" not in page
+
+
+def test_the_newest_heat_map_is_a_picture_of_its_own_address(visitor: Client, run: Run):
+    assert visitor.get(f"/runs/{run.pk}/heat-map/").json() is None
+    working(run, PICTURE)
+    answer = visitor.get(f"/runs/{run.pk}/heat-map/").json()
+    assert answer["scores"]["mape"] == 12.5
+    assert answer["figure"]["layout"]["xaxis"]["title"]["text"] == "measured (cycles)"
+
+
+def test_every_kind_of_run_leads_to_what_it_made_as_long_as_it_is_there(
+    visitor: Client, run: Run, mapping: PortMapping, experiment_set: ExperimentSet
+):
+    config = {"mapping": mapping.pk, "experiment_set": experiment_set.pk, "unit": "ipc"}
+    evaluation = submit("evaluate", config, "an evaluation")
+    lease = claim("a test", only=evaluation.pk)
+    assert lease is not None
+    execute(lease, Wishes(lease))
+    address = f"/mappings/{mapping.pk}/?tab=accuracy&set={experiment_set.pk}&unit=ipc"
+    for path in (f"/runs/{evaluation.pk}/", "/runs/"):
+        assert f'href="{escape(address)}"' in visitor.get(path).content.decode()
+    mapping.delete()
+    assert visitor.get(f"/runs/{evaluation.pk}/").context["outcome"] is None
+
+
+def test_a_run_is_paused_resumed_and_cancelled_by_its_buttons(visitor: Client, run: Run):
+    for action, state in (("pause", "paused"), ("resume", "queued"), ("cancel", "cancelled")):
+        response = visitor.post(f"/runs/{run.pk}/{action}/")
+        assert response.headers["Location"] == f"/runs/{run.pk}/"
+        run.refresh_from_db()
+        assert run.state == state
+
+
+def test_what_a_run_cannot_do_is_said_on_its_page(visitor: Client, run: Run):
+    response = visitor.post(f"/runs/{run.pk}/resume/", follow=True)
+    assert "only paused runs can" in response.content.decode()
+    assert visitor.post(f"/runs/{run.pk}/explode/").status_code == 404
+
+
+def test_looking_at_an_action_changes_nothing(visitor: Client, run: Run):
+    assert visitor.get(f"/runs/{run.pk}/cancel/").status_code == 405
+    run.refresh_from_db()
+    assert run.state == "queued"
+
+
+def test_the_list_filters_by_name_state_and_kind(visitor: Client, run: Run):
+    pause(run)
+    for query, count in (("", 1), ("?q=run", 1), ("?q=nothing", 0), ("?state=paused", 1), ("?state=done", 0)):
+        assert len(visitor.get(f"/runs/{query}").context["page"].rows) == count, query
+    assert visitor.get("/runs/?state=asleep").status_code == 400
+
+
+def test_the_list_shows_progress_with_the_time_left(visitor: Client, run: Run):
+    progress = {"phase": "evolution", "done": 30, "total": 60, "unit": "generations", "rate": 1.0, "eta": 90}
+    working(run, progress=progress)
+    page = visitor.get("/runs/").content.decode()
+    assert "30 of 60" in page
+    assert "1 min 30 s" in page
+
+
+def test_the_list_needs_as_many_queries_for_many_runs_as_for_one(
+    visitor: Client, run: Run, django_assert_max_num_queries: Any
+):
+    for number in range(20):
+        submit("infer", run.config, f"run {number}")
+    with django_assert_max_num_queries(8):
+        assert len(visitor.get("/runs/").context["page"].rows) == 21
+
+
+def test_without_any_run_the_list_leads_to_the_form(visitor: Client):
+    assert 'href="/infer/"' in visitor.get("/runs/").content.decode()
+
+
+def test_name_and_note_are_edited_and_an_unfinished_run_cannot_be_deleted(visitor: Client, run: Run):
+    visitor.post(f"/runs/{run.pk}/edit/", {"name": "renamed", "note": "a note"})
+    run.refresh_from_db()
+    assert (run.name, run.note) == ("renamed", "a note")
+    assert visitor.post(f"/runs/{run.pk}/delete/").status_code == 409
+    visitor.post(f"/runs/{run.pk}/cancel/")
+    visitor.post(f"/runs/{run.pk}/delete/")
+    assert not Run.objects.exists()

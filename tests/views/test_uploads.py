@@ -1,0 +1,250 @@
+"""Upload, preview, import: nothing is stored before it was seen, and a bad file never breaks the page."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
+from tests.views.conftest import ADD, IMUL
+
+CSV = f'experiment,cycles,note\n"2*{ADD}; {IMUL}",1.02,two ports\n"{ADD}",0.25,\n'.encode()
+MAPPING = json.dumps(
+    {
+        "kind": "Mapping3",
+        "arch": {"kind": "Architecture", "name": "toy", "insns": [ADD], "ports": ["0", "1"]},
+        "assignment": {ADD: [["0", "1"]]},
+    }
+).encode()
+
+
+def send(visitor: Client, *files: tuple[str, bytes]) -> list[Upload]:
+    """Upload files through the form."""
+    before = set(Upload.objects.values_list("pk", flat=True))
+    answer = visitor.post(reverse("upload"), {"files": [SimpleUploadedFile(*file) for file in files]})
+    assert answer.status_code == 302
+    return list(Upload.objects.exclude(pk__in=before).order_by("pk"))
+
+
+def preview_url(upload: Upload) -> str:
+    return reverse("upload-preview", args=[upload.pk])
+
+
+def test_one_file_leads_to_its_preview_and_stores_nothing_else(visitor: Client, isa: ISA) -> None:
+    answer = visitor.post(reverse("upload"), {"files": [SimpleUploadedFile("small.csv", CSV)]}, follow=True)
+    upload = Upload.objects.get()
+    assert answer.redirect_chain == [(preview_url(upload), 302)]
+    assert bytes(upload.content) == CSV
+    assert not ExperimentSet.objects.exists()
+    facts = {fact.label: fact.value for fact in answer.context["facts"]}
+    assert facts["Experiments"] == "2"
+    assert facts["Schemes"] == "2"
+    assert facts["Cycles"] == "0.25–1.02"
+    assert facts["Columns"] == "experiment, cycles, note"
+    assert 'value="small"' in answer.text
+
+
+def test_several_files_wait_side_by_side(visitor: Client, isa: ISA) -> None:
+    answer = visitor.post(
+        reverse("upload"),
+        {"files": [SimpleUploadedFile("a.csv", CSV), SimpleUploadedFile("b.json", MAPPING)]},
+        follow=True,
+    )
+    assert answer.redirect_chain == [(reverse("upload"), 302)]
+    assert [row.file_name for row in answer.context["waiting"]] == ["a.csv", "b.json"]
+    assert "Import all" in answer.text
+    assert "up to 64 MiB each" in answer.text
+
+
+def test_the_same_file_sent_again_waits_once(visitor: Client, isa: ISA) -> None:
+    assert len(send(visitor, ("a.csv", CSV))) == 1
+    assert send(visitor, ("a.csv", CSV)) == []
+
+
+def test_a_form_without_a_file_says_so(visitor: Client, db: None) -> None:
+    answer = visitor.post(reverse("upload"))
+    assert answer.status_code == 400
+    assert "No file was chosen" in answer.text
+
+
+def test_a_file_beyond_the_limit_is_refused(visitor: Client, db: None, settings: object) -> None:
+    settings.UPLOAD_LIMIT_BYTES = 3 << 20  # type: ignore[attr-defined]
+    answer = visitor.post(reverse("upload"), {"files": [SimpleUploadedFile("big.csv", b"x" * (4 << 20))]})
+    assert answer.status_code == 400
+    assert "at most 3 MiB" in answer.text
+    assert not Upload.objects.exists()
+
+
+def test_accepting_a_preview_submits_an_import(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("small.csv", CSV))
+    answer = visitor.post(preview_url(upload), {"name": "Skylake", "note": "by hand"})
+    run = Run.objects.get()
+    assert answer["Location"] == reverse("run", args=[run.pk])
+    assert run.kind == "import"
+    assert run.config == {
+        "upload": upload.pk,
+        "name": "Skylake",
+        "note": "by hand",
+        "isa": isa.name,
+        "new_isa": "",
+        "unit": "cycles",
+    }
+    upload.refresh_from_db()
+    assert upload.run == run
+    assert visitor.get(preview_url(upload)).status_code == 404
+
+
+def test_an_import_leads_to_its_run_which_links_the_files_that_still_wait(visitor: Client, isa: ISA) -> None:
+    _, second = send(visitor, ("a.csv", CSV), ("b.json", MAPPING))
+    answer = visitor.post(preview_url(second), {"name": "b", "note": ""}, follow=True)
+    run = Run.objects.get()
+    assert answer.redirect_chain == [(reverse("run", args=[run.pk]), 302)]
+    assert f'<a href="{reverse("upload")}">1 more file waits</a>' in answer.text
+
+
+def test_a_file_whose_import_failed_waits_again(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("a.csv", CSV))
+    visitor.post(preview_url(upload), {"name": "a", "note": ""})
+    Run.objects.update(state=Run.State.FAILED)
+    assert visitor.get(preview_url(upload)).status_code == 200
+
+
+def test_the_unit_is_asked_where_the_file_names_none_and_changes_the_numbers(
+    visitor: Client, isa: ISA
+) -> None:
+    (upload,) = send(visitor, ("small.csv", CSV))
+    answer = visitor.get(preview_url(upload), {"unit": "cpi"})
+    assert "The file names no unit" in answer.text
+    assert [row.cycles for row in answer.context["sample"]] == pytest.approx([3.06, 0.25])
+    visitor.post(preview_url(upload) + "?unit=cpi", {"name": "per instruction", "note": ""})
+    assert Run.objects.get().config["unit"] == "cpi"
+    (named,) = send(visitor, ("named.csv", f'experiment,cycles,unit\n"{ADD}",1,ipc\n'.encode()))
+    assert "The file names no unit" not in visitor.get(preview_url(named)).text
+
+
+def test_a_mapping_is_recognised_and_shown_with_its_ports(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("toy.json", MAPPING))
+    answer = visitor.get(preview_url(upload))
+    assert "PMEvo Mapping3" in answer.text
+    assert "Import 1 scheme<" in answer.text
+    assert '<span class="port port-1">1</span>' in answer.text
+
+
+def test_unknown_names_are_listed_with_the_nearest_and_can_found_an_instruction_set(
+    visitor: Client, isa: ISA
+) -> None:
+    text = f'experiment,cycles\n"{ADD}",1\n"{IMUL}",1\n"imull GPR[64]:RW, GPR[64]:R",1\n'
+    (upload,) = send(visitor, ("odd.csv", text.encode()))
+    answer = visitor.get(preview_url(upload))
+    assert answer.context["form"] is None
+    (problem,) = answer.context["seen"].parsed.problems
+    assert problem.row == 4
+    assert IMUL in problem.right
+    assert visitor.post(preview_url(upload), {"name": "odd", "note": ""}).status_code == 400
+    assert not Run.objects.exists()
+
+    fresh = visitor.get(preview_url(upload), {"isa": "new"})
+    assert fresh.context["form"].initial["new_isa"] == "odd"
+    taken = visitor.post(preview_url(upload) + "?isa=new", {"name": "odd", "new_isa": isa.name, "note": ""})
+    assert taken.status_code == 400
+    assert not Run.objects.exists()
+    visitor.post(preview_url(upload) + "?isa=new", {"name": "odd", "new_isa": "Odd64", "note": ""})
+    config = Run.objects.get().config
+    assert (config["isa"], config["new_isa"]) == ("", "Odd64")
+
+
+def test_a_name_in_use_is_refused(visitor: Client, experiment_set: ExperimentSet) -> None:
+    (upload,) = send(visitor, ("small.csv", CSV))
+    assert visitor.get(preview_url(upload)).context["form"].initial["name"] == "small (2)"
+    answer = visitor.post(preview_url(upload), {"name": "small", "note": ""})
+    assert answer.status_code == 400
+    assert "small (2)" in answer.text
+    assert not Run.objects.exists()
+
+
+BAD_FILES = {
+    "empty": b"",
+    "binary": bytes(range(256)) * 50,
+    "utf-16": CSV.decode().encode("utf-16"),
+    "latin-1": "experiment,cycles,note\nadd,1,größer\n".encode("latin-1"),
+    "bad header": b"a,b,c\n1,2,3\n",
+    "text for cycles": f'experiment,cycles\n"{ADD}",many\n'.encode(),
+    "NaN": f'experiment,cycles\n"{ADD}",NaN\n'.encode(),
+    "negative": f'experiment,cycles\n"{ADD}",-1\n'.encode(),
+    "thousands of columns": b"experiment,cycles," + b",".join(b"c%d" % n for n in range(5000)) + b"\n",
+    "unclosed quote": b'experiment,cycles\n"add,1\n',
+    "broken JSON": b'{"kind": "ExperimentList", "exps": [',
+    "deep JSON": b"[" * 100_000,
+    "JSON of no known kind": b'{"kind": "Other"}',
+    "JSON with odd values": b'{"kind": "ExperimentList", "exps": [1, {"iseq": {}, "result": []}, null]}',
+    "huge number": f'experiment,cycles\n"{ADD}",1e999\n"999999999999*{ADD}",1\n'.encode(),
+}
+
+
+@pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES.keys())
+def test_a_bad_file_gets_a_list_of_problems_and_no_import(visitor: Client, isa: ISA, content: bytes) -> None:
+    upload = Upload.objects.create(file_name="bad <b>.csv", content=content, sha256="")
+    for query in ("", "?isa=new", "?unit=ipc"):
+        answer = visitor.get(preview_url(upload) + query)
+        assert answer.status_code == 200
+        assert answer.context["seen"].parsed.problem_count > 0
+        assert "What would be right" in answer.text
+        assert "bad <b>" not in answer.text
+    assert visitor.post(preview_url(upload), {"name": "x", "note": ""}).status_code == 400
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("query", ["isa=4711", "isa=x", "isa=%00", "unit=seconds"])
+def test_a_strange_address_is_a_bad_request(visitor: Client, isa: ISA, query: str) -> None:
+    (upload,) = send(visitor, ("small.csv", CSV))
+    assert visitor.get(f"{preview_url(upload)}?{query}").status_code == 400
+
+
+def test_texts_from_a_file_are_escaped(visitor: Client, isa: ISA) -> None:
+    evil = "<script>alert(1)</script>"
+    text = f'experiment,cycles,note,tool:{evil}\n"{ADD}",1,{evil},2\n"{evil} x",1,,\n'
+    (upload,) = send(visitor, (f"{evil}.csv".replace("/", ""), text.encode()))
+    for query in ("", "?isa=new"):
+        page = visitor.get(preview_url(upload) + query).text
+        assert "alert(1)" in page
+        assert "<script>alert" not in page
+    assert "<script>alert" not in visitor.get(reverse("upload")).text
+
+
+def test_all_files_without_problems_are_imported_at_once(visitor: Client, isa: ISA) -> None:
+    send(visitor, ("a.csv", CSV), ("broken.csv", b"experiment,cycles\nx,y\n"), ("b.json", MAPPING))
+    answer = visitor.post(reverse("upload-import-all"), follow=True)
+    assert sorted(run.config["name"] for run in Run.objects.all()) == ["a", "b"]
+    assert "2 imports queued" in answer.text
+    for run in Run.objects.all():
+        assert reverse("run", args=[run.pk]) in answer.text
+    assert [row.file_name for row in answer.context["waiting"]] == ["broken.csv"]
+
+
+def test_files_of_the_same_name_do_not_collide_when_all_are_imported(visitor: Client, isa: ISA) -> None:
+    send(visitor, ("a.csv", CSV))
+    send(visitor, ("a.csv", CSV + b"\n"))
+    visitor.post(reverse("upload-import-all"))
+    assert [run.config["name"] for run in Run.objects.all()] == ["a"]
+    assert Upload.objects.filter(run=None).count() == 1
+
+
+def test_discarding_forgets_the_file(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("a.csv", CSV))
+    url = reverse("upload-discard", args=[upload.pk])
+    assert visitor.get(url).status_code == 405
+    assert "a.csv was discarded" in visitor.post(url, follow=True).text
+    assert not Upload.objects.exists()
+    assert visitor.post(url).status_code == 404
+
+
+def test_a_file_that_is_being_imported_cannot_be_discarded(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("a.csv", CSV))
+    visitor.post(preview_url(upload), {"name": "a", "note": ""})
+    assert visitor.post(reverse("upload-discard", args=[upload.pk])).status_code == 404
+    assert Upload.objects.exists()
+    assert not PortMapping.objects.exists()

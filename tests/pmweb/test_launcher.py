@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from tests.launched import LaunchedSite, descendants, is_alive, wait_until
+from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, wait_until
 
 
 @contextmanager

@@ -4,6 +4,7 @@ CoreError
 ├── InvalidInputError (also a ValueError)   a value that no mapping, experiment or setting can have
 │   └── UnknownSchemeError                  an experiment names a scheme that the mapping lacks
 ├── InsufficientDataError                   too little measured data for what was asked
+├── MeasuringError                          a machine cannot measure at all, whatever it is asked
 └── InterruptedRunError                     somebody asked the search to stop; its checkpoint stands
 """
 
@@ -31,6 +32,10 @@ class UnknownSchemeError(InvalidInputError):
 
 class InsufficientDataError(CoreError):
     """The measurements at hand cannot answer the question."""
+
+
+class MeasuringError(CoreError):
+    """Measuring as a whole is impossible; the message says why and what would help."""
 
 
 class InterruptedRunError(CoreError):

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from inference.agent.protocol import Batch, Result
 from inference.core.experiment import Experiment, Measured
 
 Json = dict[str, Any]
@@ -81,4 +82,28 @@ class MeasurementStore(Protocol):
 
     def remember(self, results: Sequence[Measured]) -> None:
         """Keep new results; storing one twice changes nothing."""
+        ...
+
+
+class BatchBoard(Protocol):
+    """Where batches for one machine are posted and their results come back, implemented over the database."""
+
+    def post(self, batch: Batch) -> int:
+        """Post a batch; the number under which its results will come."""
+        ...
+
+    def collect(self) -> tuple[int, Sequence[Result]]:
+        """Wait for any of the posted batches that has not been collected yet.
+
+        Waiting includes a machine that is away or disturbed. Raises `InterruptedRunError` when the run shall
+        stop, and `MeasuringError` where the machine will never answer.
+        """
+        ...
+
+    def earlier(self) -> Mapping[Experiment, Result]:
+        """Results that came for earlier attempts of the same run and were never collected."""
+        ...
+
+    def close(self) -> None:
+        """Withdraw what has not been collected."""
         ...

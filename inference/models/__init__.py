@@ -2,19 +2,22 @@
 
 from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement
 from inference.models.isa import ISA, InstructionScheme
-from inference.models.machine import Machine
+from inference.models.machine import AgentToken, Batch, Machine, MachineReading
 from inference.models.mapping import Evaluation, PortMapping, PortUsage
 from inference.models.run import Run, RunCheckpoint, RunEvent
 from inference.models.upload import Upload
 
 __all__ = [
     "ISA",
+    "AgentToken",
+    "Batch",
     "Evaluation",
     "Experiment",
     "ExperimentSet",
     "ExperimentTerm",
     "InstructionScheme",
     "Machine",
+    "MachineReading",
     "Measurement",
     "PortMapping",
     "PortUsage",

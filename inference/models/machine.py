@@ -1,32 +1,140 @@
-"""Machines: whatever answers "how many cycles?"."""
+"""Machines: whatever answers "how many cycles?"; their agents' tokens, batches and readings."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.db import models
+from django.db.models import Q
+from django.utils import timezone
 
 from inference.models.naming import Named
 
+SILENCE = timedelta(seconds=10)
+"""An agent that has not been heard of for so long is taken to be gone."""
+
 
 class Machine(Named):
-    """A measured computer or a simulated processor.
+    """A computer with an agent, a simulated processor, or the origin of published measurements.
 
     A simulated machine keeps its truth as the JSON of a port mapping in `facts["mapping"]`, so that later
-    changes of the mapping it was made from do not change what it answers.
+    changes of the mapping it was made from do not change what it answers. Of a computer, `facts` are what
+    its agent says (`inference.agent.facts`), and the last block of fields is how it is doing: `session`
+    numbers the agent's connections (only the newest may speak), `instance` is the agent process that holds
+    it, `last_seen` its last sign of life, null while it is not connected.
     """
 
     class Kind(models.TextChoices):
+        AGENT = "agent", "computer with an agent"
         SIMULATED = "simulated", "simulated processor"
         PUBLISHED = "published", "published measurements"
+
+    class State(models.TextChoices):
+        UNKNOWN = "", "never connected"
+        IDLE = "idle", "idle"
+        MEASURING = "measuring", "measuring"
+        CONTENDED = "contended", "disturbed"
+        UNFIT = "unfit", "cannot measure"
 
     kind = models.CharField(max_length=20, choices=Kind.choices)
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="machines")
     cpu = models.CharField(max_length=200, blank=True)
     facts = models.JSONField(default=dict, blank=True)
+    local = models.BooleanField(default=False, help_text="the computer that the site runs on")
+
+    state = models.CharField(max_length=10, choices=State.choices, blank=True, default=State.UNKNOWN)
+    state_note = models.CharField(max_length=500, blank=True)
+    session = models.PositiveBigIntegerField(default=0)
+    instance = models.CharField(max_length=40, blank=True)
+    last_seen = models.DateTimeField(null=True, blank=True)
+    noise = models.FloatField(null=True, blank=True, help_text="median relative deviation of known blocks")
+    ghz = models.FloatField(null=True, blank=True)
+    rate = models.FloatField(null=True, blank=True, help_text="settled experiments per second, lately")
 
     class Meta:
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=["simulated", "published"]), name="machine_kind_known"
-            )
+                condition=Q(kind__in=["agent", "simulated", "published"]), name="machine_kind_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["", "idle", "measuring", "contended", "unfit"]),
+                name="machine_state_known",
+            ),
+            models.UniqueConstraint(fields=["local"], condition=Q(local=True), name="one_local_machine"),
         ]
+
+    def is_online(self, now: datetime | None = None) -> bool:
+        """Whether its agent is connected and has been heard of lately."""
+        return self.last_seen is not None and self.last_seen > (now or timezone.now()) - SILENCE
+
+
+class AgentToken(models.Model):
+    """What an agent shows to be let in as a machine; only its SHA-256 is kept. Revoked ones let nobody in."""
+
+    machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="tokens")
+    digest = models.CharField(max_length=64, unique=True)
+    created = models.DateTimeField(auto_now_add=True)
+    last_used = models.DateTimeField(null=True, blank=True)
+    revoked = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+
+
+class Batch(models.Model):
+    """Experiments of a run that wait for a machine, are measured there, or have results.
+
+    `content` is an `inference.agent.protocol.Batch`, `results` a list of its results. `fence` counts the
+    leases: results are taken only under the newest. A batch lives until its run has stored its results.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        LEASED = "leased", "being measured"
+        DONE = "done", "measured"
+        CANCELLED = "cancelled", "cancelled"
+        FAILED = "failed", "given up"
+
+    machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="batches")
+    run = models.ForeignKey("inference.Run", on_delete=models.CASCADE, related_name="batches")
+    run_token = models.PositiveBigIntegerField(help_text="the lease of the run under which it was posted")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    content = models.JSONField()
+    results = models.JSONField(null=True, blank=True)
+    size = models.PositiveIntegerField(help_text="experiments in it")
+    fence = models.PositiveBigIntegerField(default=0)
+    session = models.PositiveBigIntegerField(default=0, help_text="the connection that holds the lease")
+    attempts = models.PositiveIntegerField(default=0)
+    note = models.CharField(max_length=500, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+    finished = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=["waiting", "leased", "done", "cancelled", "failed"]),
+                name="batch_state_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="done", results__isnull=False) | ~Q(state="done"),
+                name="done_batch_has_results",
+            ),
+        ]
+        indexes = [models.Index(fields=["machine", "state", "id"], name="batch_waiting")]
+
+
+class MachineReading(models.Model):
+    """How a machine was doing at a moment, for its noise over time."""
+
+    machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="readings")
+    at = models.DateTimeField()
+    state = models.CharField(max_length=10, choices=Machine.State.choices)
+    noise = models.FloatField(null=True, blank=True)
+    ghz = models.FloatField(null=True, blank=True)
+    rate = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["machine", "at"], name="reading_by_time")]

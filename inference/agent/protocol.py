@@ -1,0 +1,343 @@
+"""The messages between agent and server: JSON objects in text frames of one WebSocket, `type` first.
+
+| direction | type | fields |
+|---|---|---|
+| to server | `hello` | `protocol`, `version`, `instance`, `facts`, `holds` ([batch, fence] or null) |
+| to agent | `welcome` | `protocol`, `machine`, `beat_seconds` |
+| to agent | `refused` | `reason`, `retry`: whether trying again later makes sense; then the server closes |
+| to agent | `batch` | `batch`, `fence`, `content` (a `Batch`) |
+| to server | `beat` | a `Beat` |
+| to server | `results` | `batch`, `fence`, `results` (a list of `Result`) |
+| to agent | `stored` | `batch`: its results are safe (or nobody wants them any more); the next one may come |
+| to agent | `drop` | `batch`: stop measuring it |
+
+The agent dials out and says hello with its token in the `Authorization` header. It is given one batch at a
+time and answers with all of its results at once; until they are acknowledged it keeps them and sends them
+again after a reconnection, naming the batch in `holds`. The `fence` is the number of the lease: results
+under an old one are acknowledged and thrown away.
+
+Both sides refuse messages larger than `MAX_MESSAGE_BYTES`, and the server agents of another `PROTOCOL`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+PROTOCOL = 1
+MAX_MESSAGE_BYTES = 4 * 2**20
+MAX_ITEMS = 512
+"""Experiments in one batch."""
+
+Json = dict[str, Any]
+Value = TypeVar("Value")
+
+RESULT_STATES = ("settled", "unsettled", "contended", "failed")
+AGENT_STATES = ("idle", "measuring", "contended", "unfit")
+"""`contended`: known blocks take too long at the moment. `unfit`: this computer cannot measure at all."""
+
+
+class ProtocolError(ValueError):
+    """A message that no peer of this protocol sends; the text says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What surrounds the loop bodies of a batch.
+
+    `isa`: "x86-64". `memory_register` points to the middle of a zero-filled region of `memory_bytes` bytes
+    in each direction; `counter_register` counts the iterations. `registers` are the values of the other
+    general-purpose registers, `vector` the 64-bit pattern that every vector register is filled with,
+    `memory` the 64-bit pattern that fills the region. `avx`: vector registers are 256 bits wide and are
+    cleared by `vzeroupper` at the end.
+    """
+
+    isa: str = "x86-64"
+    memory_register: str = "r14"
+    counter_register: str = "r15"
+    registers: Mapping[str, int] = field(default_factory=dict)
+    vector: int = 0x3F8CCCCD3F8CCCCD
+    memory: int = 0x3F8CCCCD3F8CCCCD
+    memory_bytes: int = 16384
+    avx: bool = True
+
+    def as_json(self) -> Json:
+        """A JSON object of the fields."""
+        return {**vars(self), "registers": dict(self.registers)}
+
+    @classmethod
+    def read(cls, given: object) -> Frame:
+        """Raises `ProtocolError`."""
+        return _read(cls, given, registers=_registers)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a batch is measured; part of the identity of every result.
+
+    `tolerance`: cycles per instruction within which two passes agree. `min_passes`, `max_passes`: passes
+    over the batch. `repetitions`: of the interleaved samples in a pass. `sample_us`: length of the shorter
+    sample. `patience`: seconds to wait for an undisturbed computer before results are given up as
+    contended. `timeout`: seconds after which an item is taken to hang.
+    """
+
+    tolerance: float = 0.01
+    min_passes: int = 2
+    max_passes: int = 7
+    repetitions: int = 10
+    sample_us: float = 60.0
+    patience: float = 60.0
+    timeout: float = 2.0
+
+    def as_json(self) -> Json:
+        """A JSON object of the fields."""
+        return dict(vars(self))
+
+    @classmethod
+    def read(cls, given: object) -> Settings:
+        """Raises `ProtocolError`."""
+        return _read(cls, given)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One experiment as machine code.
+
+    `code` is a loop body of `copies` copies of the experiment, of which `half_copies` fill the first
+    `half_bytes` bytes: they are measured as a shorter loop as well. `instructions` is the length of one
+    copy. `name` and `terms` ((scheme, multiplicity) pairs) say what it is, for messages and for simulated
+    agents.
+    """
+
+    id: str
+    name: str
+    code: bytes
+    copies: int
+    half_bytes: int
+    half_copies: int
+    instructions: int
+    terms: tuple[tuple[str, int], ...] = ()
+
+    def as_json(self) -> Json:
+        """A JSON object of the fields, the code in base64."""
+        code = base64.b64encode(self.code).decode()
+        return {**vars(self), "code": code, "terms": [list(term) for term in self.terms]}
+
+    @classmethod
+    def read(cls, given: object) -> Item:
+        """Raises `ProtocolError`."""
+        item = _read(cls, given, code=_code, terms=_terms)
+        if not (0 < item.half_bytes <= len(item.code) and 0 < item.half_copies <= item.copies):
+            raise ProtocolError(f"item {item.id}: its shorter loop does not fit into its code")
+        if item.instructions < 1:
+            raise ProtocolError(f"item {item.id}: an experiment has at least one instruction")
+        return item
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Experiments that are measured together, each pass going through all of them in a new random order."""
+
+    frame: Frame
+    settings: Settings
+    items: tuple[Item, ...]
+    seed: int = 0
+
+    def as_json(self) -> Json:
+        """A JSON object of the fields."""
+        return {
+            "frame": self.frame.as_json(),
+            "settings": self.settings.as_json(),
+            "items": [item.as_json() for item in self.items],
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def read(cls, given: object) -> Batch:
+        """Raises `ProtocolError`."""
+        return _read(cls, given, frame=_frame, settings=_settings, items=_items)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What measuring an item gave: cycles per copy of the experiment, and max − min over the passes used.
+
+    In state "failed" there are no cycles and `note` says why: "illegal instruction", "does not end", …
+    """
+
+    id: str
+    state: str
+    cycles: float | None = None
+    spread: float | None = None
+    passes: int = 0
+    note: str = ""
+
+    def as_json(self) -> Json:
+        """A JSON object of the fields."""
+        return dict(vars(self))
+
+    @classmethod
+    def read(cls, given: object) -> Result:
+        """Raises `ProtocolError`."""
+        result = _read(cls, given, cycles=_maybe_number, spread=_maybe_number)
+        if result.state not in RESULT_STATES:
+            raise ProtocolError(f"result {result.id}: unknown state {result.state!r}")
+        if (result.state == "failed") != (result.cycles is None):
+            raise ProtocolError(f"result {result.id}: {result.state} with cycles {result.cycles!r}")
+        if result.cycles is not None and result.cycles <= 0:
+            raise ProtocolError(f"result {result.id}: cycles must be > 0, not {result.cycles!r}")
+        return result
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A sign of life with what can be said at the moment.
+
+    `noise`: median relative deviation of known blocks from their known times. `ghz`: the clock that the
+    chain of dependent additions shows. `rate`: settled experiments per second, lately. `batch`: the one
+    being measured, of which `done` of `total` items have settled. `note`: why it is contended or unfit.
+    """
+
+    state: str
+    noise: float | None = None
+    ghz: float | None = None
+    rate: float | None = None
+    batch: int | None = None
+    done: int = 0
+    total: int = 0
+    note: str = ""
+
+    def as_json(self) -> Json:
+        """A JSON object of the fields."""
+        return dict(vars(self))
+
+    @classmethod
+    def read(cls, given: object) -> Beat:
+        """Raises `ProtocolError`."""
+        beat = _read(
+            cls, given, noise=_maybe_number, ghz=_maybe_number, rate=_maybe_number, batch=_maybe_whole
+        )
+        if beat.state not in AGENT_STATES:
+            raise ProtocolError(f"unknown state {beat.state!r}")
+        return beat
+
+
+def encode(kind: str, **content: object) -> str:
+    """A message as the text of a frame."""
+    return json.dumps({"type": kind, **content}, separators=(",", ":"), allow_nan=False)
+
+
+def decode(text: str | bytes) -> Json:
+    """A message from the text of a frame. Raises `ProtocolError`."""
+    if isinstance(text, bytes):
+        raise ProtocolError("messages are text, not binary")
+    if len(text) > MAX_MESSAGE_BYTES:
+        raise ProtocolError(f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"not JSON: {error}") from None
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise ProtocolError("a message is an object with a type")
+    return message
+
+
+def whole(message: Mapping[str, Any], name: str) -> int:
+    """A field that is a whole number. Raises `ProtocolError`."""
+    return _whole(name, message.get(name))
+
+
+def _read(cls: type[Value], given: object, **special: Callable[[str, Any], Any]) -> Value:
+    """A dataclass from a JSON object; what has no reader of its own is read by its annotation."""
+    if not isinstance(given, Mapping):
+        raise ProtocolError(f"{cls.__name__}: an object is expected, not {given!r:.80}")
+    known = {entry.name: str(entry.type) for entry in fields(cls)}  # type: ignore[arg-type]
+    unknown = sorted(given.keys() - known.keys())
+    if unknown:
+        raise ProtocolError(f"{cls.__name__}: unknown field {unknown[0]!r}")
+    values = {}
+    for name, value in given.items():
+        reader = special.get(name)
+        values[name] = (reader or _PLAIN[known[name]])(name, value)
+    try:
+        return cls(**values)
+    except TypeError as error:  # a field without a default is missing
+        raise ProtocolError(f"{cls.__name__}: {error}") from None
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ProtocolError(f"{name} must be text, not {value!r:.80}")
+    return value
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**64:
+        raise ProtocolError(f"{name} must be a whole number, not {value!r:.80}")
+    return value
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ProtocolError(f"{name} must be a finite number, not {value!r:.80}")
+    return float(value)
+
+
+def _truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ProtocolError(f"{name} must be true or false, not {value!r:.80}")
+    return value
+
+
+def _maybe_number(name: str, value: object) -> float | None:
+    return None if value is None else _number(name, value)
+
+
+def _maybe_whole(name: str, value: object) -> int | None:
+    return None if value is None else _whole(name, value)
+
+
+def _code(name: str, value: object) -> bytes:
+    try:
+        return base64.b64decode(_text(name, value), validate=True)
+    except binascii.Error as error:
+        raise ProtocolError(f"{name}: {error}") from None
+
+
+def _terms(name: str, value: object) -> tuple[tuple[str, int], ...]:
+    if not isinstance(value, list) or not all(isinstance(term, list) and len(term) == 2 for term in value):
+        raise ProtocolError(f"{name} must be a list of pairs, not {value!r:.80}")
+    return tuple((_text(name, scheme), _whole(name, count)) for scheme, count in value)
+
+
+def _registers(name: str, value: object) -> dict[str, int]:
+    if not isinstance(value, Mapping):
+        raise ProtocolError(f"{name} must be an object, not {value!r:.80}")
+    return {_text(name, register): _whole(name, content) for register, content in value.items()}
+
+
+def _frame(_name: str, value: object) -> Frame:
+    return Frame.read(value)
+
+
+def _settings(_name: str, value: object) -> Settings:
+    return Settings.read(value)
+
+
+def _items(name: str, value: object) -> tuple[Item, ...]:
+    if not isinstance(value, list) or len(value) > MAX_ITEMS:
+        raise ProtocolError(f"{name} must be a list of at most {MAX_ITEMS} experiments")
+    return tuple(Item.read(one) for one in value)
+
+
+_PLAIN: dict[str, Callable[[str, Any], Any]] = {
+    "str": _text,
+    "int": _whole,
+    "float": _number,
+    "bool": _truth,
+}

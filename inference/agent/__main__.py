@@ -1,0 +1,121 @@
+"""`python3 pmweb-agent.pyz --server URL --token T`: measures on this computer what a pmweb site asks for."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import encodings.idna  # noqa: F401  looked up by name when a host is resolved, perhaps by a user who cannot read it
+import logging
+import os
+import pwd
+import signal
+import sys
+
+from inference import __version__
+from inference.agent import nursery
+from inference.agent.checks import expected
+from inference.agent.connection import AddressError, socket_address
+from inference.agent.facts import choose_core, facts
+from inference.agent.passes import LocalHarness
+from inference.agent.process import Nursery, UnfitError
+from inference.agent.protocol import Frame, Json, ProtocolError, Settings
+from inference.agent.sandbox import become, die_with_parent
+from inference.agent.session import RefusedError, run_agent
+
+TOKEN_VARIABLE = "PMWEB_AGENT_TOKEN"  # noqa: S105  the name of a variable
+_NICENESS = -10  # where it is allowed
+
+log = logging.getLogger("pmweb-agent")
+
+
+class UsageError(Exception):
+    """The command line asks for something that cannot be."""
+
+
+def main() -> int:
+    """Run until stopped; the exit status is 2 for a wrong command line or where the server refuses."""
+    options = _options()
+    logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO)
+    try:
+        return _run(options)
+    except (AddressError, ProtocolError, RefusedError, UsageError) as error:
+        log.error("%s", error)
+        return 2
+    except KeyboardInterrupt:
+        return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="pmweb-agent", description=__doc__)
+    parser.add_argument("--server", required=True, help="address of the site, like http://host:8000")
+    parser.add_argument(
+        "--token", help=f"what the site showed when the machine was added (or in ${TOKEN_VARIABLE})"
+    )
+    parser.add_argument("--core", type=int, help="processor to measure on (an isolated one, or the last)")
+    parser.add_argument("--user", help="user to become when started by root")
+    parser.add_argument("--allow-root", action="store_true", help="run foreign code as root all the same")
+    parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process ends")
+    parser.add_argument("--version", action="version", version=f"pmweb-agent {__version__}")
+    return parser.parse_args()
+
+
+def _run(options: argparse.Namespace) -> int:
+    token = options.token or os.environ.pop(TOKEN_VARIABLE, "")
+    if not token:
+        raise UsageError(f"a token is needed: --token T, or {TOKEN_VARIABLE} in the environment")
+    socket_address(options.server)
+    _check_user(options)
+    try:
+        core = choose_core(options.core)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    # Before there is any thread, and while root may still raise the priority.
+    connection = nursery.start(core, _NICENESS, options.user)
+    parent = os.getppid()
+    if options.user:
+        become(options.user)
+    if options.die_with_parent and not die_with_parent(parent):
+        return 0
+    asyncio.run(_serve(options.server, token, Nursery(connection), facts(core), core))
+    return 0
+
+
+def _check_user(options: argparse.Namespace) -> None:
+    if options.user:
+        try:
+            user = pwd.getpwnam(options.user)
+        except KeyError:
+            raise UsageError(f"there is no user named {options.user!r}") from None
+        if os.geteuid() not in {0, user.pw_uid}:
+            raise UsageError("only root can become another user")
+    elif os.geteuid() == 0 and not options.allow_root:
+        raise UsageError("this runs machine code that a server sends: not as root. Use --user nobody")
+
+
+async def _serve(server: str, token: str, processes: Nursery, known: Json, core: int | None) -> None:
+    loop = asyncio.get_running_loop()
+    task = asyncio.current_task()
+    assert task is not None, "a coroutine runs in a task"
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, task.cancel)
+    avx = "avx" in known["flags"]
+    answers = expected(known["vendor"], known["family"] or 0, known["model"] or 0)
+    harness = LocalHarness(processes, answers, avx=avx)
+    unfit = known["unfit"]
+    if not unfit:
+        try:
+            await harness.preflight(Frame(avx=avx), Settings())
+        except UnfitError as error:
+            unfit = str(error)
+            log.error("cannot measure here: %s", unfit)
+
+    def now() -> Json:
+        return {**facts(core), "unfit": unfit, "confinement": dict(harness.confinement)}
+
+    with contextlib.suppress(asyncio.CancelledError):
+        await run_agent(server, token, harness, now, __version__)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The process that runs foreign machine code: it may crash, hang or be killed, and is then replaced.
+
+It talks over a stream socket, one JSON object per line:
+
+| from the agent | |
+|---|---|
+| `{"frame": …, "settings": …}` | what the following items are timed with |
+| `{"items": [item, …]}` | time each of them once, in this order |
+
+| to the agent | |
+|---|---|
+| `{"ready": …}` | it is confined as described, or `{"unfit": reason}` |
+| `{"start": id}` | an item comes next: whoever crashes now is this one |
+| `{"id", "cycles", "ghz"}` | its timing |
+| `{"id", "error"}`, `{"id", "disturbed"}` | an item that makes no sense; a timing that makes none |
+| `{"done": true}` | all of them |
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import json
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+from inference.agent.code_pages import CodePagesError, Region
+from inference.agent.frame import FrameError
+from inference.agent.harness import DisturbedError, Harness, HarnessError
+from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.sandbox import confine, die_with_parent
+
+
+def serve(connection: socket.socket, core: int | None, parent: int) -> None:
+    """Answer until the agent hangs up."""
+    if not die_with_parent(parent):
+        return
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    gc.disable()  # a collection in the middle of a sample would be measured
+    try:
+        Region(1, executable=True)
+    except CodePagesError as error:
+        _say(connection, {"unfit": str(error)})
+        return
+    _say(connection, {"ready": dataclasses.asdict(confine())})
+    harness: Harness | None = None
+    for message in _messages(connection):
+        if "frame" in message:
+            try:
+                harness = Harness(Frame.read(message["frame"]), Settings.read(message["settings"]))
+            except FrameError as error:
+                _say(connection, {"unfit": str(error)})
+                return
+        elif harness is not None:
+            for item in message["items"]:
+                _time(connection, harness, Item.read(item))
+            _say(connection, {"done": True})
+        gc.collect()
+
+
+def _time(connection: socket.socket, harness: Harness, item: Item) -> None:
+    _say(connection, {"start": item.id})
+    try:
+        timing = harness.time(item)
+    except HarnessError as error:
+        _say(connection, {"id": item.id, "error": str(error)})
+    except DisturbedError as error:
+        _say(connection, {"id": item.id, "disturbed": str(error)})
+    else:
+        _say(connection, {"id": item.id, "cycles": timing.cycles, "ghz": timing.ghz})
+
+
+def _say(connection: socket.socket, message: dict[str, Any]) -> None:
+    connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    pending = bytearray()
+    while received := connection.recv(1 << 16):
+        pending += received
+        while (end := pending.find(b"\n")) >= 0:
+            line = bytes(pending[:end])
+            del pending[: end + 1]
+            yield json.loads(line)

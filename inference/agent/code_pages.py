@@ -1,0 +1,56 @@
+"""Memory that holds machine code, and memory that it works on, with pages around that nobody may touch."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable
+
+PAGE = mmap.PAGESIZE
+
+Function = Callable[[int, int], object]
+"""Machine code as a function of (number of iterations, address of the memory it works on)."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+_SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_void_p)
+
+
+class CodePagesError(OSError):
+    """This system does not allow memory to be both writable and executable."""
+
+
+class Region:
+    """`size` bytes between two guard pages: whatever runs past an end is stopped there."""
+
+    def __init__(self, size: int, *, executable: bool = False) -> None:
+        self.size = -(-size // PAGE) * PAGE
+        protection = mmap.PROT_READ | mmap.PROT_WRITE
+        try:
+            self._map = mmap.mmap(-1, self.size + 2 * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, protection)
+            start = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+            self.address = start + PAGE
+            if executable:
+                _protect(self.address, self.size, protection | mmap.PROT_EXEC)
+            _protect(start, PAGE, 0)
+            _protect(self.address + self.size, PAGE, 0)
+        except OSError as error:
+            raise CodePagesError(
+                error.errno, f"memory for machine code is not to be had: {error.strerror}"
+            ) from error
+
+    def write(self, offset: int, content: bytes) -> None:
+        """Put bytes at an offset. Raises `ValueError` where they do not fit."""
+        if not 0 <= offset <= self.size - len(content):
+            raise ValueError(f"{len(content)} bytes at {offset} do not fit into {self.size}")
+        ctypes.memmove(self.address + offset, content, len(content))
+
+    def function(self, offset: int) -> Function:
+        """The code at an offset as a function."""
+        return _SIGNATURE(self.address + offset)
+
+
+def _protect(address: int, size: int, protection: int) -> None:
+    if _libc.mprotect(address, size, protection):
+        number = ctypes.get_errno()
+        raise OSError(number, "mprotect refused")

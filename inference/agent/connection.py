@@ -1,0 +1,97 @@
+"""The WebSocket to the server: the only file that needs more than the standard library."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit, urlunsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+
+from inference.agent.protocol import MAX_MESSAGE_BYTES
+
+PATH = "ws/agent/"
+_OPEN_SECONDS = 10.0
+_CLOSE_SECONDS = 1.0
+
+
+class ConnectionLostError(Exception):
+    """The server cannot be reached, or is no longer there."""
+
+
+class AddressError(ValueError):
+    """The server's address is none."""
+
+
+class Connection:
+    """An open connection: text in, text out."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    async def send(self, text: str) -> None:
+        """Raises `ConnectionLostError`."""
+        try:
+            await self._socket.send(text)
+        except ConnectionClosed as error:
+            raise ConnectionLostError(_reason(error)) from error
+
+    async def receive(self) -> str | bytes:
+        """The next message. Raises `ConnectionLostError`."""
+        try:
+            return await self._socket.recv()
+        except ConnectionClosed as error:
+            raise ConnectionLostError(_reason(error)) from error
+
+
+@asynccontextmanager
+async def opened(server: str, token: str) -> AsyncIterator[Connection]:
+    """Dial the server at its http(s) address. Raises `ConnectionLostError` or `AddressError`."""
+    address = socket_address(server)
+    try:
+        socket = await connect(
+            address,
+            additional_headers={"Authorization": f"Bearer {token}"},
+            max_size=MAX_MESSAGE_BYTES,
+            compression=None,
+            open_timeout=_OPEN_SECONDS,
+            close_timeout=_CLOSE_SECONDS,
+            proxy=None if _is_loopback(address) else True,
+        )
+    except (OSError, TimeoutError, InvalidHandshake) as error:
+        raise ConnectionLostError(f"{server} does not answer: {error or type(error).__name__}") from error
+    except InvalidURI as error:
+        raise AddressError(str(error)) from error
+    try:
+        yield Connection(socket)
+    finally:
+        await socket.close()
+
+
+def socket_address(server: str) -> str:
+    """The address of the server's WebSocket for agents. Raises `AddressError`."""
+    parts = urlsplit(server if "://" in server else f"http://{server}")
+    scheme = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}.get(parts.scheme)
+    if scheme is None or not parts.hostname:
+        raise AddressError(f"the server's address looks like http://host:8000, not {server!r}")
+    path = parts.path.rstrip("/") + "/" + PATH
+    return urlunsplit((scheme, parts.netloc, path, "", ""))
+
+
+def _is_loopback(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _reason(error: ConnectionClosed) -> str:
+    closed = error.rcvd
+    return (
+        f"the server closed the connection ({closed.code} {closed.reason})"
+        if closed
+        else "the connection broke"
+    )

@@ -1,0 +1,115 @@
+"""Times a loop body in clock cycles, without any performance counter (thesis App. D, adapted).
+
+The clock is a chain of dependent one-cycle additions. Its time is taken interleaved with that of the body:
+chain n, chain 2n, body n, body 2n, over and over. Whatever disturbs a sample makes it longer, so the minimum
+of each of the four is the best estimate of it, and in the differences 2n − n all constant parts cancel:
+
+    cycles per iteration = chain cycles · (body 2n − body n) / (chain 2n − chain n)
+
+A body is measured at two lengths, since longer ones dilute the loop's own instructions and shorter ones fit
+smaller buffers; the faster per copy counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.agent import frame as frames
+from inference.agent.code_pages import Function, Region
+from inference.agent.protocol import Frame, Item, Settings
+
+CHAIN_LENGTH = 100
+CHAIN = b"\x48\x01\xd8" * CHAIN_LENGTH  # add rax, rbx
+"""Dependent additions of registers: one cycle each on every x86-64 core (those of immediates are not)."""
+
+_CODE_BYTES = 64 * 1024
+_CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
+_LONGEST_BODY = 16 * 1024
+_FIRST_LOOK_NS = 5_000
+_MOST_ITERATIONS = 1 << 20
+
+
+class HarnessError(ValueError):
+    """An item that this harness cannot time."""
+
+
+class DisturbedError(Exception):
+    """So much else went on that not even the order of the samples came out right; another pass may do."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One pass over an item: `cycles` per copy of the experiment, and the clock that the chain showed."""
+
+    cycles: float
+    ghz: float
+
+
+class Harness:
+    """Times items of one frame; needs pages that may be written and executed (`CodePagesError`)."""
+
+    def __init__(self, frame: Frame, settings: Settings) -> None:
+        self._frame = frame
+        self._settings = settings
+        self._code = Region(_CODE_BYTES, executable=True)
+        self._memory = Region(2 * frame.memory_bytes)
+        self._pattern = frame.memory.to_bytes(8, "little") * (self._memory.size // 8)
+        self._middle = self._memory.address + self._memory.size // 2
+        self._chain, self._next = self._place(0, CHAIN)
+        self._chain_iterations = self._iterations(self._chain)
+
+    def time(self, item: Item) -> Timing:
+        """One pass. Raises `HarnessError` for code that is too long, `DisturbedError` for nonsense."""
+        if len(item.code) > _LONGEST_BODY:
+            raise HarnessError(f"a loop body has at most {_LONGEST_BODY} bytes, not {len(item.code)}")
+        whole, after = self._place(self._next, item.code)
+        half, _ = self._place(after, item.code[: item.half_bytes])
+        self._memory.write(0, self._pattern)
+        bodies = [(whole, item.copies), (half, item.half_copies)]
+        if item.half_copies == item.copies:
+            bodies.pop()
+        return self._compare(bodies)
+
+    def _place(self, offset: int, body: bytes) -> tuple[Function, int]:
+        """Code around a body at an offset; also the first free offset behind it."""
+        code = frames.function(self._frame, body)
+        self._code.write(offset, code)
+        return self._code.function(offset), offset + -(-len(code) // _CODE_SLOT) * _CODE_SLOT
+
+    def _iterations(self, function: Function) -> int:
+        """How many iterations take about as long as a sample shall."""
+        n, elapsed = 1, 0
+        function(1, self._middle)
+        while elapsed < _FIRST_LOOK_NS and n < _MOST_ITERATIONS:
+            n *= 4
+            elapsed = self._elapsed(function, n)
+        return max(1, round(n * self._settings.sample_us * 1000 / max(elapsed, 1)))
+
+    def _elapsed(self, function: Function, n: int) -> int:
+        began = time.perf_counter_ns()
+        function(n, self._middle)
+        return time.perf_counter_ns() - began
+
+    def _compare(self, bodies: Sequence[tuple[Function, int]]) -> Timing:
+        """The interleaved minima of chain and bodies."""
+        timed = [(self._chain, self._chain_iterations)]
+        timed += [(function, self._iterations(function)) for function, _ in bodies]
+        short = [float("inf")] * len(timed)
+        long = [float("inf")] * len(timed)
+        elapsed = self._elapsed
+        for _ in range(self._settings.repetitions):
+            for k, (function, n) in enumerate(timed):
+                short[k] = min(short[k], elapsed(function, n))
+                long[k] = min(long[k], elapsed(function, 2 * n))
+        per_iteration = [
+            (longer - shorter) / n for shorter, longer, (_, n) in zip(short, long, timed, strict=True)
+        ]
+        if min(per_iteration) <= 0:
+            raise DisturbedError("a longer sample took less time than a shorter one")
+        nanoseconds = per_iteration[0] / CHAIN_LENGTH
+        cycles = min(
+            taken / nanoseconds / copies for taken, (_, copies) in zip(per_iteration[1:], bodies, strict=True)
+        )
+        return Timing(cycles, 1 / nanoseconds)

@@ -1,0 +1,104 @@
+"""A fork server: a process without threads that starts measuring processes for an agent that has some.
+
+It is forked while the agent is still a plain single-threaded program, with everything imported. A measuring
+process starts in a millisecond, needs no readable program files (the agent may have changed its user
+meanwhile), and gets a connection of its own.
+
+Messages over a sequenced-packet socket: `spawn` with a socket attached; back come {"born": pid} and, whenever
+a process ends, {"gone": pid, "status": wait status}.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+
+from inference.agent import child
+from inference.agent.sandbox import become, die_with_parent
+
+SPAWN = b"spawn"
+_LARGEST = 4096
+
+
+def start(core: int | None, niceness: int = 0, user: str | None = None) -> socket.socket:
+    """Fork the nursery; the socket to ask it over. To be called before any thread exists.
+
+    Its processes run on `core`, with `niceness` where that is allowed, as `user` (None: whoever this is).
+    """
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    parent = os.getpid()
+    if os.fork() == 0:
+        status = 1
+        try:
+            here.close()
+            with contextlib.suppress(PermissionError):
+                os.nice(niceness)
+            if user is not None:
+                become(user)
+            if die_with_parent(parent):
+                _Nursery(there, core).run()
+            status = 0
+        finally:
+            os._exit(status)
+    there.close()
+    return here
+
+
+class _Nursery:
+    def __init__(self, agent: socket.socket, core: int | None) -> None:
+        self._agent = agent
+        self._core = core
+        self._children: set[int] = set()
+
+    def run(self) -> None:
+        """Until the agent is gone."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the agent, which ends the rest
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        bell, hammer = os.pipe()
+        os.set_blocking(hammer, False)
+        signal.set_wakeup_fd(hammer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        agent = self._agent.fileno()
+        while True:
+            ready, _, _ = select.select([agent, bell], [], [])
+            if bell in ready:
+                os.read(bell, 512)
+                self._bury()
+            if agent in ready:
+                message, descriptors, _, _ = socket.recv_fds(self._agent, _LARGEST, 1)
+                if not message:
+                    return
+                self._bear(socket.socket(fileno=descriptors[0]))
+
+    def _bear(self, connection: socket.socket) -> None:
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                self._agent.close()
+                child.serve(connection, self._core, parent)
+                status = 0
+            finally:
+                os._exit(status)
+        connection.close()
+        self._children.add(pid)
+        self._tell(born=pid)
+
+    def _bury(self) -> None:
+        while self._children:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            self._children.discard(pid)
+            self._tell(gone=pid, status=status)
+
+    def _tell(self, **facts: int) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the agent is gone: the kernel ends this process as well
+            self._agent.send(json.dumps(facts).encode())

@@ -1,0 +1,233 @@
+"""Passes over a batch until every result has settled, or it is clear that it will not.
+
+Each pass goes through the items that have not settled yet in a new random order, so that a bad second hits
+other experiments each time. An item settles when two of its passes agree. In between, blocks with known
+answers show whether the computer is disturbed: what was measured meanwhile is thrown away, and measuring
+waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from inference.agent.checks import Answers, Check, checks
+from inference.agent.process import HungError, LostError, MeasuringProcess, Nursery, UnfitError
+from inference.agent.protocol import Batch, Beat, Frame, Json, Result, Settings
+from inference.agent.settling import Candidate
+
+_LARGEST_GROUP = 24  # items between two checks: about a tenth of a second
+_SMALLEST_GROUP = 3
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 2.0
+_LOSSES = 3  # of processes in a row that were not an item's fault
+
+Progress = Callable[[int, int], None]
+
+
+class Harness(Protocol):
+    """Whoever measures the batches that an agent is given."""
+
+    async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
+        """One result per item; `progress` is told (settled, all). May be cancelled at any time."""
+        ...
+
+    def beat(self) -> Beat:
+        """How it goes."""
+        ...
+
+    async def close(self) -> None:
+        """Stop for good."""
+        ...
+
+
+@dataclass
+class _Patience:
+    """Seconds that may still be spent on waiting."""
+
+    seconds: float
+
+
+class LocalHarness:
+    """Measures on this computer, in processes that a nursery starts.
+
+    `known`: cycles per instruction of the checks on this microarchitecture, as far as they are documented.
+    """
+
+    def __init__(self, nursery: Nursery, known: Mapping[str, float], *, avx: bool) -> None:
+        self._nursery = nursery
+        self._answers = Answers(known)
+        self._checks: tuple[Check, ...] = checks(avx=avx)
+        self._process: MeasuringProcess | None = None
+        self._setting: Json = {}
+        self._beat = Beat("idle")
+        self.confinement: Mapping[str, bool] = {}
+
+    def beat(self) -> Beat:
+        """The state as of the last check."""
+        return self._beat
+
+    async def close(self) -> None:
+        """End the measuring process and whatever could start another."""
+        await self._drop_process()
+        self._nursery.close()
+
+    async def preflight(self, frame: Frame, settings: Settings, rounds: int = 5) -> None:
+        """See whether this computer can measure at all. Raises `UnfitError`."""
+        for _ in range(rounds):
+            if not await self._look(frame, settings):
+                return
+
+    async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
+        """See `Harness`. Raises `UnfitError`."""
+        began = time.monotonic()
+        candidates = [Candidate(item) for item in batch.items]
+        try:
+            trouble = await self._settle(batch, candidates, progress)
+        except asyncio.CancelledError:
+            await self._drop_process()
+            raise
+        results = [one.result(batch.settings, trouble) for one in candidates]
+        settled = sum(result.state == "settled" for result in results)
+        rate = settled / max(time.monotonic() - began, 1e-9)
+        self._set_state("contended" if trouble else "idle", note=trouble, rate=rate)
+        return results
+
+    async def _settle(self, batch: Batch, candidates: Sequence[Candidate], progress: Progress) -> str:
+        """Passes until all is over; what is disturbed (in words) when the patience is used up before.
+
+        Items are timed in groups, each between two checks that both come out right. The more often they do
+        not, the smaller the groups get: even a busy computer has its quiet moments.
+        """
+        settings = batch.settings
+        shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
+        patience = _Patience(settings.patience)
+        waiting: list[Candidate] = []
+        size = _LARGEST_GROUP
+        while True:
+            if not waiting:
+                waiting = [one for one in candidates if not one.is_over(settings)]
+                shuffled.shuffle(waiting)
+            if not waiting:
+                return ""
+            group, waiting = waiting[:size], waiting[size:]
+            found = await self._time(batch, group)
+            if trouble := await self._look(batch.frame, settings):
+                waiting = group + waiting
+                size = max(size // 2, _SMALLEST_GROUP)
+                if trouble := await self._calm(batch, trouble, patience):
+                    await self._time_once(batch, candidates)
+                    return trouble
+                continue
+            size = min(2 * size, _LARGEST_GROUP)
+            self._set_state("measuring")
+            for candidate in group:
+                candidate.passes += 1
+            for candidate, cycles in found:
+                candidate.cycles.append(cycles)
+            progress(sum(one.is_over(settings) for one in candidates), len(candidates))
+
+    async def _calm(self, batch: Batch, trouble: str, patience: _Patience) -> str:
+        """Wait until the checks come out right; what is wrong (in words) if the patience ends before."""
+        pause = _FIRST_PAUSE
+        while trouble and patience.seconds > 0:
+            self._set_state("contended", note=trouble)
+            await asyncio.sleep(pause)
+            patience.seconds -= pause
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            trouble = await self._look(batch.frame, batch.settings)
+        return trouble
+
+    async def _time_once(self, batch: Batch, candidates: Sequence[Candidate]) -> None:
+        """Some number for each of those that were never measured undisturbed; it is marked as contended."""
+        untimed = [one for one in candidates if not one.cycles and not one.failure]
+        for candidate, cycles in await self._time(batch, untimed):
+            candidate.cycles.append(cycles)
+
+    async def _time(self, batch: Batch, group: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
+        """One timing of each item of the group; one that ends the process is a failure of its own."""
+        found: list[tuple[Candidate, float]] = []
+        left = {candidate.item.id: candidate for candidate in group if not candidate.failure}
+        losses = 0
+        while left:
+            process = await self._ready(batch.frame, batch.settings)
+            current: Candidate | None = None
+            try:
+                items = [candidate.item for candidate in left.values()]
+                async for message in process.time(items, batch.settings.timeout):
+                    if "start" in message:
+                        current = left[message["start"]]
+                        continue
+                    candidate = left.pop(message["id"])
+                    candidate.failure = message.get("error", "")
+                    if "cycles" in message:
+                        found.append((candidate, message["cycles"]))
+                        self._set_state(self._beat.state, ghz=message["ghz"])
+            except (HungError, LostError) as error:
+                await self._drop_process()
+                if current is not None and current.item.id in left:
+                    if current.is_to_blame(error):
+                        del left[current.item.id]
+                elif (losses := losses + 1) > _LOSSES:
+                    raise UnfitError(f"measuring processes do not live: {error}") from error
+        return found
+
+    async def _look(self, frame: Frame, settings: Settings) -> str:
+        """Ask the checks; what is disturbed, in words. Raises `UnfitError`."""
+        for attempt in itertools.count():
+            process = await self._ready(frame, settings)
+            try:
+                async for message in process.time([check.item for check in self._checks], settings.timeout):
+                    if "cycles" in message:
+                        check = next(one for one in self._checks if one.name == message["id"])
+                        self._answers.take(check, message["cycles"])
+                break
+            except (HungError, LostError) as error:
+                await self._drop_process()
+                if attempt >= _LOSSES:
+                    raise UnfitError(f"blocks with known answers cannot be measured: {error}") from error
+        contradiction = self._answers.contradiction(self._checks)
+        if contradiction:
+            self._set_state("unfit", note=contradiction)
+            raise UnfitError(contradiction)
+        self._set_state(self._beat.state, noise=self._answers.noise(self._checks))
+        return self._answers.trouble(self._checks)
+
+    async def _ready(self, frame: Frame, settings: Settings) -> MeasuringProcess:
+        """The measuring process, set to this frame."""
+        setting = {"frame": frame.as_json(), "settings": settings.as_json()}
+        if self._process is None or setting != self._setting:
+            await self._drop_process()
+            self._process = await MeasuringProcess.start(self._nursery, frame, settings)
+            self._setting = setting
+            self.confinement = self._process.confinement
+        return self._process
+
+    async def _drop_process(self) -> None:
+        if self._process is not None:
+            process, self._process = self._process, None
+            with contextlib.suppress(OSError):
+                await process.stop()
+
+    def _set_state(
+        self,
+        state: str,
+        note: str = "",
+        noise: float | None = None,
+        ghz: float | None = None,
+        rate: float | None = None,
+    ) -> None:
+        before = self._beat
+        self._beat = Beat(
+            state,
+            noise=before.noise if noise is None else noise,
+            ghz=before.ghz if ghz is None else ghz,
+            rate=before.rate if rate is None else rate,
+            note=note or (before.note if state == before.state else ""),
+        )

@@ -1,0 +1,173 @@
+"""The agent's side of one measuring process: starts it, asks it, and learns how it died."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from inference.agent.nursery import SPAWN
+from inference.agent.protocol import Frame, Item, Settings
+
+_LINE_LIMIT = 1 << 20
+_START_SECONDS = 20.0
+_DEATH_SECONDS = 5.0
+
+_DEATHS = {
+    signal.SIGILL: "illegal instruction",
+    signal.SIGSEGV: "touches memory that is not its own",
+    signal.SIGBUS: "touches memory that does not exist",
+    signal.SIGFPE: "arithmetic exception (division by zero, or its result does not fit)",
+    signal.SIGTRAP: "runs into a trap",
+    signal.SIGSYS: "makes a forbidden system call",
+}
+
+
+class UnfitError(Exception):
+    """Nothing can be measured on this computer; the message says why."""
+
+
+class LostError(Exception):
+    """The measuring process ended; `guilty` says whether its own code must have done it."""
+
+    def __init__(self, reason: str, *, guilty: bool) -> None:
+        self.guilty = guilty
+        super().__init__(reason)
+
+
+class HungError(Exception):
+    """The measuring process did not answer in time."""
+
+
+class Nursery:
+    """Asks the fork server for processes and hears when they end."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self._connection = connection
+        self._deaths: dict[int, asyncio.Future[int]] = {}
+        self._births: asyncio.Queue[int] = asyncio.Queue()
+        self._hearing: asyncio.Task[None] | None = None
+
+    async def bear(self) -> tuple[int, socket.socket]:
+        """A new process: its id and the connection to it. Raises `UnfitError` if the fork server is gone."""
+        if self._hearing is None:
+            self._hearing = asyncio.create_task(self._hear())
+        here, there = socket.socketpair()
+        try:
+            socket.send_fds(self._connection, [SPAWN], [there.fileno()])
+            pid = await asyncio.wait_for(self._births.get(), _START_SECONDS)
+        except (OSError, TimeoutError) as error:
+            here.close()
+            raise UnfitError("the process that starts measuring processes is gone") from error
+        finally:
+            there.close()
+        return pid, here
+
+    async def death(self, pid: int) -> int | None:
+        """The wait status of a process that has ended or is about to; None if it does not."""
+        future = self._deaths.get(pid)
+        if future is None:
+            return None
+        try:
+            return await asyncio.wait_for(asyncio.shield(future), _DEATH_SECONDS)
+        except TimeoutError:
+            return None
+
+    def close(self) -> None:
+        """Hang up: the fork server and all measuring processes end."""
+        if self._hearing is not None:
+            self._hearing.cancel()
+        self._connection.close()
+
+    async def _hear(self) -> None:
+        loop = asyncio.get_running_loop()
+        while message := await loop.sock_recv(self._connection, _LINE_LIMIT):
+            facts = json.loads(message)
+            if "born" in facts:
+                self._deaths[facts["born"]] = loop.create_future()
+                self._births.put_nowait(facts["born"])
+            else:
+                self._deaths[facts["gone"]].set_result(facts["status"])
+
+
+class MeasuringProcess:
+    """One process that times items; after an error it is of no use any more."""
+
+    def __init__(self, nursery: Nursery, pid: int) -> None:
+        self._nursery = nursery
+        self.pid = pid
+        self.confinement: dict[str, bool] = {}
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter
+
+    @classmethod
+    async def start(cls, nursery: Nursery, frame: Frame, settings: Settings) -> MeasuringProcess:
+        """A process that is ready for items. Raises `UnfitError`."""
+        pid, connection = await nursery.bear()
+        process = cls(nursery, pid)
+        streams = await asyncio.open_connection(sock=connection, limit=_LINE_LIMIT)
+        process._reader, process._writer = streams
+        try:
+            hello = await process._receive(_START_SECONDS)
+        except (LostError, HungError) as error:
+            await process.stop()
+            raise UnfitError(f"the measuring process does not start: {error}") from error
+        if "unfit" in hello:
+            await process.stop()
+            raise UnfitError(hello["unfit"])
+        process.confinement = hello["ready"]
+        process._send({"frame": frame.as_json(), "settings": settings.as_json()})
+        return process
+
+    async def time(self, items: Sequence[Item], timeout: float) -> AsyncIterator[dict[str, Any]]:
+        """The process's messages about each item, in order.
+
+        Raises `LostError` when it dies and `HungError` when an item takes longer than `timeout` seconds: the
+        last `start` tells which.
+        """
+        self._send({"items": [item.as_json() for item in items]})
+        while "done" not in (message := await self._receive(timeout)):
+            yield message
+
+    async def stop(self) -> None:
+        """End it, whatever it does."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self._writer.close()
+        await self._nursery.death(self.pid)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._writer.write(json.dumps(message).encode() + b"\n")
+
+    async def _receive(self, timeout: float) -> dict[str, Any]:
+        try:
+            line = await asyncio.wait_for(self._reader.readuntil(b"\n"), timeout)
+            message = json.loads(line)
+        except TimeoutError:
+            raise HungError(f"does not end within {timeout:g} s") from None
+        except (OSError, asyncio.IncompleteReadError):
+            raise await self._obituary() from None
+        except (ValueError, asyncio.LimitOverrunError):
+            raise LostError("overwrites the process that measures it", guilty=True) from None
+        if not isinstance(message, dict):
+            raise LostError("overwrites the process that measures it", guilty=True)
+        return message
+
+    async def _obituary(self) -> LostError:
+        status = await self._nursery.death(self.pid)
+        if status is None:
+            return LostError("hung up without ending", guilty=True)
+        if os.WIFSIGNALED(status):
+            number = os.WTERMSIG(status)
+            if number in _DEATHS:
+                return LostError(_DEATHS[signal.Signals(number)], guilty=True)
+            return LostError(
+                f"ended by signal {number}", guilty=number not in (signal.SIGKILL, signal.SIGTERM)
+            )
+        return LostError(f"ended with status {os.WEXITSTATUS(status)}", guilty=True)

@@ -1,0 +1,213 @@
+"""The agent's conversation with the server: connects again and again, measures what it is given, reports."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from inference.agent.connection import Connection, ConnectionLostError, opened
+from inference.agent.passes import Harness
+from inference.agent.process import UnfitError
+from inference.agent.protocol import (
+    PROTOCOL,
+    Batch,
+    Beat,
+    Json,
+    ProtocolError,
+    Result,
+    decode,
+    encode,
+    whole,
+)
+
+log = logging.getLogger("pmweb-agent")
+
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 10.0
+_BEAT_SECONDS = 2.0
+_HELLO_SECONDS = 15.0
+
+
+class RefusedError(Exception):
+    """The server does not want this agent; trying again would change nothing."""
+
+
+@dataclass
+class _Held:
+    """The batch that this agent has been leased, with its results once there are any."""
+
+    batch: int
+    fence: int
+    task: asyncio.Task[None]
+    size: int
+    done: int = 0
+    results: list[Result] | None = None
+
+
+class Agent:
+    """One agent process; keeps its batch and its results over broken connections."""
+
+    def __init__(
+        self, server: str, token: str, harness: Harness, facts: Callable[[], Json], version: str
+    ) -> None:
+        self._server = server
+        self._token = token
+        self._harness = harness
+        self._facts = facts
+        self._version = version
+        self._instance = secrets.token_hex(8)
+        self._held: _Held | None = None
+        self._unfit = ""
+        self._connection: Connection | None = None
+
+    async def run(self) -> None:
+        """Serve until cancelled. Raises `RefusedError`, `ProtocolError` or `AddressError`."""
+        pause = _FIRST_PAUSE
+        told = ""
+        try:
+            while True:
+                try:
+                    async with opened(self._server, self._token) as connection:
+                        beat_seconds = await self._greet(connection)
+                        pause, told = _FIRST_PAUSE, ""
+                        await self._serve(connection, beat_seconds)
+                except ConnectionLostError as error:
+                    if str(error) != told:  # once per reason, not once per attempt
+                        log.warning("%s; trying again", error)
+                        told = str(error)
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311  spreads many agents
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        finally:
+            await self._drop()
+            await self._harness.close()
+
+    async def _greet(self, connection: Connection) -> float:
+        """Say hello; returns the seconds between beats."""
+        held = self._held
+        facts = self._facts()
+        self._unfit = self._unfit or str(facts.get("unfit", ""))
+        await connection.send(
+            encode(
+                "hello",
+                protocol=PROTOCOL,
+                version=self._version,
+                instance=self._instance,
+                facts=facts,
+                holds=None if held is None else [held.batch, held.fence],
+            )
+        )
+        try:
+            answer = decode(await asyncio.wait_for(connection.receive(), _HELLO_SECONDS))
+        except TimeoutError:
+            raise ConnectionLostError("the server does not answer the greeting") from None
+        if answer["type"] == "refused":
+            reason = str(answer.get("reason", "no reason given"))
+            if not answer.get("retry"):
+                raise RefusedError(reason)
+            raise ConnectionLostError(f"refused for now: {reason}")
+        if answer["type"] != "welcome":
+            raise ProtocolError(f"a welcome was expected, not {answer['type']!r}")
+        log.info("connected to %s as %s", self._server, answer.get("machine"))
+        return float(answer.get("beat_seconds", _BEAT_SECONDS))
+
+    async def _serve(self, connection: Connection, beat_seconds: float) -> None:
+        self._connection = connection
+        beating = asyncio.create_task(self._keep_beating(connection, beat_seconds))
+        listening = asyncio.create_task(self._listen(connection))
+        try:
+            await self._report()
+            done, _ = await asyncio.wait({beating, listening}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            self._connection = None
+            for task in (beating, listening):
+                task.cancel()
+            await asyncio.gather(beating, listening, return_exceptions=True)
+
+    async def _keep_beating(self, connection: Connection, seconds: float) -> None:
+        while True:
+            await connection.send(encode("beat", **self._beat().as_json()))
+            await asyncio.sleep(seconds)
+
+    def _beat(self) -> Beat:
+        beat = self._harness.beat()
+        if self._unfit:
+            beat = replace(beat, state="unfit", note=self._unfit)
+        held = self._held
+        if held is None or held.results is not None:
+            return beat
+        state = "measuring" if beat.state == "idle" else beat.state
+        return replace(beat, state=state, batch=held.batch, done=held.done, total=held.size)
+
+    async def _listen(self, connection: Connection) -> None:
+        while True:
+            message = decode(await connection.receive())
+            number = whole(message, "batch")
+            if message["type"] == "batch":
+                await self._take(number, whole(message, "fence"), message.get("content"))
+            elif message["type"] == "stored" and self._holds(number):
+                self._held = None
+            elif message["type"] == "drop" and self._holds(number):
+                await self._drop()
+
+    def _holds(self, number: int) -> bool:
+        return self._held is not None and self._held.batch == number
+
+    async def _take(self, number: int, fence: int, content: object) -> None:
+        """Begin with a batch; the one held until now is no longer wanted."""
+        held = self._held
+        if held is not None and (held.batch, held.fence) == (number, fence):
+            return  # given once more after a reconnection: it is being worked on, or reported already
+        await self._drop()
+        batch = Batch.read(content)
+        task = asyncio.create_task(self._measure(number, batch))
+        self._held = _Held(number, fence, task, len(batch.items))
+
+    async def _measure(self, number: int, batch: Batch) -> None:
+        try:
+            results = await self._harness.measure(batch, self._note)
+        except UnfitError as error:
+            log.error("cannot measure: %s", error)
+            self._unfit = str(error)  # told with every beat
+            return
+        if self._holds(number) and self._held is not None:
+            self._held.results = results
+            await self._report()
+
+    def _note(self, done: int, total: int) -> None:
+        if self._held is not None:
+            self._held.done, self._held.size = done, total
+
+    async def _report(self) -> None:
+        """Send the results that wait, if anybody listens; they are kept until the server has stored them."""
+        held, connection = self._held, self._connection
+        if held is None or held.results is None or connection is None:
+            return
+        message = encode(
+            "results",
+            batch=held.batch,
+            fence=held.fence,
+            results=[result.as_json() for result in held.results],
+        )
+        try:
+            await connection.send(message)
+        except ConnectionLostError as error:
+            log.warning("%s; the results are sent again later", error)
+
+    async def _drop(self) -> None:
+        held, self._held = self._held, None
+        if held is not None and not held.task.done():
+            held.task.cancel()
+            await asyncio.gather(held.task, return_exceptions=True)
+
+
+async def run_agent(
+    server: str, token: str, harness: Harness, facts: Callable[[], Json], version: str
+) -> None:
+    """Serve until cancelled. Raises `RefusedError`, `ProtocolError` or `AddressError`."""
+    await Agent(server, token, harness, facts, version).run()

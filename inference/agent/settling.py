@@ -1,0 +1,63 @@
+"""When an experiment's time has settled."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from inference.agent.process import HungError, LostError
+from inference.agent.protocol import Item, Result, Settings
+
+KILLS = 3
+"""How often an item's process may be killed from outside before the item itself is blamed."""
+_RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks for too much
+
+
+@dataclass
+class Candidate:
+    """An item with the cycles that its passes have shown so far."""
+
+    item: Item
+    cycles: list[float] = field(default_factory=list)
+    passes: int = 0
+    failure: str = ""
+    kills: int = 0
+
+    def best_pair(self) -> tuple[float, float]:
+        """The two passes that agree best."""
+        ordered = sorted(self.cycles)
+        return min(itertools.pairwise(ordered), key=lambda pair: pair[1] - pair[0])
+
+    def has_settled(self, settings: Settings) -> bool:
+        """Whether two passes agree within the tolerance."""
+        if len(self.cycles) < max(settings.min_passes, 2):
+            return False
+        low, high = self.best_pair()
+        return high - low <= max(settings.tolerance * self.item.instructions, _RELATIVE_TOLERANCE * low)
+
+    def is_over(self, settings: Settings) -> bool:
+        """Whether another pass would change nothing, or is one too many."""
+        return bool(self.failure or self.has_settled(settings) or self.passes >= max(settings.max_passes, 2))
+
+    def is_to_blame(self, end: HungError | LostError) -> bool:
+        """Whether this item ended its process; being killed from outside is no proof at first."""
+        self.kills += 1
+        if isinstance(end, LostError) and not end.guilty and self.kills <= KILLS:
+            return False
+        self.failure = str(end)
+        return True
+
+    def result(self, settings: Settings, trouble: str) -> Result:
+        """What there is to say at the end; `trouble` is what kept it from being measured further."""
+        if self.failure:
+            return Result(self.item.id, "failed", note=self.failure)
+        if not self.cycles:
+            return Result(self.item.id, "failed", note=trouble or "no pass gave a time that makes sense")
+        cycles = self.cycles[0] if len(self.cycles) == 1 else sum(self.best_pair()) / 2
+        spread = max(self.cycles) - min(self.cycles)
+        if self.has_settled(settings):
+            return Result(self.item.id, "settled", cycles, spread, self.passes)
+        state, note = (
+            ("contended", trouble) if trouble else ("unsettled", f"{self.passes} passes do not agree")
+        )
+        return Result(self.item.id, state, cycles, spread, self.passes, note)

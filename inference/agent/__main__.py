@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import concurrent.futures.thread  # noqa: F401  loaded when a host is resolved, perhaps by a user who cannot read it
 import contextlib
-import encodings.idna  # noqa: F401  looked up by name when a host is resolved, perhaps by a user who cannot read it
+import encodings.idna  # noqa: F401  likewise
 import logging
 import os
 import pwd

@@ -12,13 +12,15 @@ It talks over a stream socket, one JSON object per line:
 | `{"ready": …}` | it is confined as described, or `{"unfit": reason}` |
 | `{"start": id}` | an item comes next: whoever crashes now is this one |
 | `{"id", "cycles", "ghz"}` | its timing |
-| `{"id", "error"}`, `{"id", "disturbed"}` | an item that makes no sense; a timing that makes none |
+| `{"id", "error"}` | why the item makes no sense |
+| `{"id", "disturbed"}` | cycles of a timing that makes no sense |
 | `{"done": true}` | all of them |
 """
 
 from __future__ import annotations
 
 import dataclasses
+import faulthandler
 import gc
 import json
 import os
@@ -39,6 +41,7 @@ def serve(connection: socket.socket, core: int | None, parent: int) -> None:
         return
     if core is not None:
         os.sched_setaffinity(0, {core})
+    faulthandler.disable()  # a crash is a result here, nothing to print a traceback for
     gc.disable()  # a collection in the middle of a sample would be measured
     try:
         Region(1, executable=True)
@@ -68,7 +71,7 @@ def _time(connection: socket.socket, harness: Harness, item: Item) -> None:
     except HarnessError as error:
         _say(connection, {"id": item.id, "error": str(error)})
     except DisturbedError as error:
-        _say(connection, {"id": item.id, "disturbed": str(error)})
+        _say(connection, {"id": item.id, "disturbed": error.cycles})
     else:
         _say(connection, {"id": item.id, "cycles": timing.cycles, "ghz": timing.ghz})
 

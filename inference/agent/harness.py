@@ -36,7 +36,14 @@ class HarnessError(ValueError):
 
 
 class DisturbedError(Exception):
-    """So much else went on that not even the order of the samples came out right; another pass may do."""
+    """So much else went on that not even the order of the samples came out right; another pass may do.
+
+    `cycles` is what the samples show as they are, with everything that they should not contain.
+    """
+
+    def __init__(self, cycles: float) -> None:
+        self.cycles = cycles
+        super().__init__("a longer sample took less time than a shorter one")
 
 
 @dataclass(frozen=True)
@@ -107,9 +114,12 @@ class Harness:
             (longer - shorter) / n for shorter, longer, (_, n) in zip(short, long, timed, strict=True)
         ]
         if min(per_iteration) <= 0:
-            raise DisturbedError("a longer sample took less time than a shorter one")
-        nanoseconds = per_iteration[0] / CHAIN_LENGTH
-        cycles = min(
-            taken / nanoseconds / copies for taken, (_, copies) in zip(per_iteration[1:], bodies, strict=True)
-        )
-        return Timing(cycles, 1 / nanoseconds)
+            crude = [taken / n for taken, (_, n) in zip(long, timed, strict=True)]
+            raise DisturbedError(_cycles(crude, bodies))
+        return Timing(_cycles(per_iteration, bodies), CHAIN_LENGTH / per_iteration[0])
+
+
+def _cycles(per_iteration: Sequence[float], bodies: Sequence[tuple[Function, int]]) -> float:
+    """Cycles per copy of the faster body, from the times of the chain and of each body."""
+    chain = per_iteration[0] / CHAIN_LENGTH
+    return min(taken / chain / copies for taken, (_, copies) in zip(per_iteration[1:], bodies, strict=True))

@@ -146,7 +146,7 @@ class LocalHarness:
 
     async def _time_once(self, batch: Batch, candidates: Sequence[Candidate]) -> None:
         """Some number for each of those that were never measured undisturbed; it is marked as contended."""
-        untimed = [one for one in candidates if not one.cycles and not one.failure]
+        untimed = [one for one in candidates if not (one.cycles or one.failure or one.crude)]
         for candidate, cycles in await self._time(batch, untimed):
             candidate.cycles.append(cycles)
 
@@ -166,6 +166,7 @@ class LocalHarness:
                         continue
                     candidate = left.pop(message["id"])
                     candidate.failure = message.get("error", "")
+                    candidate.crude = message.get("disturbed", candidate.crude)
                     if "cycles" in message:
                         found.append((candidate, message["cycles"]))
                         self._set_state(self._beat.state, ghz=message["ghz"])

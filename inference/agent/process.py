@@ -128,11 +128,13 @@ class MeasuringProcess:
     async def time(self, items: Sequence[Item], timeout: float) -> AsyncIterator[dict[str, Any]]:
         """The process's messages about each item, in order.
 
-        Raises `LostError` when it dies and `HungError` when an item takes longer than `timeout` seconds: the
-        last `start` tells which.
+        Raises `UnfitError` where the frame is not for this computer, `LostError` when the process dies, and
+        `HungError` when an item takes longer than `timeout` seconds: the last `start` tells which.
         """
         self._send({"items": [item.as_json() for item in items]})
         while "done" not in (message := await self._receive(timeout)):
+            if "unfit" in message:
+                raise UnfitError(message["unfit"])
             yield message
 
     async def stop(self) -> None:

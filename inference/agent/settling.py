@@ -15,11 +15,12 @@ _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks 
 
 @dataclass
 class Candidate:
-    """An item with the cycles that its passes have shown so far."""
+    """An item with the cycles that its passes have shown so far; `crude` ones are of a disturbed timing."""
 
     item: Item
     cycles: list[float] = field(default_factory=list)
     passes: int = 0
+    crude: float | None = None
     failure: str = ""
     kills: int = 0
 
@@ -52,7 +53,10 @@ class Candidate:
         if self.failure:
             return Result(self.item.id, "failed", note=self.failure)
         if not self.cycles:
-            return Result(self.item.id, "failed", note=trouble or "no pass gave a time that makes sense")
+            note = trouble or "no pass gave a time that makes sense"
+            if self.crude is None:
+                return Result(self.item.id, "failed", note=note)
+            return Result(self.item.id, "contended", self.crude, None, self.passes, note)
         cycles = self.cycles[0] if len(self.cycles) == 1 else sum(self.best_pair()) / 2
         spread = max(self.cycles) - min(self.cycles)
         if self.has_settled(settings):

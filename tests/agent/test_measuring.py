@@ -1,0 +1,104 @@
+"""Machine code in processes of its own, on this very computer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from inference.agent.passes import LocalHarness
+from inference.agent.process import MeasuringProcess, Nursery, UnfitError
+from inference.agent.protocol import Batch, Frame, Settings
+from tests.agent.conftest import ADD, HASTY, frame, item, needs_x86
+from tests.launched import is_alive, wait_until
+
+pytestmark = needs_x86
+
+DEADLY = {
+    "illegal instruction": b"\x0f\x0b",  # ud2
+    "touches memory that is not its own": b"\x48\x8b\x04\x25\x00\x00\x00\x00",  # mov rax, [0]
+    "arithmetic exception": b"\x31\xc9\xf7\xf1",  # xor ecx, ecx; div ecx
+    "runs into a trap": b"\xcc",  # int3
+    "does not end within": b"\xeb\xfe",  # jmp to itself
+    "ended with status 0": b"\xb8\x3c\x00\x00\x00\x31\xff\x0f\x05",  # exit(0)
+}
+WRITES_EVERYWHERE = b"\x48\x89\xe7\x48\xc7\xc1\xff\xff\xff\x7f\xf3\xaa"  # rep stosb up the stack
+OPENS_A_FILE = b"\xb8\x02\x00\x00\x00\x48\x89\xe7\x31\xf6\x0f\x05"  # open(stack, O_RDONLY)
+FORKS = b"\xb8\x39\x00\x00\x00\x0f\x05"
+
+
+async def test_code_that_kills_its_process_costs_one_named_result_and_nothing_else(harness: LocalHarness):
+    bad = [item(reason, code) for reason, code in DEADLY.items()] + [item("stack", WRITES_EVERYWHERE)]
+    results = await harness.measure(Batch(frame(), HASTY, (*bad, ADD)), lambda _done, _all: None)
+    by_id = {result.id: result for result in results}
+    for reason in DEADLY:
+        assert by_id[reason].state == "failed"
+        assert reason in by_id[reason].note
+    assert by_id["stack"].state == "failed"
+    assert by_id[ADD.id].cycles is not None
+
+
+async def test_foreign_code_cannot_open_files_nor_start_processes(processes: Nursery):
+    process = await MeasuringProcess.start(processes, frame(), HASTY)
+    if not process.confinement["system_calls"]:
+        pytest.skip("this kernel does not filter system calls")
+    async for _ in process.time([item("open", OPENS_A_FILE), item("fork", FORKS)], 5.0):
+        pass
+    threads = Path(f"/proc/{process.pid}/task")
+    assert [thread.name for thread in threads.iterdir()] == [str(process.pid)]
+    assert (threads / str(process.pid) / "children").read_text() == ""
+    await process.stop()
+
+
+async def test_a_process_killed_from_outside_is_replaced_and_nobody_is_blamed(harness: LocalHarness):
+    batch = Batch(frame(), HASTY, tuple(item(f"add {k}", b"\x48\x01\xd8", 100) for k in range(40)))
+    measuring = asyncio.create_task(harness.measure(batch, lambda _done, _all: None))
+    for _ in range(2):
+        await asyncio.sleep(0.15)
+        if harness._process is not None:
+            os.kill(harness._process.pid, signal.SIGKILL)
+    results = await measuring
+    assert [result.id for result in results] == [one.id for one in batch.items]
+    assert not [result for result in results if result.state == "failed"]
+
+
+async def test_measuring_can_be_cancelled_and_leaves_no_process_behind(harness: LocalHarness):
+    forever = Batch(frame(), Settings(timeout=30.0), (item("loop", b"\xeb\xfe"),))
+    measuring = asyncio.create_task(harness.measure(forever, lambda _done, _all: None))
+    while harness._process is None:
+        await asyncio.sleep(0.01)
+    pid = harness._process.pid
+    measuring.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await measuring
+    await asyncio.to_thread(wait_until, lambda: not is_alive(pid), 10, "the end of the process")
+
+
+async def test_the_fork_server_ends_all_its_processes_when_the_agent_is_gone(processes: Nursery):
+    process = await MeasuringProcess.start(processes, frame(), HASTY)
+    assert is_alive(process.pid)
+    processes.close()
+    await asyncio.to_thread(wait_until, lambda: not is_alive(process.pid), 10, "the end of the process")
+    with pytest.raises(UnfitError):
+        await MeasuringProcess.start(processes, frame(), HASTY)
+
+
+async def test_a_frame_of_another_instruction_set_makes_the_computer_unfit(harness: LocalHarness):
+    with pytest.raises(UnfitError, match="armv8"):
+        await harness.measure(Batch(Frame(isa="armv8"), HASTY, (ADD,)), lambda _done, _all: None)
+
+
+async def test_progress_and_beats_tell_how_it_goes(harness: LocalHarness):
+    seen: list[tuple[int, int]] = []
+    batch = Batch(frame(), HASTY, tuple(item(f"add {k}", b"\x48\x01\xd8", 50) for k in range(5)))
+    results = await harness.measure(batch, lambda done, total: seen.append((done, total)))
+    beat = harness.beat()
+    assert beat.state in {"idle", "contended"}
+    assert beat.ghz is None or beat.ghz > 0
+    if all(result.state == "settled" for result in results):
+        assert seen[-1] == (5, 5)
+        assert beat.rate is not None
+        assert beat.rate > 0

@@ -24,6 +24,7 @@ from inference.agent.settling import Candidate
 
 _LARGEST_GROUP = 24  # items between two checks: about a tenth of a second
 _SMALLEST_GROUP = 3
+_AGREEING_WHEN_DISTURBED = 3
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 _LOSSES = 3  # of processes in a row that were not an item's fault
@@ -103,7 +104,8 @@ class LocalHarness:
         """Passes until all is over; what is disturbed (in words) when the patience is used up before.
 
         Items are timed in groups, each between two checks that both come out right. The more often they do
-        not, the smaller the groups get: even a busy computer has its quiet moments.
+        not, the smaller the groups get: even a busy computer has its quiet moments. But then chance agreements
+        get likely as well, so more passes must agree.
         """
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
@@ -120,6 +122,8 @@ class LocalHarness:
             found = await self._time(batch, group)
             if trouble := await self._look(batch.frame, settings):
                 waiting = group + waiting
+                for candidate in candidates:
+                    candidate.agreeing = _AGREEING_WHEN_DISTURBED
                 size = max(size // 2, _SMALLEST_GROUP)
                 if trouble := await self._calm(batch, trouble, patience):
                     await self._time_once(batch, candidates)

@@ -105,10 +105,7 @@ class Agent:
         except TimeoutError:
             raise ConnectionLostError("the server does not answer the greeting") from None
         if answer["type"] == "refused":
-            reason = str(answer.get("reason", "no reason given"))
-            if not answer.get("retry"):
-                raise RefusedError(reason)
-            raise ConnectionLostError(f"refused for now: {reason}")
+            raise _refusal(answer)
         if answer["type"] != "welcome":
             raise ProtocolError(f"a welcome was expected, not {answer['type']!r}")
         log.info("connected to %s as %s", self._server, answer.get("machine"))
@@ -147,6 +144,8 @@ class Agent:
     async def _listen(self, connection: Connection) -> None:
         while True:
             message = decode(await connection.receive())
+            if message["type"] == "refused":
+                raise _refusal(message)
             number = whole(message, "batch")
             if message["type"] == "batch":
                 await self._take(number, whole(message, "fence"), message.get("content"))
@@ -204,6 +203,14 @@ class Agent:
         if held is not None and not held.task.done():
             held.task.cancel()
             await asyncio.gather(held.task, return_exceptions=True)
+
+
+def _refusal(message: Json) -> RefusedError | ConnectionLostError:
+    """What a `refused` means for this agent; it may come at any time, such as when a token is revoked."""
+    reason = str(message.get("reason", "no reason given"))
+    if message.get("retry"):
+        return ConnectionLostError(f"refused for now: {reason}")
+    return RefusedError(reason)
 
 
 async def run_agent(

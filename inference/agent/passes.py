@@ -104,8 +104,8 @@ class LocalHarness:
         """Passes until all is over; what is disturbed (in words) when the patience is used up before.
 
         Items are timed in groups, each between two checks that both come out right. The more often they do
-        not, the smaller the groups get: even a busy computer has its quiet moments. But then chance agreements
-        get likely as well, so more passes must agree.
+        not, the smaller the groups get: even a busy computer has its quiet moments. Chance agreements then
+        become likely as well, so more passes must agree.
         """
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret

@@ -175,6 +175,19 @@ async def test_a_refusal_for_good_ends_the_agent_and_one_for_now_does_not():
             await asyncio.wait_for(running, PATIENCE)
 
 
+async def test_a_refusal_in_the_middle_of_a_conversation_counts_as_well():
+    async with conversation(Scripted()) as (arrived, running):
+        talk = await arrived.get()
+        await talk.welcome()
+        await talk.hear("beat")
+        await talk.say("refused", reason="the database does not answer", retry=True)
+        talk = await asyncio.wait_for(arrived.get(), PATIENCE)
+        await talk.welcome()
+        await talk.say("refused", reason="the token was revoked", retry=False)
+        with pytest.raises(RefusedError, match="revoked"):
+            await asyncio.wait_for(running, PATIENCE)
+
+
 async def test_a_computer_that_turns_out_unfit_says_so_with_every_beat_and_reports_nothing():
     harness = Scripted()
     harness.unfit = "no executable memory"

@@ -4,6 +4,7 @@
 #   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
 #   make test    all tests
 #   make check   style, types, rooms, migrations, locks
+#   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make bench   benchmarks; NAME=throughput to run one
 #   make lock    write the lock files anew, after a change of the dependencies in pyproject.toml
 
@@ -16,7 +17,7 @@ PYTHON := $(VENV)/bin/python
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-.PHONY: setup run test check bench lock
+.PHONY: setup run test check agent bench lock
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/running.stamp
@@ -46,6 +47,9 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) manage.py makemigrations --check --dry-run
 	$(PYTHON) -m pip check
 	$(PYTHON) .ci/locks --check
+
+agent: setup
+	@$(PYTHON) -m inference.agent.packing dist/pmweb-agent.pyz
 
 bench: $(VENV)/developing.stamp
 	$(PYTHON) -m benchmarks $(NAME)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from inference.views import example, experiments, infer, isas, mappings, runs, sets, uploads
+from inference.views import example, experiments, infer, isas, machines, mappings, runs, sets, uploads
 
 urlpatterns = [
     *example.urlpatterns,
     *experiments.urlpatterns,
     *infer.urlpatterns,
     *isas.urlpatterns,
+    *machines.urlpatterns,
     *mappings.urlpatterns,
     *runs.urlpatterns,
     *uploads.urlpatterns,

@@ -1,3 +1,3 @@
 """The site: settings, routing, launcher, accounts and the start page."""
 
-__version__ = "0.1.0"
+from inference import __version__ as __version__

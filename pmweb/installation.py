@@ -21,6 +21,9 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
+from inference.agent.packing import OLDEST_PYTHON
+from inference.agent.protocol import PROTOCOL, Json
+from inference.queries.machines import condition_of, counts_of, local_machine
 from pmweb import __version__
 
 LIBRARIES = (
@@ -35,6 +38,7 @@ LIBRARIES = (
     "plotly",
     "z3-solver",
     "iced-x86",
+    "websockets",
 )
 _ASK_SECONDS = 3.0
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -105,7 +109,7 @@ PROGRAMS = (
     ),
     Program(
         "perf",
-        "reads a CPU's event counters; not used by this version yet",
+        "reads a CPU's event counters; measuring needs none of them",
         ("perf",),
         "apt install linux-perf",
     ),
@@ -181,3 +185,28 @@ def facts() -> list[tuple[str, str]]:
         ("Database", f"SQLite {sqlite3.sqlite_version}, journal {journal}, transactions {mode}"),
         ("Data directory", str(settings.HOME)),
     ]
+
+
+def measuring() -> list[tuple[str, str]]:
+    """The agent of this version, and what the one on this computer says of it, as label and value."""
+    python = ".".join(map(str, OLDEST_PYTHON))
+    agent = ("Agent", f"{__version__}, protocol {PROTOCOL}; runs with Python {python} or newer on Linux")
+    machine = local_machine()
+    if machine is None:
+        return [agent, ("This computer", "no agent has been started here yet")]
+    condition = condition_of(machine)
+    told = [
+        ("This computer", " · ".join(filter(None, (machine.name, condition.word, condition.note)))),
+        ("Processor", machine.cpu),
+        ("Counts", counts_of(machine)),
+        ("Foreign code", _confinement(machine.facts)),
+    ]
+    return [agent, *((label, value) for label, value in told if value)]
+
+
+def _confinement(facts: Json) -> str:
+    known = facts.get("confinement")
+    if not known:
+        return ""
+    filtered = known.get("system_calls")
+    return "its system calls are filtered" if filtered else "this kernel filters no system calls"

@@ -47,13 +47,20 @@ def wait_for_death(pids: Iterable[int], seconds: float = 10.0) -> None:
 def descendants(pid: int) -> dict[int, str]:
     """Process id and command line of everything that `pid` has started, however far down."""
     found: dict[int, str] = {}
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, _read_if_there(task).split()):
+    for thread in _threads(pid):
+        for child in map(int, _read_if_there(thread / "children").split()):
             command = _read_if_there(Path(f"/proc/{child}/cmdline"))
             if command:
                 found[child] = command.replace("\0", " ")
                 found |= descendants(child)
     return found
+
+
+def _threads(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def _read_if_there(file: Path) -> str:

@@ -35,12 +35,15 @@ class UsageError(Exception):
 
 
 def main() -> int:
-    """Run until stopped; the exit status is 2 for a wrong command line or where the server refuses."""
+    """Run until stopped; the exit status is 2 where starting again would change nothing."""
     options = _options()
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO)
     try:
         return _run(options)
-    except (AddressError, ProtocolError, RefusedError, UsageError) as error:
+    except ProtocolError as error:
+        log.error("the server is not understood: %s", error)
+        return 1
+    except (AddressError, RefusedError, UsageError) as error:
         log.error("%s", error)
         return 2
     except KeyboardInterrupt:

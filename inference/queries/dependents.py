@@ -1,4 +1,4 @@
-"""What depends on a set, a mapping or a run, and what becomes of it when that is deleted."""
+"""What depends on a set, a mapping, a run or a machine, and what becomes of it when that is deleted."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from inference.models import ExperimentSet, PortMapping, Run
+from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.models.naming import Named
+from inference.queries.machines import runs_on
 
 ENDED = "are kept, but cannot be run again as they were"
 NEEDED = "need it: let them end or cancel them first"
 GONE = "are deleted with it"
 KEPT = "are kept"
+FIRST = "would lose their machine: delete them first"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Dependent:
 
 
 def dependents_of(row: Named) -> list[Dependent]:
-    """Everything that depends on a set, mapping or run; kinds of which there is none are left out."""
+    """Everything that depends on a set, mapping, run or machine; kinds without any are left out."""
     match row:
         case ExperimentSet():
             return _of_set(row)
@@ -34,6 +36,8 @@ def dependents_of(row: Named) -> list[Dependent]:
             return _of_mapping(row)
         case Run():
             return _of_run(row)
+        case Machine():
+            return _of_machine(row)
     raise TypeError(f"nothing is known about what depends on a {type(row).__name__}")
 
 
@@ -61,6 +65,20 @@ def _of_run(row: Run) -> list[Dependent]:
         *_counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
         *_counted(row.experiment_sets.count(), "experiment set", KEPT),
         *_counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
+    ]
+
+
+def _of_machine(row: Machine) -> list[Dependent]:
+    stop = "start the site with --no-agent first" if row.local else "stop it there first"
+    connected = Dependent("Its agent is connected", stop, blocks=True)
+    tokens = row.tokens.filter(revoked=None).count()
+    return [
+        *([connected] if row.is_online() else []),
+        *_counted(row.experiment_sets.count(), "experiment set", FIRST, blocks=True),
+        *_counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
+        *_users(runs_on(row)),
+        *_counted(tokens, "token", GONE),
+        *_counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
     ]
 
 

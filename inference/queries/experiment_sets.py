@@ -34,7 +34,10 @@ def experiment_sets(text: str = "") -> QuerySet[ExperimentSet]:
 
 @dataclass(frozen=True)
 class SetSummary:
-    """A set in numbers. `lengths`: the numbers of instructions that occur; `states`: rows in each."""
+    """A set in numbers. `lengths`: the numbers of instructions that occur; `states`: rows in each.
+
+    `repeated`: some number is from several passes, so that spread and passes say something.
+    """
 
     measurements: int
     schemes: int
@@ -42,6 +45,7 @@ class SetSummary:
     least: float | None
     most: float | None
     states: dict[str, int]
+    repeated: bool = False
 
     @property
     def doubtful(self) -> bool:
@@ -53,7 +57,7 @@ def summary_of(experiment_set: ExperimentSet) -> SetSummary:
     """Count and range of a set's measurements (four queries)."""
     rows = experiment_set.measurements.order_by()
     terms = ExperimentTerm.objects.filter(experiment__measurements__experiment_set=experiment_set)
-    extremes = rows.aggregate(least=Min("cycles"), most=Max("cycles"))
+    extremes = rows.aggregate(least=Min("cycles"), most=Max("cycles"), passes=Max("passes"))
     states = dict(rows.values_list("state").annotate(n=Count("pk")))
     lengths = rows.values_list("experiment__length", flat=True).distinct().order_by("experiment__length")
     return SetSummary(
@@ -63,6 +67,7 @@ def summary_of(experiment_set: ExperimentSet) -> SetSummary:
         least=extremes["least"],
         most=extremes["most"],
         states=states,
+        repeated=(extremes["passes"] or 0) > 1,
     )
 
 

@@ -1,6 +1,8 @@
-"""Messages on the channel layer that only make things quicker: everybody also looks by themselves.
+"""Messages that only make things quicker: everybody also looks by themselves.
 
-The in-memory layer reaches nobody outside its own process, so there nothing is sent and nobody listens.
+Processes of one host and data directory hear each other by local sockets (`bells`), others through the
+channel layer. The in-memory layer reaches nobody outside its own process, so there nothing is sent and
+nobody listens. Agents' connections and runs that measure use the local sockets alone.
 """
 
 from __future__ import annotations
@@ -8,12 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from channels.exceptions import ChannelFull
 from channels.layers import BaseChannelLayer, InMemoryChannelLayer, get_channel_layer
 from django.db import transaction
+
+from inference.runs import bells
+from inference.runs.bells import Bell
 
 logger = logging.getLogger(__name__)
 
@@ -38,14 +44,36 @@ def announce_news(run_id: int) -> None:
     transaction.on_commit(ring, robust=True)
 
 
+def announce_batches(machine_id: int) -> None:
+    """After the commit, wake the connection of a machine's agent: there is something to do or to drop."""
+    transaction.on_commit(partial(bells.ring, _batches(machine_id)))
+
+
+def announce_results(run_id: int) -> None:
+    """After the commit, wake a run that waits for results."""
+    transaction.on_commit(partial(bells.ring, _results(run_id)))
+
+
+def bell_for_batches(machine_id: int) -> Bell:
+    """Rung by `announce_batches`."""
+    return Bell(_batches(machine_id))
+
+
+def bell_for_results(run_id: int) -> Bell:
+    """Rung by `announce_results`."""
+    return Bell(_results(run_id))
+
+
 async def listen_for_work(layer: BaseChannelLayer | None, bell: asyncio.Event) -> None:
     """Set the bell whenever work is announced, until cancelled."""
-    await _keep_listening(layer, lambda reached: _hear_channel(reached, WORK_CHANNEL, bell))
+    with Bell(WORK_CHANNEL) as local, local.setting(bell):
+        await _keep_listening(layer, lambda reached: _hear_channel(reached, WORK_CHANNEL, bell))
 
 
 async def listen_for_news(layer: BaseChannelLayer | None, bell: asyncio.Event) -> None:
     """Set the bell whenever a run has news, until cancelled."""
-    await _keep_listening(layer, lambda reached: _hear_group(reached, NEWS_GROUP, bell))
+    with Bell(NEWS_GROUP) as local, local.setting(bell):
+        await _keep_listening(layer, lambda reached: _hear_group(reached, NEWS_GROUP, bell))
 
 
 def crosses_processes(layer: BaseChannelLayer | None) -> bool:
@@ -53,7 +81,16 @@ def crosses_processes(layer: BaseChannelLayer | None) -> bool:
     return layer is not None and not isinstance(layer, InMemoryChannelLayer)
 
 
+def _batches(machine_id: int) -> str:
+    return f"batches-{machine_id}"
+
+
+def _results(run_id: int) -> str:
+    return f"results-{run_id}"
+
+
 def _ring_work() -> None:
+    bells.ring(WORK_CHANNEL)
     layer = get_channel_layer()
     if not crosses_processes(layer):
         return
@@ -64,6 +101,7 @@ def _ring_work() -> None:
 
 
 def _ring_news(run_id: int) -> None:
+    bells.ring(NEWS_GROUP)
     layer = get_channel_layer()
     if crosses_processes(layer):
         async_to_sync(layer.group_send)(NEWS_GROUP, {"type": "run.news", "run": run_id})
@@ -74,7 +112,7 @@ async def _keep_listening(
 ) -> None:
     """Hear, and after a failure of the layer hear again: until then looking must do."""
     if not crosses_processes(layer):
-        return
+        await asyncio.Event().wait()  # the local bell is all there is
     while True:
         hearing = asyncio.create_task(hear(layer))
         try:

@@ -5,6 +5,7 @@ RunsError
 ├── NameTakenError (also a ValueError)  another run has that name
 ├── RunStateError                       the run is in no state for what was asked
 ├── LeaseLostError                      somebody else holds the run now, or it is gone: stop without a trace
+├── SessionLostError                    a newer connection speaks for the machine now, or nobody may
 └── JobError                            a run cannot be done, for a reason its user can understand
 """
 
@@ -39,6 +40,13 @@ class LeaseLostError(RunsError):
 
     def __init__(self, run_id: int, token: int) -> None:
         super().__init__(f"the lease {token} on run {run_id} is no longer valid")
+
+
+class SessionLostError(RunsError):
+    """A connection of an agent is no longer the one that speaks for its machine."""
+
+    def __init__(self, machine: str, number: int) -> None:
+        super().__init__(f"connection {number} no longer speaks for {machine}")
 
 
 class JobError(RunsError):

@@ -19,18 +19,27 @@ from inference.runs.lease import Lease
 class RunMeasurements:
     """The measurements of one run; a run that is taken up again finds those it has made before.
 
-    `purpose` completes the set's name and tells several sets of a run apart. The set is made with the first
-    results. Nothing is stored without the lease, and no experiment twice.
+    `purpose` tells several sets of a run apart and completes the set's name, unless that is to be the
+    run's own. The set is made with the first results. Nothing is stored without the lease, and no
+    experiment twice.
     """
 
     def __init__(
-        self, lease: Lease, isa: ISA, identity: Json, purpose: str, machine: Machine | None = None
+        self,
+        lease: Lease,
+        isa: ISA,
+        identity: Json,
+        purpose: str,
+        machine: Machine | None = None,
+        *,
+        named_after_run: bool = False,
     ) -> None:
         self._lease = lease
         self._isa = isa
         self._identity = identity
         self._purpose = purpose
         self._machine = machine
+        self._suffix = "" if named_after_run else f" {purpose}"
         self.experiment_set = ExperimentSet.objects.filter(run=lease.run_id, source=purpose).first()
         self._known: dict[Experiment, Measured] = {}
         if self.experiment_set is not None:
@@ -75,7 +84,7 @@ class RunMeasurements:
     def _make_set(self) -> ExperimentSet:
         run = held(self._lease).get()
         return ExperimentSet.objects.create(
-            name=free_name(ExperimentSet, f"{run.name} {self._purpose}"),
+            name=free_name(ExperimentSet, run.name + self._suffix),
             isa=self._isa,
             machine=self._machine,
             run=run,

@@ -7,9 +7,11 @@ from inference.runs.job import Job
 from inference.runs.jobs.evaluate import EvaluateJob
 from inference.runs.jobs.import_file import ImportJob
 from inference.runs.jobs.infer import InferJob
+from inference.runs.jobs.measure import MeasureJob
 
 JOBS: dict[str, Job] = {
     "infer": InferJob(),
+    "measure": MeasureJob(),
     "import": ImportJob(),
     "evaluate": EvaluateJob(),
 }

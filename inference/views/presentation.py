@@ -26,6 +26,7 @@ NAVIGATION = (
     ("runs", "Runs"),
     ("mappings", "Port mappings"),
     ("sets", "Experiment sets"),
+    ("machines", "Machines"),
     ("isas", "ISAs"),
 )
 """(URL name, which is also the value of the `nav_current` block; label)"""

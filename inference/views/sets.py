@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -22,6 +24,13 @@ from inference.queries.experiment_sets import (
 from inference.queries.paging import Order, Page, page_of
 from inference.views.address import one_of, whole_number
 from inference.views.naming import delete_page, edit_page
+
+MEANINGS = (
+    (Measurement.State.SETTLED, "passes agree; mappings are learnt from these and judged by them"),
+    (Measurement.State.UNSETTLED, "passes do not agree; not used"),
+    (Measurement.State.CONTENDED, "the computer was too disturbed; not used"),
+    (Measurement.State.FAILED, "no number; each row says why"),
+)
 
 
 def sets(request: HttpRequest) -> HttpResponse:
@@ -58,6 +67,19 @@ def _rows(page: Page[Measurement]) -> tuple[list[Row], list[str]]:
     return rows, tools
 
 
+def harness_of(identity: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What a set was measured with, as label and value: everything that could have changed the answers."""
+    return [(label.replace("_", " ").capitalize(), text) for label, text in _flat(identity, "")]
+
+
+def _flat(value: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
+    for key, entry in value.items():
+        if isinstance(entry, Mapping):
+            yield from _flat(entry, f"{prefix}{key}: ")
+        elif entry not in (None, ""):
+            yield f"{prefix}{key}", str(entry)
+
+
 def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
     """A set: its numbers, who predicts it how well, and its measurements."""
     found = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
@@ -79,6 +101,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
         {
             "set": found,
             "summary": summary_of(found),
+            "harness": harness_of(found.identity),
             "evaluations": evaluations_on(found),
             "page": page,
             "rows": rows,
@@ -87,6 +110,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
             "wanted_length": length,
             "wanted_state": state,
             "states": Measurement.State.choices,
+            "meanings": MEANINGS,
             "sort": "" if order.column == "row" else str(order),
             "error": error,
         },

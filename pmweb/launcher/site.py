@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,25 +11,36 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.urls import reverse
 
+from inference.agent.protocol import MAX_MESSAGE_BYTES
 from pmweb.accounts import links
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.launcher import address
 from pmweb.launcher.instance import only_instance
+from pmweb.launcher.local_agent import local_agent
 from pmweb.launcher.prepare import prepare
 from pmweb.launcher.probe import FirstAnswer
 from pmweb.launcher.supervisor import Child, Supervisor
 from pmweb.launcher.typed import MANAGE, typed
 
-_DAPHNE = ("-m", "daphne", "-v", "0", "--no-server-name")
+DAPHNE = (
+    *("-m", "daphne", "-v", "0", "--no-server-name"),
+    *("--websocket-max-message-size", str(MAX_MESSAGE_BYTES)),
+    *("--websocket-max-frame-size", str(MAX_MESSAGE_BYTES)),
+)
+"""The web server's arguments; agents send and get messages of up to that size."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What the command line asked for; `say` prints text for the person at the terminal."""
+    """What the command line asked for; `say` prints text for the person at the terminal.
+
+    `measures`: whether an agent measures on this computer.
+    """
 
     host: str
     port: int
     say: Callable[[str], object]
+    measures: bool = True
 
     def run(self) -> None:
         """Prepare, start, supervise; returns when the site was asked to stop. Raises LaunchError."""
@@ -39,31 +51,31 @@ class Site:
                 prepare()
                 instance.announce(address.urls(self.host, port)[0] + "/")
                 Supervisor(
-                    children=self._children(server.fileno()),
-                    is_up=FirstAnswer(self._own_address(), port).has_come,
+                    children=self._children(server),
+                    is_up=FirstAnswer(*_from_here(server)).has_come,
                     when_up=lambda: self._welcome(port),
                 ).run()
         self.say("pmweb has stopped.")
 
-    def _own_address(self) -> str:
-        return address.PROBE_HOST if self.host == address.WILDCARD else self.host
-
-    def _children(self, descriptor: int) -> list[Child]:
+    def _children(self, server: socket.socket) -> list[Child]:
+        descriptor = server.fileno()
         environment = {
             **os.environ,
             "PMWEB_HOME": str(settings.HOME),
             "PMWEB_ALLOWED_HOSTS": ",".join(address.answering_names(self.host, settings.ALLOWED_HOSTS)),
             "PYTHONUNBUFFERED": "1",
         }
+        agent = local_agent(*_from_here(server)) if self.measures else None
         return [
             Child(
                 "the web process",
-                [sys.executable, *_DAPHNE, "--fd", str(descriptor), "pmweb.asgi:application"],
+                [sys.executable, *DAPHNE, "--fd", str(descriptor), "pmweb.asgi:application"],
                 environment,
                 settings.BASE_DIR,
                 inherited=(descriptor,),
             ),
             Child("the worker", [sys.executable, str(MANAGE), "work"], environment, settings.BASE_DIR),
+            *([agent] if agent else []),
         ]
 
     def _welcome(self, port: int) -> None:
@@ -80,3 +92,9 @@ class Site:
             "Ctrl-C stops everything.",
         ]
         self.say("\n".join(lines))  # in one piece: the children write to the same terminal
+
+
+def _from_here(server: socket.socket) -> tuple[str, int]:
+    """Where a process on this very host reaches the listening socket, whatever names mean to it."""
+    host, port = server.getsockname()
+    return (address.PROBE_HOST if host == address.WILDCARD else host), port

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import select
 import signal
@@ -38,13 +39,20 @@ _TICK_SECONDS = 0.2
 
 @dataclass
 class Child:
-    """One supervised process. `inherited`: file descriptors it gets besides the standard ones."""
+    """One supervised process.
+
+    `inherited`: file descriptors it gets besides the standard ones. One that is not `essential` is started
+    when the site has answered for the first time, and its deaths are no reason to give up. `final_status`:
+    the exit status by which it says that starting it again would change nothing.
+    """
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
     directory: Path
     inherited: tuple[int, ...] = ()
+    essential: bool = True
+    final_status: int | None = None
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     start_again_at: float = 0.0
@@ -80,6 +88,9 @@ class Child:
         self.send(signal.SIGKILL)
         code = self.process.returncode
         self.process = None
+        if code == self.final_status:
+            self.start_again_at = math.inf
+            return f"{self.name} ended with status {code}; starting it again would change nothing"
         lived = time.monotonic() - self.started
         self.early_deaths = 0 if lived >= STABLE_SECONDS else self.early_deaths + 1
         pause = min(FIRST_PAUSE_SECONDS * 2 ** max(self.early_deaths - 1, 0), LONGEST_PAUSE_SECONDS)
@@ -118,13 +129,14 @@ class Supervisor:
         for child in self.children:
             if child.has_died():
                 obituary = child.bury()
-                if not self._has_been_up and child.early_deaths >= FUTILE_STARTS:
+                if child.essential and not self._has_been_up and child.early_deaths >= FUTILE_STARTS:
                     raise LaunchError(
                         f"{child.name} ended {FUTILE_STARTS} times before the site answered; "
                         "what it said is printed above."
                     )
                 log.warning("%s", obituary)
-            if child.process is None and time.monotonic() >= child.start_again_at:
+            due = child.process is None and time.monotonic() >= child.start_again_at
+            if due and (child.essential or self._has_been_up):
                 child.start()
         if not self._has_been_up and self.is_up():
             self._has_been_up = True

@@ -1,4 +1,4 @@
-"""The start page: what is going on, what came out lately, and the first steps."""
+"""The start page: what is going on, which machines are there, what came out lately, and the first steps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from inference.models import Machine
+from inference.queries.machines import condition_of, microarchitecture_of, obstacle
 from inference.queries.overview import Overview, overview
 
 
 @dataclass(frozen=True)
 class Step:
-    """One of the first steps; `post` ones act when their button is pressed, the others lead to a page."""
+    """One of the first steps; `post` ones act when their button is pressed, the others lead to a page.
+
+    `hindrance` says why the step cannot be taken now and what would help; then there is no button.
+    """
 
     title: str
     why: str
@@ -21,18 +26,59 @@ class Step:
     url: str
     done: bool
     post: bool = False
+    hindrance: str = ""
     next: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether it can be taken and has not been."""
+        return not (self.done or self.hindrance)
 
 
 def start(request: HttpRequest) -> HttpResponse:
     """The start page."""
     seen = overview()
-    return render(request, "pmweb/start.html", {"seen": seen, "checklist": _first_steps(seen)})
+    machines = [(machine, condition_of(machine), _processor(machine)) for machine in seen.machines]
+    online = [row for row in machines if row[1].online]
+    context = {
+        "seen": seen,
+        "checklist": _first_steps(seen),
+        "machines": online,
+        "away": len(machines) - len(online),
+    }
+    return render(request, "pmweb/start.html", context)
+
+
+def _processor(machine: Machine) -> str:
+    """Microarchitecture and CPU of a machine, as far as they are known."""
+    known = microarchitecture_of(machine)
+    return " · ".join(filter(None, ("" if known is None else known.name, machine.cpu)))
+
+
+def _measure_step(seen: Overview) -> Step:
+    """What the product is for: one button that measures the computer that the site runs on."""
+    local = seen.local
+    title, run = "Measure this computer", seen.measuring_here
+    if run is not None:
+        why = "It is being measured, and its port mapping is inferred. You can close the page meanwhile."
+        return Step(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
+    named = "" if local is None else _processor(local)
+    why = f"{named or 'A starter set'}: measured, and its port mapping inferred, live and within minutes."
+    return Step(
+        title,
+        why,
+        "Measure this computer",
+        reverse("measure-this-computer"),
+        seen.has_measured_here,
+        post=True,
+        hindrance=obstacle(local),
+    )
 
 
 def _first_steps(seen: Overview) -> list[Step]:
     """The first steps with the next one marked; none once all are done."""
     steps = [
+        _measure_step(seen),
         Step(
             "Try the recorded example",
             "Measurements of a simulated processor beside its true port mapping, to look around in.",
@@ -50,13 +96,13 @@ def _first_steps(seen: Overview) -> list[Step]:
         ),
         Step(
             "Infer a port mapping",
-            "From measurements that you have uploaded, or from a simulated processor.",
+            "From a machine, from measurements that you have uploaded, or from a simulated processor.",
             "Infer",
             reverse("infer"),
             seen.has_inferred,
         ),
     ]
-    if all(step.done for step in steps):
+    first = next((index for index, step in enumerate(steps) if step.open), None)
+    if first is None:
         return []
-    first = next(index for index, step in enumerate(steps) if not step.done)
     return [replace(step, next=index == first) for index, step in enumerate(steps)]

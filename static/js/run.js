@@ -81,6 +81,13 @@ function stepElement(index, label) {
   return item;
 }
 
+/** Why nothing comes, in words; nothing once it does again. */
+function showWaiting(reason) {
+  const line = one("waiting-for");
+  line.hidden = !reason;
+  text(line, reason && reason[0].toUpperCase() + reason.slice(1));
+}
+
 function showPhase({ index, labels }) {
   const list = one("stepper");
   for (let number = list.children.length + 1; number <= labels.length; number += 1) list.append(stepElement(number, labels[number - 1]));
@@ -134,15 +141,18 @@ const LISTENERS = {
   progress: showProgress,
   phase: (payload, at) => {
     showPhase(payload);
+    showWaiting("");
     addLog("info", `stage ${payload.index} of ${payload.labels.length}: ${payload.labels[payload.index - 1]}`, at);
   },
   generation: (payload) => { if (curve) showGeneration(payload); },
   heat_map: () => { if (heatMap) refreshHeatMap(); },
   log: ({ level, text: line }, at) => addLog(level, line, at),
-  experiments: ({ asked, settled, failed }) => {
-    showCount("experiments", `${whole.format(settled)} of ${whole.format(asked)}`);
-    if (failed) showCount("failed", whole.format(failed));
+  experiments: (counts) => {
+    showCount("experiments", `${whole.format(counts.settled)} of ${whole.format(counts.asked)}`);
+    text(page.querySelector('[data-count="failed"] dt'), "unsettled" in counts ? "Failed" : "Not settled");
+    for (const state of ["unsettled", "contended", "failed"]) if (counts[state]) showCount(state, whole.format(counts[state]));
   },
+  waiting: ({ text: reason }) => showWaiting(reason),
   congruence: ({ schemes, classes }, at) => {
     showCount("congruence", `${whole.format(schemes)} in ${whole.format(classes)}`);
     addLog("info", `${schemes} schemes in ${classes} classes of equal behaviour`, at);
@@ -150,6 +160,7 @@ const LISTENERS = {
   result: refreshHeadSoon,
   state: ({ state, error }, at) => {
     record.state = state;
+    showWaiting("");
     addLog(state === "failed" ? "warning" : "info", error ? `${state}: ${error}` : state, at);
     refreshHeadSoon();
     one("progress").hidden = state === "queued" || record.final.includes(state);

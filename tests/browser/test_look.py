@@ -17,6 +17,8 @@ FIXED = (
     "/mappings/",
     "/sets/",
     "/sets/upload/",
+    "/machines/",
+    "/machines/add/",
     "/isas/",
     "/about/",
     "/account/password/",

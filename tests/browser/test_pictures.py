@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import playwright.sync_api
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -152,8 +154,8 @@ def test_a_bin_that_is_clicked_lists_its_experiments(page: Page, mapping_path: s
     assert box is not None
     for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
         page.mouse.click(box["x"] + share * box["width"], box["y"] + (1 - share) * box["height"])
-        page.wait_for_timeout(200)
-        if "bin=" in page.url:
+        with contextlib.suppress(playwright.sync_api.TimeoutError):  # nothing is drawn there
+            page.wait_for_url(re.compile(r"bin=\d+%2C\d+"), timeout=1000)
             break
     expect(page).to_have_url(re.compile(r"bin=\d+%2C\d+"))
     expect(page.locator("#bin h2")).not_to_have_text(worst)

@@ -7,12 +7,16 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from inference.agent.protocol import Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Measurer
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.recorded import RecordedMeasurer
+from inference.measuring.remote import RemoteMeasurer
 from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated_agent import SimulatedHarness, stand_in
+from tests.measuring.boards import MemoryBoard
 
 MAPPING = PortMapping(
     ("0", "1", "2"), {"add": ((0b11, 1),), "mul": ((0b1, 1),), "store": ((0b11, 1), (0b100, 2))}, r_max=4
@@ -55,10 +59,20 @@ def recorded(seed: int = 7) -> RecordedMeasurer:
     return RecordedMeasurer(simulated(seed).measure(ASKED))
 
 
+def remote(seed: int = 7) -> RemoteMeasurer:
+    harness = SimulatedHarness(
+        MAPPING, noise=0.05, outlier_share=0.3, outlier_factor=3.0, seed=seed, contended_share=0.3
+    )
+    identity = {"kind": "machine", "machine": f"simulated {seed}"}
+    return RemoteMeasurer(MemoryBoard(harness), identity, None, Settings(), True, assemble=stand_in)
+
+
 MAKERS = {
     "recorded": recorded,
     "simulated": simulated,
+    "remote": remote,
     "cached recorded": lambda seed=7: CachedMeasurer(recorded(seed), MemoryStore()),
+    "cached remote": lambda seed=7: CachedMeasurer(remote(seed), MemoryStore()),
     "cached simulated": lambda seed=7: CachedMeasurer(simulated(seed), MemoryStore()),
 }
 

@@ -6,7 +6,10 @@ import os
 from pathlib import Path
 
 from django.urls import reverse
+from django.utils import timezone
 
+from inference.agent.protocol import PROTOCOL
+from inference.models import ISA, Machine
 from pmweb import __version__, installation
 from pmweb.installation import Program
 
@@ -39,8 +42,35 @@ def test_the_page_of_this_very_computer_renders(client, administrator):
     client.force_login(administrator)
     page = client.get(reverse("about"))
     assert page.status_code == 200
+    assert reverse("agent-download") in page.content.decode()
     for program in installation.PROGRAMS:
         assert program.name in page.content.decode()
+
+
+def test_before_the_first_start_of_an_agent_the_page_says_so(db):
+    told = dict(installation.measuring())
+    assert f"{__version__}, protocol {PROTOCOL}" in told["Agent"]
+    assert told["This computer"] == "no agent has been started here yet"
+
+
+def test_what_the_agent_of_this_computer_says_is_shown(db):
+    Machine.objects.create(
+        name="here",
+        kind=Machine.Kind.AGENT,
+        local=True,
+        isa=ISA.objects.create(name="x"),
+        cpu="A processor",
+        state=Machine.State.UNFIT,
+        state_note="memory for machine code is not to be had",
+        last_seen=timezone.now(),
+        session=1,
+        facts={"counters": "none", "confinement": {"no_new_privileges": True, "system_calls": False}},
+    )
+    told = dict(installation.measuring())
+    assert told["This computer"] == "here · cannot measure · memory for machine code is not to be had"
+    assert told["Processor"] == "A processor"
+    assert told["Counts"] == "time only"
+    assert told["Foreign code"] == "this kernel filters no system calls"
 
 
 def test_a_program_is_found_on_the_path_with_its_version(monkeypatch, tmp_path):

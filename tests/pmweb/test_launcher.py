@@ -24,7 +24,8 @@ from tests.launched import LaunchedSite, descendants, is_alive, wait_for_death, 
 
 @contextmanager
 def launched(home: Path, *options: str, **environment: str) -> Iterator[LaunchedSite]:
-    site = LaunchedSite(home, *(options or ("--port", "0")), environment=environment)
+    """A site without an agent: that one has tests of its own (`test_local_agent`)."""
+    site = LaunchedSite(home, "--port", "0", "--no-agent", *options, environment=environment)
     try:
         yield site
     finally:
@@ -104,7 +105,7 @@ def test_killed_children_are_started_again_and_the_address_stays(home):
         for part in ("daphne", "manage.py work"):
             before = site.child(part)
             assert site.kill_child(part) != before
-        assert "was ended by SIGKILL; starting it again" in site.output
+            site.wait_for("was ended by SIGKILL; starting it again")
         wait_until(lambda: answers(address), 60, "the new web process")
 
 
@@ -282,7 +283,7 @@ def test_outside_the_environment_the_command_line_says_which_python_to_use(tmp_p
 
 
 def test_serving_the_network_prints_this_hosts_addresses_and_answers_by_them(home):
-    with launched(home, "--host", "0.0.0.0", "--port", "0") as site:
+    with launched(home, "--host", "0.0.0.0") as site:
         site.login_link()
         announced = [line.strip() for line in site.lines if "/login/" in line]
         assert announced[0].startswith("http://localhost:")

@@ -61,7 +61,7 @@ def test_a_child_that_does_not_listen_is_killed_with_all_that_it_started(tmp_pat
     )
 
     def when_up() -> None:
-        wait_until(lambda: written.exists() and written.read_text() != "", 10, "the grandchild")
+        wait_until(lambda: written.exists() and written.read_text() != "", 60, "the grandchild")
         stop_soon()
 
     supervise(deaf, when_up=when_up)
@@ -69,18 +69,28 @@ def test_a_child_that_does_not_listen_is_killed_with_all_that_it_started(tmp_pat
 
 
 def test_a_second_stop_signal_ends_the_waiting(tmp_path, monkeypatch):
-    monkeypatch.setattr(supervising, "GRACE_SECONDS", 60.0)
-    ready = tmp_path / "ready"
-    deaf = child(tmp_path, f"{STUBBORN} open({str(ready)!r}, 'w'); time.sleep(60)")
+    monkeypatch.setattr(supervising, "GRACE_SECONDS", 300.0)
+    ready, asked = tmp_path / "ready", tmp_path / "asked"
+    deaf = child(
+        tmp_path,
+        "import pathlib, signal, time\n"
+        f"signal.signal(signal.SIGTERM, lambda *_: pathlib.Path({str(asked)!r}).touch())\n"
+        f"pathlib.Path({str(ready)!r}).touch()\n"
+        "time.sleep(600)",
+    )
+
+    def insist() -> None:
+        wait_until(asked.exists, 60, "the first signal to be passed on")
+        stop_soon()
 
     def when_up() -> None:
-        wait_until(ready.exists, 10, "the deaf child")
-        stop_soon(0.0)
-        stop_soon(0.7)
+        wait_until(ready.exists, 60, "the deaf child")
+        threading.Thread(target=insist).start()
+        stop_soon()
 
     began = time.monotonic()
     supervise(deaf, when_up=when_up)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 200
 
 
 def test_what_dies_before_the_site_answered_is_given_up(tmp_path, monkeypatch):
@@ -101,7 +111,7 @@ def test_what_dies_afterwards_is_started_again_and_again(tmp_path, monkeypatch):
         threading.Thread(target=watch).start()
 
     def watch() -> None:
-        wait_until(lambda: starts.exists() and len(starts.read_text()) >= 5, 20, "five starts")
+        wait_until(lambda: starts.exists() and len(starts.read_text()) >= 5, 60, "five starts")
         stop_soon()
 
     supervise(dying, when_up=stop_after_some)
@@ -115,9 +125,11 @@ def test_the_pause_doubles_with_every_early_death_up_to_a_limit(tmp_path):
         dying.start()
         assert dying.process is not None
         dying.process.wait()
-        dying.bury()
-        pauses.append(round(dying.start_again_at - time.monotonic(), 1))
-    assert pauses[:4] == [0.2, 0.5, 1.0, 2.0]
+        before = time.monotonic()
+        obituary = dying.bury()
+        pauses.append(float(obituary.removesuffix(" s").rpartition(" ")[2]))
+        assert before + pauses[-1] <= dying.start_again_at <= time.monotonic() + pauses[-1]
+    assert pauses[:4] == [0.25, 0.5, 1.0, 2.0]
     assert pauses[-1] == supervising.LONGEST_PAUSE_SECONDS
 
 
@@ -131,3 +143,36 @@ def test_a_child_that_lived_for_long_is_started_again_at_once(tmp_path):
     dying.bury()
     assert dying.early_deaths == 0
     assert dying.start_again_at - time.monotonic() <= supervising.FIRST_PAUSE_SECONDS
+
+
+def test_what_is_not_essential_is_started_when_the_site_has_answered_and_its_deaths_stop_nothing(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(supervising, "FIRST_PAUSE_SECONDS", 0.01)
+    starts = tmp_path / "starts"
+    dying = child(tmp_path, f"open({str(starts)!r}, 'a').write('x'); raise SystemExit(1)")
+    dying.essential = False
+    looks = []
+
+    def is_up() -> bool:
+        assert dying.process is None
+        looks.append(starts.exists())
+        return len(looks) >= 3
+
+    def watch() -> None:
+        enough = supervising.FUTILE_STARTS + 1
+        wait_until(lambda: starts.exists() and len(starts.read_text()) >= enough, 60, "more starts")
+        stop_soon()
+
+    Supervisor([dying], is_up=is_up, when_up=threading.Thread(target=watch).start).run()
+    assert looks == [False] * 3
+
+
+def test_what_says_that_it_is_of_no_use_is_not_started_again(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(supervising, "FIRST_PAUSE_SECONDS", 0.01)
+    starts = tmp_path / "starts"
+    useless = child(tmp_path, f"open({str(starts)!r}, 'a').write('x'); raise SystemExit(3)")
+    useless.final_status = 3
+    supervise(useless, when_up=lambda: stop_soon(1.5))
+    assert starts.read_text() == "x"
+    assert "starting it again would change nothing" in caplog.text

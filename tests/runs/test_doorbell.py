@@ -6,8 +6,10 @@ import asyncio
 import logging
 
 import pytest
+from asgiref.sync import sync_to_async
 from channels.exceptions import ChannelFull
 from channels.layers import InMemoryChannelLayer
+from django.conf import settings
 
 from inference.models import Run
 from inference.runs import doorbell, journal, leases
@@ -75,8 +77,24 @@ def test_the_in_memory_layer_is_not_used_across_processes():
     assert doorbell.crosses_processes(Wire())
 
 
-async def test_without_a_layer_nobody_listens():
-    await asyncio.wait_for(doorbell.listen_for_work(InMemoryChannelLayer(), asyncio.Event()), 5)
+@pytest.mark.parametrize(
+    ("listen", "announce"),
+    [
+        (doorbell.listen_for_work, doorbell.announce_work),
+        (doorbell.listen_for_news, lambda: doorbell.announce_news(1)),
+    ],
+)
+async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, listen, announce):
+    monkeypatch.setattr(settings, "HOME", site.home)
+    bell = asyncio.Event()
+    listening = asyncio.create_task(listen(InMemoryChannelLayer(), bell))
+    while not (site.home / "bells").is_dir() or not list((site.home / "bells").glob("[!.]*")):
+        await asyncio.sleep(0.01)
+    await sync_to_async(announce)()
+    await asyncio.wait_for(bell.wait(), 10)
+    listening.cancel()
+    await asyncio.wait({listening})
+    assert list((site.home / "bells").iterdir()) == []
 
 
 @pytest.mark.parametrize("listen", [doorbell.listen_for_work, doorbell.listen_for_news])

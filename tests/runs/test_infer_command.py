@@ -20,7 +20,7 @@ from inference.exchange.stored import store_mapping, store_measurements
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import lifecycle
-from inference.runs.jobs.subject import five_scheme_mixes
+from inference.runs.jobs.mixes import random_mixes
 from tests.runs.fixtures import payloads, state, wait_for
 
 WIDE = Mapping(
@@ -40,7 +40,7 @@ def make_data():
     isa = new_isa("toy", TRUTH.usage, "a test")
     store_mapping("truth", isa, TRUTH, origin=PortMapping.Origin.IMPORT)
     row = ExperimentSet.objects.create(name="recorded", isa=isa, origin="upload")
-    experiments = [Experiment.of([scheme]) for scheme in TRUTH.usage] + five_scheme_mixes(
+    experiments = [Experiment.of([scheme]) for scheme in TRUTH.usage] + random_mixes(
         sorted(TRUTH.usage), 17, 1
     )
     store_measurements(row, SimulatedProcessor(TRUTH).measure(experiments))

@@ -16,7 +16,7 @@ from inference.models import ISA, Evaluation, ExperimentSet, Machine, Measuremen
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes, execute
-from inference.runs.jobs.subject import five_scheme_mixes
+from inference.runs.jobs.mixes import random_mixes
 from tests.runs.fixtures import numbers, payloads, state
 
 pytestmark = pytest.mark.django_db
@@ -49,7 +49,7 @@ def experiment_set(isa, name, experiments):
 @pytest.fixture
 def recorded(isa):
     alone = [Experiment.of([scheme]) for scheme in TRUTH.usage]
-    return experiment_set(isa, "recorded", alone + five_scheme_mixes(sorted(TRUTH.usage), 60, 1))
+    return experiment_set(isa, "recorded", alone + random_mixes(sorted(TRUTH.usage), 60, 1))
 
 
 def do(config, name="a run"):
@@ -77,7 +77,7 @@ def test_a_fifth_of_recorded_data_is_held_out_and_judges_the_mapping(recorded):
 
 
 def test_an_evaluation_set_replaces_the_held_out_share(isa, recorded):
-    judge = experiment_set(isa, "judge", five_scheme_mixes(sorted(TRUTH.usage), 20, 9))
+    judge = experiment_set(isa, "judge", random_mixes(sorted(TRUTH.usage), 20, 9))
     run = do({"source": {"datasets": [recorded.pk]}, "evaluate": judge.pk})
     assert run.result["experiments"] == 65
     assert run.result["held_out"]["n"] == 20
@@ -208,7 +208,7 @@ def test_a_set_deleted_while_the_run_waited_is_a_readable_failure(recorded):
 
 def test_held_out_experiments_are_a_seeded_fifth_without_single_instructions():
     alone = [Experiment.of([scheme]) for scheme in TRUTH.usage]
-    mixes = five_scheme_mixes(sorted(TRUTH.usage), 45, 3)
+    mixes = random_mixes(sorted(TRUTH.usage), 45, 3)
     chosen = held_out_experiments(alone + mixes + mixes, 0.2, 1)
     assert len(chosen) == 10
     assert not any(experiment.is_singleton for experiment in chosen)
@@ -219,8 +219,8 @@ def test_held_out_experiments_are_a_seeded_fifth_without_single_instructions():
 
 
 def test_mixes_are_distinct_multisets_of_five():
-    mixes = five_scheme_mixes(["a", "b", "c"], 15, 2)
+    mixes = random_mixes(["a", "b", "c"], 15, 2)
     assert len(set(mixes)) == len(mixes) == 15
     assert {mix.length for mix in mixes} == {5}
-    assert mixes == five_scheme_mixes(["a", "b", "c"], 15, 2)
-    assert five_scheme_mixes(["a"], 10, 0) == [Experiment.of({"a": 5})]
+    assert mixes == random_mixes(["a", "b", "c"], 15, 2)
+    assert random_mixes(["a"], 10, 0) == [Experiment.of({"a": 5})]

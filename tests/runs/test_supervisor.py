@@ -11,11 +11,12 @@ from django.utils import timezone
 from inference.models import ISA, Run
 from inference.runs import lifecycle
 from inference.runs.leases import MAX_ATTEMPTS
+from tests.launched import is_alive
 from tests.runs.counting.job import counted
 from tests.runs.fixtures import (
     assert_journal_is_whole,
     child_of,
-    is_alive,
+    hurry,
     payloads,
     reached,
     state,
@@ -34,18 +35,18 @@ def test_a_killed_child_is_replaced_by_its_worker_at_once(staffed, tmp_path):
 
 
 def test_pause_keeps_the_checkpoint_and_resume_goes_on(staffed):
-    run = staffed.count("nap", steps=200, pause=0.05)
+    run = staffed.count("nap", steps=400, pause=0.05)
     wait_for(lambda: reached(run, 4))
     lifecycle.pause(run)
     wait_for(lambda: state(run) == "paused")
     told = len(payloads(run, "generation"))
     time.sleep(0.7)
     assert len(payloads(run, "generation")) == told
-    Run.objects.filter(pk=run.pk).update(config=run.config | {"pause": 0.0})
+    hurry(run)
     lifecycle.resume(run)
     wait_for(lambda: state(run) == "done")
-    assert run.result["value"] == counted(200)
-    assert_journal_is_whole(run, 200)
+    assert run.result["value"] == counted(400)
+    assert_journal_is_whole(run, 400)
 
 
 def test_cancel_ends_a_run_and_even_a_deaf_one_as_well(staffed):

@@ -16,11 +16,12 @@ from inference.runs import lifecycle
 from inference.runs import worker as worker_module
 from inference.runs.lease import Lease
 from inference.runs.worker import RunWorker
+from tests.launched import is_alive
 from tests.runs.counting.job import counted
 from tests.runs.fixtures import (
     assert_journal_is_whole,
     child_of,
-    is_alive,
+    hurry,
     payloads,
     reached,
     state,
@@ -61,7 +62,7 @@ def test_an_import_is_done_while_a_long_run_has_the_worker_s_only_slot(site):
 
 
 def test_a_run_goes_on_from_its_checkpoint_when_worker_and_child_are_killed(site):
-    run = site.count("survivor", steps=60, pause=0.05)
+    run = site.count("survivor", steps=400, pause=0.05)
     worker = site.worker()
     wait_for(lambda: reached(run, 5) and RunCheckpoint.objects.filter(run=run).exists())
     child = child_of(worker, run)
@@ -69,17 +70,18 @@ def test_a_run_goes_on_from_its_checkpoint_when_worker_and_child_are_killed(site
     worker.wait()
     wait_for(lambda: not is_alive(child))
     assert state(run) == "running"
+    hurry(run)
     expire_lease(run)
     site.worker()
     wait_for(lambda: state(run) == "done")
-    assert run.result["value"] == counted(60)
-    assert_journal_is_whole(run, 60)
+    assert run.result["value"] == counted(400)
+    assert_journal_is_whole(run, 400)
     assert run.lease_token == 2
     assert ISA.objects.count() == 1
 
 
 def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):
-    run = site.count("handover", steps=200, pause=0.05)
+    run = site.count("handover", steps=400, pause=0.05)
     first = site.worker()
     wait_for(lambda: reached(run, 4))
     first.terminate()
@@ -87,11 +89,11 @@ def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):
     assert state(run) == "queued"
     assert run.attempts == 0
     assert RunCheckpoint.objects.filter(run=run).exists()
-    Run.objects.filter(pk=run.pk).update(config=run.config | {"pause": 0.0})
+    hurry(run)
     site.worker()
     wait_for(lambda: state(run) == "done")
-    assert run.result["value"] == counted(200)
-    assert_journal_is_whole(run, 200)
+    assert run.result["value"] == counted(400)
+    assert_journal_is_whole(run, 400)
 
 
 def test_ctrl_c_stops_a_worker_without_a_traceback(site):

@@ -13,7 +13,8 @@ from inference.core.experiment import Experiment as ExperimentValue
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.schedule import schedule
 from inference.exchange.stored import load_mapping, store_mapping
-from inference.models import ISA, Experiment, ExperimentSet, PortMapping
+from inference.models import ISA, Experiment, ExperimentSet, Machine, PortMapping
+from inference.views.experiments.code import MOST_INSTRUCTIONS, code_of
 from inference.views.experiments.picture import LEFT, picture
 from tests.views.conftest import ADD, IMUL, LOAD
 
@@ -183,3 +184,25 @@ def test_more_schemes_than_letters_still_have_different_names():
     mapping = Mapping(("0",), dict.fromkeys(texts, ((1, 1),)))
     drawn = picture(schedule(mapping, ExperimentValue.of(texts)), tuple((text, 1) for text in texts))
     assert len({letter for letter, _, _ in drawn.schemes}) == 60
+
+
+def test_a_measured_experiment_lists_the_code_that_ran(
+    visitor: Client, experiment_set: ExperimentSet, measured: Experiment
+):
+    assert "The code that would run" in visitor.get(f"/experiments/{measured.pk}/").text
+    experiment_set.machine = Machine.objects.create(name="lab", kind="agent", isa=experiment_set.isa)
+    experiment_set.save()
+    response = visitor.get(f"/experiments/{measured.pk}/")
+    assert "The code that ran" in response.text
+    assert f"/machines/{experiment_set.machine.pk}/" in response.text
+    code = response.context["code"]
+    assert sum(line.startswith("add ") for line in code["listing"]) == 2 * code["copies"]
+    assert sum(line.startswith("imul ") for line in code["listing"]) == code["copies"]
+
+
+def test_an_experiment_of_which_no_code_can_be_made_says_why(isa: ISA):
+    unknown = ExperimentValue.of({"wbinvd": 1})
+    assert code_of(unknown, isa)["no_code"]
+    long = ExperimentValue.of({ADD: MOST_INSTRUCTIONS + 1})
+    assert code_of(long, isa) == {}
+    assert code_of(unknown, ISA(name="another")) == {}

@@ -18,7 +18,7 @@ from inference.models import ISA, ExperimentSet
 from inference.views.presentation import change, decimals, subscript
 from pmweb.middleware import no_body_for_head
 
-PAGES = ["start", "isas", "sets", "upload"]
+PAGES = ["start", "isas", "sets", "machines", "upload"]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -10,7 +10,7 @@ from django.core.management import load_command_class
 from django.test import Client
 
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.models import ExperimentSet, PortMapping, Run
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.runs.jobs.infer_config import DEFAULT_SEED
 from inference.views.infer.algorithms import OFFERS
 from tests.views.conftest import ADD
@@ -216,3 +216,59 @@ def test_a_form_that_names_no_run_that_could_be_is_nobodys_copy(
 
 def test_without_measurements_the_form_offers_the_upload(visitor: Client):
     assert "/sets/upload/" in visitor.get("/infer/").content.decode()
+
+
+@pytest.fixture
+def machine(isa: ISA) -> Machine:
+    """A computer whose agent has connected before and measures 20 experiments per second."""
+    facts = {"vendor": "AuthenticAMD", "family": 25, "model": 1, "flags": ["avx2"], "cores": 2}
+    return Machine.objects.create(name="lab", kind="agent", isa=isa, facts=facts, session=1, rate=20)
+
+
+def test_a_machine_is_offered_with_its_state_and_with_what_suits_it(visitor: Client, machine: Machine):
+    Machine.objects.create(name="new", kind="agent", isa=machine.isa)
+    answer = visitor.get(f"/infer/?machine={machine.pk}")
+    lab, new = answer.context["machines"]
+    assert (lab.picked, lab.ports, lab.selection, lab.hindered) == (True, 13, "starter", "")
+    assert "never connected" in new.hindered
+    form = answer.context["form"]
+    assert (form["source"].value(), form["selection"].value()) == ("machine", "starter")
+    assert form.ports.value() == 13
+    for words in ("Zen 3", "offline", "Measure the bottleneck rate first"):
+        assert words in answer.text
+
+
+def test_an_inference_on_a_machine_measures_its_bottleneck_unless_told_otherwise(
+    visitor: Client, answers: dict[str, Any], machine: Machine
+):
+    asked = {**answers, "source": "machine", "machine": machine.pk, "selection": "default"}
+    for name, box in (("with", {"bottleneck": "on"}), ("without", {})):
+        visitor.post("/infer/", {**asked, "name": name, **box})
+    configs = dict(Run.objects.values_list("name", "config"))
+    assert configs["with"]["source"] == {"machine": machine.pk}
+    assert configs["with"]["bottleneck"] is True
+    assert configs["without"]["bottleneck"] is False
+    again = visitor.get(f"/infer/?from={Run.objects.get(name='without').pk}").context["form"]
+    assert again["bottleneck"].value() is False
+    assert again["machine"].value() == machine.pk
+
+
+def test_the_estimate_reckons_with_the_pace_of_the_machine(
+    visitor: Client, answers: dict[str, Any], machine: Machine
+):
+    asked = {**answers, "press": "estimate", "source": "machine", "machine": machine.pk}
+    wanted = visitor.post("/infer/", asked).context["estimate"]
+    assert (wanted.schemes, wanted.experiments, wanted.held_out) == (2, 3, 1000)
+    assert wanted.measuring == pytest.approx(1003 / 20)
+    assert wanted.seconds > wanted.measuring
+    assert "20 experiments per second lately" in wanted.note
+
+
+def test_a_machine_that_cannot_be_asked_is_refused_with_the_reason(
+    visitor: Client, answers: dict[str, Any], machine: Machine
+):
+    Machine.objects.update(state="unfit", state_note="code pages are forbidden")
+    response = visitor.post("/infer/", {**answers, "source": "machine", "machine": machine.pk})
+    assert response.status_code == 400
+    assert "code pages are forbidden" in str(response.context["form"].errors["machine"])
+    assert not Run.objects.exists()

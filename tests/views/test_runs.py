@@ -284,3 +284,24 @@ def test_name_and_note_are_edited_and_an_unfinished_run_cannot_be_deleted(visito
     visitor.post(f"/runs/{run.pk}/cancel/")
     visitor.post(f"/runs/{run.pk}/delete/")
     assert not Run.objects.exists()
+
+
+def waiting(text: str) -> tuple[str, Json]:
+    """What a run tells while nothing comes from its machine; nothing when it is over."""
+    return "waiting", {"text": text}
+
+
+def test_the_record_knows_why_a_run_waits_until_it_goes_on():
+    waits = waiting("waiting for lab: it is disturbed")
+    assert fold(events(phase(1), waits)).waiting == "waiting for lab: it is disturbed"
+    for end in (waiting(""), phase(2), ("state", {"state": "paused"})):
+        assert fold(events(phase(1), waits, end)).waiting == ""
+
+
+def test_a_run_that_waits_for_its_machine_says_so(visitor: Client, run: Run):
+    counts = {"asked": 10, "settled": 6, "unsettled": 2, "contended": 1, "failed": 1}
+    working(run, phase(1), ("experiments", counts), waiting("waiting for lab: it is offline"))
+    page = visitor.get(f"/runs/{run.pk}/").text
+    assert "Waiting for lab: it is offline" in page
+    assert "6 of 10" in page
+    assert not re.search(r'data-count="(unsettled|contended|failed)"[^>]* hidden', page)

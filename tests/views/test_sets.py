@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.exchange.stored import store_measurements
-from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
+from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run
 from tests.views.conftest import ADD, IMUL
 
 
@@ -200,3 +200,55 @@ def test_a_set_that_an_unfinished_run_needs_is_not_deleted(
 @pytest.mark.parametrize("name", ["set", "set-edit", "set-delete"])
 def test_a_set_that_is_gone_is_a_404(visitor: Client, db: None, name: str) -> None:
     assert visitor.get(reverse(name, args=[4711])).status_code == 404
+
+
+@pytest.fixture
+def on_machine(isa: ISA) -> ExperimentSet:
+    """What a machine measured, in every state there is."""
+    machine = Machine.objects.create(name="lab", kind="agent", isa=isa, cpu="AMD EPYC")
+    row = ExperimentSet.objects.create(
+        name="measured",
+        isa=isa,
+        machine=machine,
+        origin="run",
+        identity={"kind": "machine", "harness": "0.1.0", "settings": {"max_passes": 7}},
+    )
+    results = [
+        Measured(Experiment.of({ADD: 1}), 0.25, spread=0.0012, passes=3),
+        Measured(Experiment.of({IMUL: 1}), 1.3, MeasurementState.UNSETTLED, spread=0.4, passes=7),
+        Measured(Experiment.of({ADD: 1, IMUL: 1}), 2.0, MeasurementState.CONTENDED, passes=7),
+        Measured(Experiment.of({ADD: 2}), None, MeasurementState.FAILED, passes=0, note="does not end"),
+    ]
+    store_measurements(row, results)
+    return row
+
+
+def test_a_set_says_how_many_measurements_are_in_which_state_and_what_that_means(
+    visitor: Client, on_machine: ExperimentSet
+) -> None:
+    page = visitor.get(reverse("set", args=[on_machine.pk])).text
+    for state in MeasurementState:
+        assert f'<span class="badge {state}">{state}</span> <span class="num">1</span>' in page
+    for words in ("passes do not agree; not used", "does not end", "0.001", "Spread", "Passes"):
+        assert words in page
+
+
+def test_a_set_leads_to_its_machine_and_tells_how_it_was_measured(
+    visitor: Client, on_machine: ExperimentSet
+) -> None:
+    answer = visitor.get(reverse("set", args=[on_machine.pk]))
+    assert reverse("machine", args=[on_machine.machine_id]) in answer.text
+    assert answer.context["harness"] == [
+        ("Kind", "machine"),
+        ("Harness", "0.1.0"),
+        ("Settings: max passes", "7"),
+    ]
+    assert "How it was measured" in answer.text
+
+
+def test_a_set_of_single_numbers_has_no_column_for_spread_and_passes(
+    visitor: Client, experiment_set: ExperimentSet
+) -> None:
+    page = visitor.get(reverse("set", args=[experiment_set.pk])).text
+    assert "Spread" not in page
+    assert "How it was measured" not in page

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
+from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run
+
+MEASURE = "Measure this computer"
 
 
 def _steps(answer: object) -> dict[str, bool]:
@@ -16,7 +19,7 @@ def _steps(answer: object) -> dict[str, bool]:
 
 def test_a_fresh_site_shows_the_first_steps_and_nothing_else(visitor: Client, db: None) -> None:
     answer = visitor.get(reverse("start"))
-    assert _steps(answer) == {"Load the example": False, "Upload": False, "Infer": False}
+    assert _steps(answer) == {MEASURE: False, "Load the example": False, "Upload": False, "Infer": False}
     assert "Newest port mappings" not in answer.text
     for name in ("example", "upload", "infer"):
         assert reverse(name) in answer.text
@@ -27,7 +30,7 @@ def test_the_next_step_is_marked_and_taken_ones_are_done(
 ) -> None:
     ExperimentSet.objects.update(origin="example")
     answer = visitor.get(reverse("start"))
-    assert _steps(answer) == {"Load the example": True, "Upload": False, "Infer": False}
+    assert _steps(answer) == {MEASURE: False, "Load the example": True, "Upload": False, "Infer": False}
     assert [step.button for step in answer.context["checklist"] if step.next] == ["Upload"]
     assert answer.text.index("First steps") < answer.text.index("Newest port mappings")
     assert reverse("example") not in answer.text
@@ -43,6 +46,68 @@ def test_the_checklist_goes_when_all_is_done(
     assert "First steps" not in answer.text
 
 
+@pytest.fixture
+def here(isa: ISA) -> Machine:
+    """This computer, with its agent connected."""
+    return Machine.objects.create(
+        name="here",
+        kind="agent",
+        isa=isa,
+        local=True,
+        cpu="AMD EPYC",
+        facts={"vendor": "AuthenticAMD", "family": 25, "model": 1},
+        state="idle",
+        session=1,
+        last_seen=timezone.now(),
+    )
+
+
+def test_the_first_step_is_to_measure_this_computer(visitor: Client, here: Machine) -> None:
+    answer = visitor.get(reverse("start"))
+    (step,) = [step for step in answer.context["checklist"] if step.next]
+    assert step.button == MEASURE
+    assert f'<form method="post" action="{reverse("measure-this-computer")}">' in answer.text
+    assert "Zen 3 · AMD EPYC" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"local": False}, "without --no-agent"),
+        ({"last_seen": None}, "is not connected"),
+        ({"state": "unfit", "state_note": "measuring needs Linux"}, "measuring needs Linux"),
+    ],
+)
+def test_where_this_computer_cannot_be_measured_words_stand_for_the_button(
+    visitor: Client, here: Machine, changes: dict[str, object], words: str
+) -> None:
+    Machine.objects.update(**changes)
+    answer = visitor.get(reverse("start"))
+    assert words in answer.text
+    assert reverse("measure-this-computer") not in answer.text
+    (step,) = [step for step in answer.context["checklist"] if step.next]
+    assert step.button == "Load the example"
+
+
+def test_a_measurement_under_way_is_watched_and_not_started_again(visitor: Client, here: Machine) -> None:
+    run = Run.objects.create(name="r", kind="infer", config={"source": {"machine": here.pk}})
+    answer = visitor.get(reverse("start"))
+    assert reverse("measure-this-computer") not in answer.text
+    step = answer.context["checklist"][0]
+    assert (step.button, step.url) == ("Watch", reverse("run", args=[run.pk]))
+
+
+def test_machines_that_are_online_are_listed_and_others_counted(
+    visitor: Client, here: Machine, mapping: PortMapping
+) -> None:
+    Machine.objects.create(name="away", kind="agent", isa=here.isa)
+    page = visitor.get(reverse("start")).text
+    assert reverse("machine", args=[here.pk]) in page
+    assert "1 more is not connected" in page
+    Machine.objects.update(last_seen=None)
+    assert "None: 2 machines are not connected" in visitor.get(reverse("start")).text
+
+
 def test_the_overview_shows_the_newest_of_everything_in_few_queries(
     visitor: Client,
     isa: ISA,
@@ -56,7 +121,7 @@ def test_the_overview_shows_the_newest_of_everything_in_few_queries(
     waiting = Run.objects.create(name="waiting", kind="infer", pk=1000)
     Run.objects.create(name="later but done", kind="infer", state="done", pk=1001)
     Evaluation.objects.create(mapping=mapping, experiment_set=experiment_set, n=3, mape=9.55, pearson=0.913)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         answer = visitor.get(reverse("start"))
     seen = answer.context["seen"]
     assert seen.runs[0] == waiting

@@ -19,9 +19,9 @@ Where the paper is silent or another choice is better on measured data, this is 
   mappings, from equal ones only once, and never takes a scheme's last µop unless R_max explains its time.
 """
 
-from inference.core.pmevo.algorithm import infer
+from inference.core.pmevo.algorithm import PHASES, infer
 from inference.core.pmevo.estimate import Estimate, estimate
 from inference.core.pmevo.problem import PMEvoProblem, PMEvoResult
 from inference.core.pmevo.settings import PMEvoSettings
 
-__all__ = ["Estimate", "PMEvoProblem", "PMEvoResult", "PMEvoSettings", "estimate", "infer"]
+__all__ = ["PHASES", "Estimate", "PMEvoProblem", "PMEvoResult", "PMEvoSettings", "estimate", "infer"]

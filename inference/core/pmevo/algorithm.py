@@ -30,12 +30,13 @@ from inference.core.pmevo.search_state import (
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.tables import ExperimentTable, Population
 
-_PHASES = {
+PHASES = {
     "measuring": "Measure the experiments",
     "congruence": "Find schemes that behave alike",
     "evolution": "Evolve port mappings",
     "climb": "Climb to the nearest optimum",
 }
+"""{stage: label}, in order."""
 
 
 def infer(
@@ -165,8 +166,8 @@ class _Search:
             self.pace.emit(Progress("climb", done, total, rate, "mappings", (total - done) / rate))
 
     def _enter(self, phase: str) -> None:
-        names = list(_PHASES)
-        self.pace.emit(PhaseStarted(phase, names.index(phase) + 1, tuple(_PHASES.values())))
+        names = list(PHASES)
+        self.pace.emit(PhaseStarted(phase, names.index(phase) + 1, tuple(PHASES.values())))
         self.pace.pulse()
 
     def _keep(self, state: SearchState, *, now: bool = False) -> None:

@@ -6,7 +6,7 @@ can be made independent of each other, and nothing but ports limits how fast the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from iced_x86 import EncodingKind, OpCodeInfo
 
@@ -69,35 +69,49 @@ _FIXED = {
     "memory": "reads and writes memory at the fixed register {}",
 }
 _WAITS = "each copy waits for the one before"
+_MEASURABLE = ("legacy SSE", "a special case of", "an undocumented second encoding")
 
 
 def exclusion(
     form: Form, info: OpCodeInfo, kind: str, features: Sequence[str], operands: Sequence[Operand]
 ) -> str:
     """The reason for leaving a scheme out of the default inference set, empty where there is none."""
+    return next(reasons(form, info, kind, features, operands), "")
+
+
+def prevents_measuring(reason: str) -> bool:
+    """Whether a reason means that a scheme cannot be measured, not only that it is not offered by default."""
+    return not reason.startswith(_MEASURABLE)
+
+
+def reasons(
+    form: Form, info: OpCodeInfo, kind: str, features: Sequence[str], operands: Sequence[Operand]
+) -> Iterator[str]:
+    """All reasons for leaving a scheme out of the default inference set, the weightiest first."""
     if info.is_privileged or info.must_be_cpl0 or info.is_input_output:
-        return "needs kernel rights"
+        yield "needs kernel rights"
     if info.encoding == EncodingKind.EVEX:
-        return "AVX-512 (EVEX encoding)"
+        yield "AVX-512 (EVEX encoding)"
     if any(feature.startswith("AMX") for feature in features):
-        return "AMX: tiles have to be configured first"
+        yield "AMX: tiles have to be configured first"
     for feature in features:
         if feature in _BY_FEATURE:
-            return _BY_FEATURE[feature]
+            yield _BY_FEATURE[feature]
     if kind in _BY_CATEGORY:
-        return _BY_CATEGORY[kind]
-    return _by_operands(form, info, operands) or _by_dependency(operands)
+        yield _BY_CATEGORY[kind]
+    yield from _by_operands(form, info, operands)
+    yield from _by_dependency(operands)
 
 
-def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> str:
-    """The first of the reasons in the form and its operands that holds."""
+def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> Iterator[str]:
+    """The reasons in the form and its operands that hold."""
     names = {hole.name for hole in form.holes}
     in_memory = any(hole.kind == "memory" for hole in form.holes)
     legacy_vector = info.encoding == EncodingKind.LEGACY and (
         "XMM" in names or form.mnemonic.startswith(("cvt", "maskmov"))
     )
     general = ", ".join(hole.name for hole in form.narrows or ())
-    reasons = (
+    possible = (
         ("MM" in names, "MMX: shares its registers with x87"),
         ("K" in names, "AVX-512 mask registers"),
         (legacy_vector, "legacy SSE: mixing it with VEX-encoded instructions costs extra cycles"),
@@ -112,20 +126,19 @@ def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> s
         (form.mnemonic == "pause", "waits on purpose"),
         (_touches_direction(operands), "changes the direction of string instructions"),
     )
-    return next((reason for holds, reason in reasons if holds), "")
+    return (reason for holds, reason in possible if holds)
 
 
 def _touches_direction(operands: Sequence[Operand]) -> bool:
     return any(operand.kind == "flags" and "df" in operand.registers for operand in operands)
 
 
-def _by_dependency(operands: Sequence[Operand]) -> str:
+def _by_dependency(operands: Sequence[Operand]) -> Iterator[str]:
     """Why copies of the scheme cannot be made independent: something fixed is both read and written."""
     for operand in operands:
         if operand.access != "RW":
             continue
         if operand.name == GPR8_HIGH.name:
-            return "reads and writes one of ah, bh, ch, dh: too few registers for independent copies"
+            yield "reads and writes one of ah, bh, ch, dh: too few registers for independent copies"
         if operand.registers:
-            return f"{_FIXED[operand.kind].format(', '.join(operand.registers))}: {_WAITS}"
-    return ""
+            yield f"{_FIXED[operand.kind].format(', '.join(operand.registers))}: {_WAITS}"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from inference.core.experiment import Measured
 from inference.core.mapping import PortMapping
-from inference.core.pmevo import PMEvoProblem, PMEvoSettings, infer
+from inference.core.pmevo import PHASES, PMEvoProblem, PMEvoSettings, infer
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 
 DEFAULT_PORTS = 8
@@ -28,9 +28,10 @@ class Inferred:
 
 
 class Algorithm(Protocol):
-    """An inference algorithm as a run needs it."""
+    """An inference algorithm as a run needs it; `stages` are the labels of the phases that it tells of."""
 
     title: str
+    stages: tuple[str, ...]
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """The complete settings, `ports` among them, from names to values or their text.
@@ -57,6 +58,7 @@ class PMEvo:
     """Evolution (§5)."""
 
     title = "PMEvo"
+    stages = tuple(PHASES.values())
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `PMEvoSettings` has them."""

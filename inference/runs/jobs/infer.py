@@ -18,7 +18,8 @@ from inference.runs.job import Store, Task
 from inference.runs.jobs.algorithms import ALGORITHMS, Inferred
 from inference.runs.jobs.evaluate import log_of, scores_of
 from inference.runs.jobs.infer_config import InferConfig, read_config
-from inference.runs.jobs.subject import Subject, open_subject
+from inference.runs.jobs.stages import Stages
+from inference.runs.jobs.subject import Subject, open_subject, own_stages
 from inference.runs.journal import Entry
 
 _PICTURE_EVERY = 2.0
@@ -40,21 +41,30 @@ class InferJob:
         """Infer, with a live heat map of the best mapping so far."""
         config = InferConfig(**task.run.config)
         algorithm = ALGORITHMS[config.algorithm]
-        subject = open_subject(task, config)
+        stages = Stages(task.reporter, own_stages(config), algorithm.stages)
         task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
-        inferred = algorithm.infer(
-            subject.schemes,
-            {**config.settings, "ports": config.ports},
-            subject.held_out,
-            subject.measurer,
-            task.reporter,
-            config.seed,
-            task.checkpoint,
-        )
-        task.reporter.tell("log", {"level": "info", "text": inferred.summary})
+        with open_subject(task, config, stages) as subject:
+            inferred = algorithm.infer(
+                subject.schemes,
+                _settings(config, subject),
+                subject.held_out,
+                subject.measurer,
+                stages,
+                config.seed,
+                task.checkpoint,
+            )
+        stages.log(inferred.summary)
         # Judged here: the transaction that stores it all holds the database's only write lock.
         judged = compare_mapping(inferred.mapping, subject.held_out, Unit.CYCLES)
         return partial(_store, task, config, subject, inferred, judged)
+
+
+def _settings(config: InferConfig, subject: Subject) -> Json:
+    """The algorithm's settings, the bottleneck among them where it was measured and found."""
+    settings = {**config.settings, "ports": config.ports}
+    if subject.bottleneck is not None:
+        settings["r_max"] = subject.bottleneck["r_max"]
+    return settings
 
 
 def draw_heat_map(event: Event) -> Json:
@@ -79,7 +89,7 @@ def _store(
         source=ALGORITHMS[config.algorithm].title,
         machine=subject.machine,
         run=task.run,
-        report={**inferred.report, "seed": config.seed, "versions": _versions()},
+        report=_report(config, subject, inferred),
     )
     result: Json = {
         "mapping": row.pk,
@@ -93,9 +103,18 @@ def _store(
     if subject.held_out:
         evaluation = store_evaluation(row, subject.judged_on, Unit.CYCLES, judged)
         result["held_out"] = scores_of(evaluation)
+        if subject.settled_share is not None:
+            result["held_out"]["settled_share"] = round(subject.settled_share, 4)
         entries.append(log_of(evaluation))
     told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
     return result, [*entries, ("result", told)]
+
+
+def _report(config: InferConfig, subject: Subject, inferred: Inferred) -> Json:
+    report = {**inferred.report, "seed": config.seed, "versions": _versions()}
+    if subject.bottleneck is not None:
+        report["bottleneck"] = subject.bottleneck
+    return report
 
 
 def _versions() -> Json:

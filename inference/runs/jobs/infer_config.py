@@ -13,6 +13,7 @@ from inference.core.protocols import Json
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.jobs.algorithms import ALGORITHMS, DEFAULT_PORTS
+from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
 
 SELECTIONS = ("all", "default", "starter")
 """Scheme selections by word: all that the source knows, the default inference set, the starter set."""
@@ -24,7 +25,8 @@ DEFAULT_SEED = 1
 """Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
 
 _SOURCES = {"datasets": (), "machine": (), "simulate": NOISE}
-_SEED_LIMIT = 2**63
+SEED_LIMIT = 2**63
+MOST_MIXES = 100_000
 
 Row = TypeVar("Row", bound=Model)
 
@@ -37,7 +39,8 @@ class InferConfig:
     "outlier_share": …, "outlier_factor": …}. `schemes` is one of `SELECTIONS` or a list of scheme ids;
     `scheme_filter` is the search text that those ids came from. With data sets, the share `held_out` of the
     experiments is kept from the algorithm unless `evaluate` names a set to judge by; otherwise `mixes` fresh
-    experiments of five schemes are measured for that.
+    experiments of five schemes are measured for that. `bottleneck`: on a machine with an agent, R_max is
+    measured where the settings do not give it.
     """
 
     algorithm: str
@@ -51,6 +54,7 @@ class InferConfig:
     held_out: float = 0.2
     evaluate: int | None = None
     mixes: int = 1000
+    bottleneck: bool = True
 
     def as_json(self) -> Json:
         """The complete description."""
@@ -74,28 +78,33 @@ def read_config(config: Json) -> InferConfig:
         raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
     if evaluate in source.get("datasets", ()):
         raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
-    ports, settings = _settings(algorithm, config)
+    machine = Machine.objects.get(pk=source["machine"]) if "machine" in source else None
+    has_agent = machine is not None and machine.kind == Machine.Kind.AGENT
+    ports, settings = _settings(algorithm, config, machine)
     return InferConfig(
         algorithm=algorithm,
         isa=isa.name,
         source=source,
         ports=ports,
         settings=settings,
-        schemes=_schemes(config.get("schemes", "all")),
+        schemes=read_schemes(config.get("schemes", "starter" if has_agent else "all")),
         scheme_filter=str(config.get("scheme_filter", "")),
-        seed=_whole("seed", config.get("seed", DEFAULT_SEED), 0, _SEED_LIMIT - 1),
+        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
         held_out=_number("held_out", config.get("held_out", 0.2), 0.0, 0.9),
         evaluate=evaluate,
-        mixes=_whole("mixes", config.get("mixes", 1000), 1, 100_000),
+        mixes=read_whole("mixes", config.get("mixes", 1000), 1, MOST_MIXES),
+        bottleneck=_truth("bottleneck", config.get("bottleneck", True)),
     )
 
 
-def _settings(algorithm: str, config: Json) -> tuple[int, Json]:
+def _settings(algorithm: str, config: Json, machine: Machine | None) -> tuple[int, Json]:
     """The number of ports, and the complete settings without it: every algorithm has it."""
     given = config.get("settings", {})
     if not isinstance(given, Mapping):
         raise ConfigError(f"settings must be an object of names and values, not {given!r}")
-    ports = config.get("ports", given.get("ports", DEFAULT_PORTS))
+    ports = config.get("ports", given.get("ports"))
+    if ports is None:
+        ports = (machine and likely_ports(machine)) or DEFAULT_PORTS
     try:
         complete = ALGORITHMS[algorithm].settings({**given, "ports": ports})
     except InvalidInputError as error:
@@ -114,16 +123,20 @@ def _source(given: object) -> tuple[Json, ISA]:
     if kind == "datasets":
         return _datasets(given["datasets"])
     if kind == "machine":
-        machine = _row(Machine, "source machine", given["machine"])
-        if machine.kind != Machine.Kind.SIMULATED:
-            raise ConfigError(
-                f"source: the machine {machine.name!r} cannot measure, choose its experiment sets"
-            )
+        machine = read_machine("source", given["machine"])
         return {"machine": machine.pk}, machine.isa
     mapping = _row(PortMapping, "source simulate", given["simulate"])
     noise = {name: _number(f"source {name}", given.get(name, 0.0), 0.0, 0.999) for name in NOISE[:2]}
     factor = _number("source outlier_factor", given.get("outlier_factor", 2.0), 0.01, 1000.0)
     return {"simulate": mapping.pk, **noise, "outlier_factor": factor}, mapping.isa
+
+
+def read_machine(field: str, pk: object) -> Machine:
+    """A machine that can be asked for measurements. Raises `ConfigError`."""
+    machine = _row(Machine, f"{field} machine".strip(), pk)
+    if reason := obstacle_to_measuring(machine):
+        raise ConfigError(f"{field or 'machine'}: {reason}")
+    return machine
 
 
 def _datasets(ids: object) -> tuple[Json, ISA]:
@@ -137,7 +150,8 @@ def _datasets(ids: object) -> tuple[Json, ISA]:
     return {"datasets": [row.pk for row in sets]}, sets[0].isa
 
 
-def _schemes(given: object) -> str | list[int]:
+def read_schemes(given: object) -> str | list[int]:
+    """A selection by word, or row ids. Raises `ConfigError`."""
     if isinstance(given, str) and given in SELECTIONS:
         return given
     if isinstance(given, list) and given and all(type(one) is int for one in given):
@@ -152,9 +166,16 @@ def _row(model: type[Row], field: str, pk: object) -> Row:
     return row
 
 
-def _whole(field: str, value: Any, low: int, high: int) -> int:
+def read_whole(field: str, value: Any, low: int, high: int) -> int:
+    """A whole number within limits. Raises `ConfigError`."""
     if type(value) is not int or not low <= value <= high:
         raise ConfigError(f"{field} must be a whole number from {low} to {high}, not {value!r}")
+    return value
+
+
+def _truth(field: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{field} must be true or false, not {value!r}")
     return value
 
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-import numpy as np
 from django.db.models import Model
 
-from inference.core.experiment import Experiment, Measured
-from inference.core.mapping import PortMapping as MappingValue
-from inference.core.protocols import Measurer
-from inference.exchange.parsing import AnyNames, parse
+from inference.core.bottleneck import measure_bottleneck
+from inference.core.experiment import Measured
+from inference.core.protocols import Json, Measurer
 from inference.exchange.recorded import recorded_shares, selected_schemes
 from inference.exchange.stored import load_mapping, load_measurements
 from inference.measuring.cached import CachedMeasurer
@@ -24,14 +22,23 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.runs.errors import JobError
 from inference.runs.job import Task
 from inference.runs.jobs.infer_config import NOISE, InferConfig
+from inference.runs.jobs.mixes import random_mixes
+from inference.runs.jobs.on_machine import (
+    agent_measurer,
+    chosen_schemes,
+    measured_alone,
+    settled_share,
+    within_reach,
+)
+from inference.runs.jobs.simulated_machine import known_schemes, simulated_machine
+from inference.runs.jobs.stages import BOTTLENECK, MIXES, SINGLETONS, Stages, facts_of
 from inference.runs.measurements import RunMeasurements
 
 Row = TypeVar("Row", bound=Model)
 
-MIX_LENGTH = 5
-_SPARE_MIXES = 1000  # draws that make repeats among few schemes unimportant
-MIXES = "five-scheme mixes"
+JUDGING = "five-scheme mixes"
 MEASUREMENTS = "measurements"
+_BOTTLENECK_EXPERIMENTS = 250  # about
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,8 @@ class Subject:
 
     `held_out` are the results that the mapping is judged by; `judged_on` is the set they are from, None
     where they are a share of the training data. `machine` is what was measured, where that is known.
+    `bottleneck` is what was found out about R_max, as JSON. `settled_share` tells how many of the mixes
+    that were measured to judge by did settle.
     """
 
     isa: ISA
@@ -48,17 +57,50 @@ class Subject:
     held_out: tuple[Measured, ...]
     judged_on: ExperimentSet | None
     machine: Machine | None
+    bottleneck: Json | None = None
+    settled_share: float | None = None
 
 
-def open_subject(task: Task, config: InferConfig) -> Subject:
-    """Load the data, or measure what the mapping will be judged by. Raises `JobError` where rows are gone."""
+def own_stages(config: InferConfig) -> tuple[str, ...]:
+    """The stages of such a run before those of its algorithm."""
+    if "datasets" in config.source:
+        return ()
+    stages = []
+    if _has_agent(config):
+        stages.append(SINGLETONS)
+        if _wants_bottleneck(config):
+            stages.append(BOTTLENECK)
+    if config.evaluate is None:
+        stages.append(MIXES)
+    return tuple(stages)
+
+
+@contextmanager
+def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Subject]:
+    """Load the data, or measure what has to be known before the search. Raises `JobError`.
+
+    Its measurer answers as long as the context lasts.
+    """
     isa = ISA.objects.get(name=config.isa)
     judged_on = None
     if config.evaluate is not None:
         judged_on = _existing(ExperimentSet.objects.filter(pk=config.evaluate).first(), "evaluation set")
     if "datasets" in config.source:
-        return _recorded(config, isa, judged_on)
-    return _measured(task, config, isa, judged_on)
+        yield _recorded(config, isa, judged_on)
+    elif _has_agent(config):
+        machine = _existing(Machine.objects.filter(pk=config.source["machine"]).first(), "machine")
+        chosen = chosen_schemes(isa, config.schemes)
+        with agent_measurer(task, machine, chosen) as measurer:
+            lab = _Laboratory(task, config, isa, machine, measurer, stages)
+            yield lab.agent_subject(within_reach(measurer, chosen, stages.log), judged_on)
+    else:
+        processor, known, simulated = _processor(config)
+        chosen = selected_schemes(isa, config.schemes)
+        schemes = sorted(known if chosen is None else known & chosen)
+        if not schemes:
+            raise JobError("none of the chosen schemes can be measured there")
+        lab = _Laboratory(task, config, isa, simulated, processor, stages)
+        yield lab.subject(schemes, judged_on)
 
 
 def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None) -> Subject:
@@ -85,73 +127,123 @@ def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None) ->
     )
 
 
-def _measured(task: Task, config: InferConfig, isa: ISA, judged_on: ExperimentSet | None) -> Subject:
-    processor, known, machine = _processor(config)
-    wanted = selected_schemes(isa, config.schemes)
-    schemes = tuple(sorted(known if wanted is None else known & wanted))
-    if not schemes:
-        raise JobError("none of the chosen schemes can be measured there")
-    remember = partial(RunMeasurements, task.lease, isa, processor.identity, machine=machine)
-    if judged_on is None:
-        mixes = remember(purpose=MIXES)
-        results = _ask(
-            task, CachedMeasurer(processor, mixes), five_scheme_mixes(schemes, config.mixes, config.seed)
+class _Laboratory:
+    """Measures for one run, and stores what it measures."""
+
+    def __init__(
+        self,
+        task: Task,
+        config: InferConfig,
+        isa: ISA,
+        machine: Machine | None,
+        measurer: Measurer,
+        stages: Stages,
+    ) -> None:
+        self._config = config
+        self._isa = isa
+        self._machine = machine
+        self._measurer = measurer
+        self._stages = stages
+        self._earlier = facts_of(task.checkpoint)
+        self._remember = partial(RunMeasurements, task.lease, isa, measurer.identity, machine=machine)
+        self._cached = CachedMeasurer(measurer, self._remember(purpose=MEASUREMENTS))
+
+    def agent_subject(self, schemes: Sequence[str], judged_on: ExperimentSet | None) -> Subject:
+        """A machine with an agent: what cannot be measured reliably alone is left out.
+
+        A search that is taken up again goes on with the schemes and the bottleneck that it began with.
+        """
+        if self._earlier:
+            self._stages.facts = dict(self._earlier)
+        else:
+            alone = self._alone(schemes)
+            bottleneck = self._bottleneck(alone) if _wants_bottleneck(self._config) else None
+            self._stages.facts = {"schemes": alone, "bottleneck": bottleneck}
+        facts = self._stages.facts
+        return self.subject(facts["schemes"], judged_on, facts["bottleneck"])
+
+    def subject(
+        self, schemes: Sequence[str], judged_on: ExperimentSet | None, bottleneck: Json | None = None
+    ) -> Subject:
+        """With mixes to judge by, unless there is a set for that."""
+        share = None
+        if judged_on is None:
+            results, judged_on = self._mixes(schemes)
+            share = settled_share(results)
+        else:
+            results = load_measurements(judged_on)
+        return Subject(
+            isa=self._isa,
+            schemes=tuple(schemes),
+            measurer=self._cached,
+            held_out=tuple(results),
+            judged_on=judged_on,
+            machine=self._machine,
+            bottleneck=bottleneck,
+            settled_share=share if _has_agent(self._config) else None,
         )
-        judged_on = mixes.experiment_set
-    else:
-        results = load_measurements(judged_on)
-    return Subject(
-        isa=isa,
-        schemes=schemes,
-        measurer=CachedMeasurer(processor, remember(purpose=MEASUREMENTS)),
-        held_out=tuple(results),
-        judged_on=judged_on,
-        machine=machine,
+
+    def _alone(self, schemes: Sequence[str]) -> list[str]:
+        self._stages.enter(SINGLETONS)
+        return measured_alone(
+            self._stages.told(SINGLETONS, self._cached, len(schemes)), schemes, self._stages.log
+        )
+
+    def _bottleneck(self, schemes: Sequence[str]) -> Json:
+        self._stages.enter(BOTTLENECK)
+        told = self._stages.told(BOTTLENECK, self._cached, _BOTTLENECK_EXPERIMENTS)
+        told.guessed = True
+        found = measure_bottleneck(schemes, told, self._stages)
+        if found.r_max is None:
+            self._stages.log(
+                f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle at "
+                "most, which the ports may explain, so none is modelled"
+            )
+        else:
+            self._stages.log(
+                f"bottleneck: {found.r_max:g} instructions per cycle, seen as {found.highest:.2f} in "
+                f"{found.experiment} ({found.experiments} experiments)"
+            )
+        if found.warning:
+            self._stages.log(found.warning, "warning")
+        return found.as_json()
+
+    def _mixes(self, schemes: Sequence[str]) -> tuple[list[Measured], ExperimentSet | None]:
+        store = self._remember(purpose=JUDGING)
+        if self._earlier and store.experiment_set is not None:
+            return load_measurements(store.experiment_set), store.experiment_set
+        self._stages.enter(MIXES)
+        asked = random_mixes(schemes, self._config.mixes, self._config.seed)
+        told = self._stages.told(MIXES, CachedMeasurer(self._measurer, store), len(asked))
+        results = list(told.measure(asked))
+        settled = sum(result.usable for result in results)
+        self._stages.log(
+            f"{len(results)} {JUDGING} measured to judge the mapping by, {settled} of them usable "
+            f"({100 * settled_share(results):.0f} % settled)"
+        )
+        return results, store.experiment_set
+
+
+def _has_agent(config: InferConfig) -> bool:
+    return (
+        "machine" in config.source
+        and Machine.objects.filter(pk=config.source["machine"], kind=Machine.Kind.AGENT).exists()
     )
 
 
-def five_scheme_mixes(schemes: Sequence[str], n: int, seed: int) -> list[Experiment]:
-    """Up to n distinct random multisets of five schemes, as §5.2 judges by; fewer where there are fewer."""
-    random = np.random.default_rng([seed, MIX_LENGTH])
-    picks = random.integers(0, len(schemes), size=(4 * n + _SPARE_MIXES, MIX_LENGTH))
-    mixes = dict.fromkeys(Experiment.of([schemes[k] for k in row]) for row in picks)
-    return list(mixes)[:n]
-
-
-def _ask(task: Task, measurer: Measurer, experiments: Sequence[Experiment]) -> list[Measured]:
-    results = []
-    for result in measurer.measure(experiments):
-        results.append(result)
-        task.reporter.pulse()
-    settled = sum(result.usable for result in results)
-    text = f"{len(results)} {MIXES} measured to judge the mapping by, {settled} of them usable"
-    task.reporter.tell("log", {"level": "info", "text": text})
-    return results
+def _wants_bottleneck(config: InferConfig) -> bool:
+    return config.bottleneck and "r_max" in config.settings and config.settings["r_max"] is None
 
 
 def _processor(config: InferConfig) -> tuple[SimulatedProcessor, set[str], Machine | None]:
-    """Who measures, the schemes it knows, and the machine it stands for."""
-    noise = {name: config.source[name] for name in NOISE if name in config.source}
-    machine, seed = None, config.seed
+    """Who simulates, the schemes it knows, and the machine it stands for."""
     if "machine" in config.source:
         machine = _existing(Machine.objects.filter(pk=config.source["machine"]).first(), "machine")
-        mapping = _truth(machine)
-        noise = {name: machine.facts[name] for name in NOISE if name in machine.facts}
-        seed = machine.facts.get("seed", 0)
-    else:
-        row = PortMapping.objects.filter(pk=config.source["simulate"]).first()
-        mapping = load_mapping(_existing(row, "port mapping"))
-    known = {scheme for scheme, uops in mapping.usage.items() if uops}
-    return SimulatedProcessor(mapping, seed=seed, **noise), known, machine
-
-
-def _truth(machine: Machine) -> MappingValue:
-    """The port mapping that a simulated machine keeps as a document of the exchange."""
-    document = json.dumps(machine.facts.get("mapping")).encode()
-    parsed = parse(document, f"the mapping of {machine.name}", AnyNames())
-    if parsed.mapping is None:
-        raise JobError("; ".join(parsed.lines()) or f"the machine {machine.name!r} has no port mapping")
-    return parsed.mapping
+        return *simulated_machine(machine), machine
+    noise = {name: config.source[name] for name in NOISE if name in config.source}
+    row = PortMapping.objects.filter(pk=config.source["simulate"]).first()
+    mapping = load_mapping(_existing(row, "port mapping"))
+    return SimulatedProcessor(mapping, seed=config.seed, **noise), known_schemes(mapping), None
 
 
 def _existing(row: Row | None, what: str) -> Row:

@@ -15,9 +15,10 @@ from django.utils.http import urlencode
 
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.exchange.stored import experiment_key, experiment_of, scheme_ids, scheme_texts
-from inference.models import ISA, Experiment, Measurement, PortMapping
+from inference.models import ISA, Experiment, Machine, Measurement, PortMapping
 from inference.views.address import whole_number
 from inference.views.experiments.answers import Prediction, predictions_for
+from inference.views.experiments.code import code_of
 from inference.views.experiments.picture import Picture, picture
 from inference.views.experiments.reading import Typed, read_experiment
 
@@ -37,7 +38,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Experiment.objects.select_related("isa"), pk=pk)
     value = experiment_of(found.key, scheme_texts(found.isa))
     measurements = list(
-        found.measurements.select_related("experiment_set").order_by("experiment_set_id", "repeat")
+        found.measurements.select_related("experiment_set__machine").order_by("experiment_set_id", "repeat")
     )
     context = _context(request, value, found.isa, _measured_cycles(measurements))
     tools = sorted({tool for row in measurements for tool in row.annotations})
@@ -45,9 +46,16 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
         "experiment": found,
         "measurements": [(row, [row.annotations.get(tool) for tool in tools]) for row in measurements],
         "tools": tools,
+        **code_of(value, found.isa),
+        "was_measured": any(_by_agent(row) for row in measurements),
         "try_url": _try_url(value, found.isa, context["pinned"]),
     }
     return render(request, "inference/experiment.html", context)
+
+
+def _by_agent(row: Measurement) -> bool:
+    machine = row.experiment_set.machine
+    return machine is not None and machine.kind == Machine.Kind.AGENT
 
 
 def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:

@@ -54,13 +54,14 @@ class Offer:
 
     `presets` give texts for some settings, the others keep their defaults. `effort` tells how long a run
     takes, (experiments, seconds), from the number of schemes, the settings, the recorded experiments (None
-    where fresh ones are measured) and the processors there are.
+    where fresh ones are measured), the processors there are, and the seconds that measuring one experiment
+    takes.
     """
 
     key: str
     summary: str
     settings_class: Any
-    effort: Callable[[int, Json, int | None, int], tuple[int, float]]
+    effort: Callable[[int, Json, int | None, int, float], tuple[int, float]]
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -93,8 +94,16 @@ def _paper(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else as_text(value)
 
 
-def _pmevo_effort(schemes: int, settings: Json, recorded: int | None, processors: int) -> tuple[int, float]:
-    found = estimate_pmevo(schemes, PMEvoSettings.parse(settings), recorded=recorded, processors=processors)
+def _pmevo_effort(
+    schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
+) -> tuple[int, float]:
+    found = estimate_pmevo(
+        schemes,
+        PMEvoSettings.parse(settings),
+        recorded=recorded,
+        processors=processors,
+        seconds_per_experiment=pace,
+    )
     return found.experiments, found.seconds
 
 

@@ -14,6 +14,7 @@ from inference.core.protocols import Json
 from inference.models import ExperimentSet, Machine, PortMapping
 from inference.models.naming import Named
 from inference.runs.jobs.infer_config import DEFAULT_SEED
+from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.views.infer.algorithms import OFFERS, Offer, Setting
 from inference.views.naming import NOTE_LIMIT
 
@@ -39,6 +40,29 @@ class SetsField(forms.ModelMultipleChoiceField):
                 code = "invalid_choice"
                 raise ValidationError(self.error_messages[code], code=code, params={"value": str(pk)[:40]})
         return super().clean(value)
+
+
+class MachineField(forms.ModelChoiceField):
+    """A machine that answers: a simulated one, or a computer whose agent has connected before.
+
+    One that is away at the moment will do, since a run waits for it.
+    """
+
+    def __init__(self) -> None:
+        able = Machine.objects.filter(kind__in=(Machine.Kind.AGENT, Machine.Kind.SIMULATED))
+        super().__init__(
+            able.order_by("name"),
+            required=False,
+            help_text="Fresh mixes of five schemes are measured to judge the result.",
+        )
+
+    def clean(self, value: Any) -> Any:
+        """Refuse one that cannot be asked, and say why."""
+        machine = super().clean(value)
+        hindered = "" if machine is None else obstacle_to_measuring(machine)
+        if hindered:
+            raise ValidationError(f"{hindered[:1].upper()}{hindered[1:]}.")
+        return machine
 
 
 class InferForm(forms.Form):
@@ -93,11 +117,12 @@ class InferForm(forms.Form):
         validators=[MinValueValidator(0.01), MaxValueValidator(1000)],
         help_text="The factor by which an outlier differs.",
     )
-    machine = forms.ModelChoiceField(
-        Machine.objects.filter(kind=Machine.Kind.SIMULATED).order_by("name"),
+    machine = MachineField()
+    bottleneck = forms.BooleanField(
+        label="Measure the bottleneck rate first",
+        initial=True,
         required=False,
-        empty_label="choose a machine",
-        help_text="Fresh mixes of five schemes are measured afterwards to judge the result.",
+        help_text="How many instructions per cycle the core lets through at most; the search needs it.",
     )
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="all")
     filter = forms.CharField(

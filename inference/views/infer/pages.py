@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -12,11 +13,15 @@ from django.urls import path
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.queries.experiment_sets import experiment_sets
+from inference.queries.machines import machines
 from inference.runs.errors import ConfigError, NameTakenError
+from inference.runs.jobs.algorithms import DEFAULT_PORTS
+from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
 from inference.runs.lifecycle import submit, unused_name
 from inference.views.address import whole_number
 from inference.views.infer.form import SETTING, InferForm, text_of
 from inference.views.infer.planning import Plan, initial_of, plan
+from inference.views.machines.list import Shown, shown
 
 
 def infer(request: HttpRequest) -> HttpResponse:
@@ -96,7 +101,41 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         initial["datasets"] = list(ExperimentSet.objects.filter(name__in=named).values_list("pk", flat=True))
     if simulated := whole_number(request, "simulate"):
         initial |= {"source": "simulate", "mapping": simulated}
+    machine = Machine.objects.filter(pk=whole_number(request, "machine")).first()
+    if machine is not None:
+        initial |= {"source": "machine", "machine": machine.pk, "selection": first_selection(machine)}
+        initial[SETTING + "ports"] = likely_ports(machine) or DEFAULT_PORTS
     return initial
+
+
+def first_selection(machine: Machine) -> str:
+    """The schemes to begin with: of a real machine those that are measured within minutes."""
+    return "starter" if machine.kind == Machine.Kind.AGENT else "all"
+
+
+@dataclass(frozen=True)
+class MachineChoice:
+    """A machine that the form offers, with what suits it; `hindered` says why it cannot be chosen."""
+
+    row: Shown
+    picked: bool
+    ports: int | None
+    selection: str
+    hindered: str
+
+
+def _machine_choices(form: InferForm) -> list[MachineChoice]:
+    picked = str(form["machine"].value() or "")
+    return [
+        MachineChoice(
+            shown(machine),
+            str(machine.pk) == picked,
+            likely_ports(machine),
+            first_selection(machine),
+            obstacle_to_measuring(machine),
+        )
+        for machine in machines().exclude(kind=Machine.Kind.PUBLISHED)
+    ]
 
 
 def _with_preset(data: QueryDict, name: str) -> QueryDict:
@@ -139,14 +178,16 @@ def _page(
     sets = list(experiment_sets().order_by("-id"))
     for row in sets:
         row.picked = str(row.pk) in picked  # type: ignore[attr-defined]
+    choices = _machine_choices(form)
     context = {
         "form": form,
         "forked_from": forked,
         "sets": sets,
+        "machines": choices,
         "sources": [
             ("datasets", "Measurements", bool(sets)),
             ("simulate", "A simulated processor", PortMapping.objects.exists()),
-            ("machine", "A machine", Machine.objects.filter(kind=Machine.Kind.SIMULATED).exists()),
+            ("machine", "A machine", bool(choices)),
         ],
         "presets": [_preset(form, name) for name in form.offer.presets],
         "estimate": wanted,

@@ -13,8 +13,10 @@ from inference.core.protocols import Json
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs.jobs.infer_config import NOISE, InferConfig
+from inference.runs.jobs.machine_facts import seconds_for
 from inference.views.infer.algorithms import OFFERS, as_text
 from inference.views.infer.form import SETTING, InferForm
+from inference.views.machines.schemes import measurable_schemes
 
 EXAMPLES = 3  # schemes that the count shows by name
 
@@ -24,6 +26,7 @@ class Plan:
     """What the form asks for: the run's description, its schemes, and the effort.
 
     `recorded`: the experiments come from sets and are not measured. `held_out`: experiments to judge by.
+    `measuring`: the part of the seconds that a machine measures. `note`: what the estimate rests on.
     """
 
     config: Json
@@ -33,6 +36,8 @@ class Plan:
     held_out: int
     seconds: float
     recorded: bool
+    measuring: float = 0.0
+    note: str = ""
 
     @property
     def more(self) -> bool:
@@ -51,16 +56,31 @@ def plan(form: InferForm) -> Plan:
     held_out, recorded = _experiments(data, chosen if selection != "all" else None)
     effort = OFFERS[data["algorithm"]].effort
     processors = len(os.sched_getaffinity(0))  # those that the search will use
-    experiments, seconds = effort(schemes, settings, recorded, processors) if schemes else (0, 0.0)
+    machine: Machine | None = data["machine"] if data["source"] == "machine" else None
+    pace = 0.0 if machine is None else seconds_for(1, machine)
+    experiments, seconds = effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
+    judging = 0.0 if data.get("evaluate") else pace * held_out
     return Plan(
         config=_config(data, settings, isa, chosen),
         schemes=schemes,
         examples=tuple(chosen.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
         experiments=experiments,
         held_out=held_out,
-        seconds=seconds,
+        seconds=seconds + judging,
         recorded=recorded is not None,
+        measuring=pace * experiments + judging,
+        note=_pace_of(machine),
     )
+
+
+def _pace_of(machine: Machine | None) -> str:
+    """What a machine measures per second, and how that is known."""
+    if machine is None or machine.kind != Machine.Kind.AGENT:
+        return ""
+    rate = round(1 / seconds_for(1, machine))
+    if machine.rate:
+        return f"{machine.name} has measured {rate} experiments per second lately."
+    return f"Reckoned with {rate} experiments per second: {machine.name} has not measured yet."
 
 
 def _known(data: Mapping[str, Any]) -> tuple[ISA, QuerySet[InstructionScheme]]:
@@ -77,8 +97,7 @@ def _known(data: Mapping[str, Any]) -> tuple[ISA, QuerySet[InstructionScheme]]:
         used = mapping.usages.filter(count__gt=0).values("scheme").distinct()
         return mapping.isa, mapping.isa.schemes.filter(pk__in=used)
     machine: Machine = data["machine"]
-    usage = machine.facts["mapping"]["usage"]
-    return machine.isa, machine.isa.schemes.filter(text__in=list(usage))
+    return machine.isa, measurable_schemes(machine)
 
 
 def _experiments(
@@ -108,6 +127,7 @@ def _config(data: Mapping[str, Any], settings: Json, isa: ISA, chosen: QuerySet[
         },
         "machine": lambda: {"machine": data["machine"].pk},
     }[data["source"]]()
+    measures = data["source"] == "machine" and data["machine"].kind == Machine.Kind.AGENT
     ports = settings.pop("ports")
     config: Json = {
         "algorithm": data["algorithm"],
@@ -120,6 +140,8 @@ def _config(data: Mapping[str, Any], settings: Json, isa: ISA, chosen: QuerySet[
         "held_out": data["held_out"] or 0.0,
         "evaluate": data["evaluate"].pk if data["evaluate"] else None,
     }
+    if measures:
+        config["bottleneck"] = data["bottleneck"]
     if data["selection"] == "filter":
         config["schemes"] = list(chosen.order_by("id").values_list("pk", flat=True))
         config["scheme_filter"] = data["filter"]
@@ -140,6 +162,7 @@ def initial_of(run: Run) -> dict[str, Any]:
         "seed": config["seed"],
         "held_out": config["held_out"],
         "evaluate": config["evaluate"],
+        "bottleneck": config.get("bottleneck", True),
         SETTING + "ports": config["ports"],
     }
     initial |= {name: source[name] for name in NOISE if name in source}

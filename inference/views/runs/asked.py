@@ -13,6 +13,8 @@ from inference.core.protocols import Json
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.views.infer.algorithms import OFFERS, as_text
 
+PLANS = {"singletons": "every scheme alone", "pairs": "alone and in pairs", "mixes": "random mixes"}
+
 
 @dataclass(frozen=True)
 class Link:
@@ -34,7 +36,8 @@ class Item:
 
 def asked_of(run: Run) -> list[Item]:
     """What was asked of a run, whatever its kind."""
-    items = list(_infer(run.config)) if run.kind == "infer" else list(_plain(run.config))
+    describe = {"infer": _infer, "measure": _measure}.get(run.kind, _plain)
+    items = list(describe(run.config))
     return [item for item in items if item.text or item.links]
 
 
@@ -48,12 +51,24 @@ def _infer(config: Json) -> Iterator[Item]:
         yield Item("Judged on", links=_links(ExperimentSet, "set", [config["evaluate"]]))
     elif "datasets" in config["source"]:
         yield Item("Held out", f"{100 * config['held_out']:g} %")
+    if "machine" in config["source"] and not config.get("bottleneck", True):
+        yield Item("Bottleneck rate", "not measured", changed=True)
     yield Item("Ports", str(config["ports"]))
     yield Item("Seed", str(config["seed"]))
     for setting in offer.tunables():
         if setting.name in config["settings"]:
             value = config["settings"][setting.name]
             yield Item(setting.label, as_text(value) or "none", changed=value != setting.default)
+
+
+def _measure(config: Json) -> Iterator[Item]:
+    yield Item("Machine", links=_links(Machine, "machine", [config["machine"]]))
+    yield Item("Instruction set", config["isa"])
+    yield Item("Schemes", _schemes(config))
+    yield Item("Experiments", PLANS[config["plan"]])
+    if config["plan"] == "mixes":
+        yield Item("Mixes", f"{config['mixes']:,} of {config['length']} instructions")
+        yield Item("Seed", str(config["seed"]))
 
 
 def _source(source: Json) -> Iterator[Item]:
@@ -63,8 +78,7 @@ def _source(source: Json) -> Iterator[Item]:
         yield Item("Simulated processor", links=_links(PortMapping, "mapping", [source["simulate"]]))
         yield Item("Noise", f"{100 * source['noise']:g} %")
     else:
-        names = Machine.objects.filter(pk=source["machine"]).values_list("name", flat=True)
-        yield Item("Machine", ", ".join(names) or "deleted")
+        yield Item("Machine", links=_links(Machine, "machine", [source["machine"]]))
 
 
 def _schemes(config: Json) -> str:

@@ -23,6 +23,7 @@ from inference.views.runs.record import RunRecord, record_of
 COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
 SUMMARIES = {
     "infer": "Inference of a port mapping",
+    "measure": "Measuring on a machine",
     "import": "Import of an uploaded file",
     "evaluate": "Evaluation of a port mapping on measurements",
 }

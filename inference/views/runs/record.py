@@ -46,6 +46,7 @@ class RunRecord:
     phases: list[Phase] = field(default_factory=list)
     progress: Json = field(default_factory=dict)
     experiments: Json = field(default_factory=dict)
+    waiting: str = ""
     congruence: Json = field(default_factory=dict)
     generations: list[Json] = field(default_factory=list)
     heat_map: Json = field(default_factory=dict)
@@ -76,6 +77,8 @@ class RunRecord:
             self._log(at, f"stage {payload['index']} of {len(self.phases)}: {self.stage}")
         elif kind == "log":
             self.log.append({"at": at, **payload})
+        elif kind == "waiting":
+            self.waiting = payload["text"]
         elif kind == "state":
             self._change_state(payload, at)
         elif kind == "generation":
@@ -100,6 +103,7 @@ class RunRecord:
 
     def _enter(self, payload: Json, at: datetime) -> None:
         index = payload["index"]
+        self.waiting = ""
         self.progress = {}  # the stage before had it
         known = {phase.index: phase for phase in self.phases}
         self.phases = [
@@ -120,6 +124,7 @@ class RunRecord:
 
     def _change_state(self, payload: Json, at: datetime) -> None:
         state = payload["state"]
+        self.waiting = ""
         text = f"{state}: {payload['error']}" if payload.get("error") else state
         self._log(at, text, "warning" if state == "failed" else "info")
         for phase in self.phases:

@@ -11,13 +11,13 @@ from pmweb.launcher.site import Site
 
 
 class Command(BaseCommand):
-    """Start web server and worker, restart what dies, stop all with one Ctrl-C."""
+    """Start web server, worker and agent, restart what dies, stop all with one Ctrl-C."""
 
-    help = "Start the site (web server and worker); Ctrl-C stops all of it."
+    help = "Start the site (web server, worker, measuring agent); Ctrl-C stops all of it."
     requires_system_checks = []  # the children check; a supervisor must not fail where they could start
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare where to listen."""
+        """Declare where to listen, and whether to measure here."""
         parser.add_argument(
             "--host",
             default="127.0.0.1",
@@ -27,13 +27,13 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-agent",
             action="store_true",
-            help="do not measure on this computer (this version never does)",
+            help="do not measure on this computer",
         )
 
-    def handle(self, *_args: Any, host: str, port: int, **_options: Any) -> None:
+    def handle(self, *_args: Any, host: str, port: int, no_agent: bool, **_options: Any) -> None:
         """Run the site until it is asked to stop."""
         try:
-            Site(host, port, self._say).run()
+            Site(host, port, self._say, measures=not no_agent).run()
         except LaunchError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:

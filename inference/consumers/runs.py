@@ -20,7 +20,6 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
-from django.urls import path, re_path
 
 from inference.core.protocols import Json
 from inference.models import Run
@@ -149,10 +148,3 @@ class NothingHereConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Accept, so that the browser learns the reason, and close."""
         await self.accept()
         await self.close(NOT_FOUND)
-
-
-websocket_urlpatterns = [
-    path("ws/runs/", RunListConsumer.as_asgi()),
-    path("ws/runs/<int:run_id>/", RunConsumer.as_asgi()),
-    re_path("", NothingHereConsumer.as_asgi()),
-]

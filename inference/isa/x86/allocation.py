@@ -1,0 +1,194 @@
+"""Choosing registers and memory for a list of schemes such that none waits for another (Algorithm 3.1).
+
+Registers and memory slots are parted into those only read, only written, and both (thesis §3.2.1); of those
+that would do, every operand gets the one used least recently. The parting is made for the experiment at hand:
+
+- A fixed register that some scheme only reads (cl of `shl r, cl`) is read-only for all of them, one that is
+  only written is write-only. One that is read here and written there is chosen for nothing else.
+- The read-only set is just large enough for any single scheme.
+- The write-only set has four registers for every class rather than the thesis's minimum: some cores wait for
+  the old value of a mere write (three cycles for `vpermd` on Golden Cove). Four hide that.
+- Everything else is for operands both read and written, or written where nothing is both. Up to two of the
+  former are left out if otherwise slow instructions would meet in some registers and quick ones in the rest:
+  in a copy of two such operands, an even number of registers would give each of them its own half.
+
+Memory is addressed relative to the middle of the region, all within one window of 4 KiB, so that no load
+seems to alias an earlier store (processors compare the low twelve bits first). What is read, what is written
+and every slot for both are cache lines of their own. The first two lie within a displacement of eight bits,
+the others all need 32, so that the length of an instruction does not depend on the slot. One line to write to
+is best: some cores with two stores per cycle commit two only to the same line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import gcd
+
+from inference.isa.x86.demands import RESERVED, RSI, Bank, Choice, Demands, Fixed, Role
+
+LINE = 64
+WINDOW = 4096
+WRITTEN = 4
+"""Registers of a class that mere writes take turns in, where others need registers as well."""
+
+_LEFT_OUT = 2
+"""Registers that may stay unused for the sake of evenly mixed chains."""
+
+READ_SLOT, WRITE_SLOT = LINE, -LINE
+SLOTS: dict[Role, tuple[int, ...]] = {
+    "R": (READ_SLOT,),
+    "W": (WRITE_SLOT,),
+    "RW": (*range(2 * LINE, WINDOW // 2, LINE), *range(-WINDOW // 2, -2 * LINE, LINE)),
+}
+"""Offsets from the middle of the memory region; every one begins a cache line."""
+
+_ORDERS: dict[Bank, dict[Role, tuple[int, ...]]] = {
+    # Only rax to rbx have a second byte (ah to bh): they are taken late for what others can do as well.
+    # rsi holds an address at first, which is no value to read.
+    "general": {
+        "R": (7, 8, 2, 1, 3, 0, 9, 10, 11, 12, 13, 5),
+        "W": (13, 12, 11, 10, 9, 6, 5, 7, 8, 3, 2, 1, 0),
+        "RW": (0, 3, 2, 1, 5, 6, 7, 9, 10, 11, 12, 13, 8),
+    },
+    # The low half of the vector registers makes for shorter code where it stands in the last operand.
+    "vector": {
+        "R": (1, 2, 3, 4, 5, 6, 7, 0, *range(8, 16)),
+        "W": (*range(15, 7, -1), 0, *range(7, 0, -1)),
+        "RW": (*range(4, 16), 3, 2, 1, 0),
+    },
+}
+"""In which order families join the sets."""
+
+
+class AllocationError(ValueError):
+    """There are not enough registers that fit."""
+
+
+class Partition:
+    """The families of one bank that may be chosen for an operand that is read, written, or both."""
+
+    def __init__(self, bank: Bank, copy: Sequence[Demands]) -> None:
+        """For a copy of the experiment. Raises `AllocationError` where some scheme lacks registers."""
+        schemes = tuple(dict.fromkeys(copy))
+        self._order = _ORDERS[bank]
+        fixed = {(one.family, one.role) for scheme in schemes for one in scheme.fixed if one.bank == bank}
+        read = {family for family, role in fixed if role != "W"}
+        written = {family for family, role in fixed if role != "R"}
+        taken = read | written | RESERVED[bank]
+        if bank == "general" and any(scheme.low_base for scheme in schemes):
+            taken |= {RSI}
+        self._free = set(self._order["W"]) - taken
+        self._sets: dict[Role, list[int]] = {
+            "R": sorted(read - written),
+            "W": sorted(written - read),
+            "RW": [],
+        }
+        self._provide_all(bank, schemes)
+        chained = [
+            one for one in copy for choice in one.choices if (choice.bank, choice.role) == (bank, "RW")
+        ]
+        mixed = len(set(chained)) > 1
+        self._share_out("RW" if chained else "W", len(chained) if mixed else 1)
+
+    def families(self, role: Role) -> tuple[int, ...]:
+        """The set for operands of this role."""
+        return tuple(self._sets[role])
+
+    def _provide_all(self, bank: Bank, schemes: Sequence[Demands]) -> None:
+        for role in ("R", "RW", "W"):
+            needed = [
+                (
+                    {one.family for one in scheme.fixed if (one.bank, one.role) == (bank, role)},
+                    [choice for choice in scheme.choices if (choice.bank, choice.role) == (bank, role)],
+                )
+                for scheme in schemes
+            ]
+            for used, choices in sorted(needed, key=_most_constrained_first):
+                self._provide(role, used, choices)
+        for choice in (choice for scheme in schemes for choice in scheme.choices):
+            if (choice.bank, choice.role) == (bank, "W"):
+                self._widen(choice)
+
+    def _share_out(self, role: Role, operands: int) -> None:
+        """Give what is left to one set, whose size and `operands` per copy had best have no common factor."""
+        fewest = len(self._sets[role])
+        self._sets[role] += [family for family in self._order[role] if family in self._free]
+        most = len(self._sets[role])
+        sizes = range(most, max(fewest, most - _LEFT_OUT) - 1, -1)
+        del self._sets[role][min(sizes, key=lambda size: gcd(size, operands)) :]
+
+    def _provide(self, role: Role, used: set[int], choices: Sequence[Choice]) -> None:
+        """Make the set large enough for the operands of one scheme, which shall not share a family."""
+        for choice in choices:
+            fitting = [
+                family for family in self._sets[role] if family in choice.registers and family not in used
+            ]
+            used.add(fitting[0] if fitting else self._take(role, choice))
+
+    def _widen(self, choice: Choice) -> None:
+        while sum(
+            family in choice.registers for family in self._sets["W"]
+        ) < WRITTEN and not self._free.isdisjoint(choice.registers):
+            self._take("W", choice)
+
+    def _take(self, role: Role, choice: Choice) -> int:
+        for family in self._order[role]:
+            if family in self._free and family in choice.registers:
+                self._free.remove(family)
+                self._sets[role].append(family)
+                return family
+        raise AllocationError("the registers do not suffice")
+
+
+def _most_constrained_first(needed: tuple[set[int], list[Choice]]) -> int:
+    return min((len(choice.registers) for choice in needed[1]), default=0)
+
+
+class Allocator:
+    """Chooses operands for one scheme after another; see the module's description."""
+
+    def __init__(self, copy: Iterable[Demands]) -> None:
+        """`copy` is what will be asked for again and again. Raises `AllocationError`."""
+        together = tuple(copy)
+        self._partitions: dict[Bank, Partition] = {
+            "general": Partition("general", together),
+            "vector": Partition("vector", together),
+        }
+        self._last_uses: dict[Bank, list[int]] = {"general": [0] * 16, "vector": [0] * 16}
+        self._last_slots = {offset: 0 for offsets in SLOTS.values() for offset in offsets}
+        self._time = 0
+        self._candidates = {
+            choice: tuple(
+                family for family in self.families(choice.bank, choice.role) if family in choice.registers
+            )
+            for scheme in dict.fromkeys(together)
+            for choice in scheme.choices
+        }
+
+    def families(self, bank: Bank, role: Role) -> tuple[int, ...]:
+        """The set for operands of this role."""
+        return self._partitions[bank].families(role)
+
+    def registers(self, scheme: Demands) -> list[int]:
+        """A family for every choice of the scheme, in their order."""
+        for one in scheme.fixed:
+            self._use(one)
+        return [self._choose(choice) for choice in scheme.choices]
+
+    def slot(self, role: Role) -> int:
+        """An offset for a memory operand."""
+        self._time += 1
+        offset = min(SLOTS[role], key=self._last_slots.__getitem__)
+        self._last_slots[offset] = self._time
+        return offset
+
+    def _use(self, one: Fixed) -> None:
+        self._time += 1
+        self._last_uses[one.bank][one.family] = self._time
+
+    def _choose(self, choice: Choice) -> int:
+        last_uses = self._last_uses[choice.bank]
+        family = min(self._candidates[choice], key=last_uses.__getitem__)
+        self._time += 1
+        last_uses[family] = self._time
+        return family

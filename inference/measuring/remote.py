@@ -1,0 +1,310 @@
+"""An agent on another computer, or in another process, as a measurer."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Protocol
+
+from inference.agent.protocol import Batch, Item, Result, Settings
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.protocols import BatchBoard, Json
+from inference.isa.scheme import Scheme
+from inference.isa.x86.assembling import CannotMeasureError, frame, unroll
+from inference.isa.x86.availability import missing_feature
+from inference.isa.x86.scheme_set import schemes
+from inference.measuring.results import failure, measured_of
+
+BATCH = 96
+FIRST_BATCH = 24
+"""Of a long list of experiments, so that the first results come soon."""
+OUTSTANDING = 2
+"""Batches posted at a time: the agent never waits for the next one, and a stop leaves little undone."""
+PATIENCE = 1800.0
+"""Seconds of a disturbed computer until its contended results are taken as they are."""
+
+_AVX_ENCODINGS = ("VEX", "EVEX")
+_VECTORS = ("xmm", "ymm", "zmm")
+
+
+class Code(Protocol):
+    """A loop body as `protocol.Item` needs it."""
+
+    @property
+    def code(self) -> bytes:
+        """Machine code."""
+        ...
+
+    @property
+    def copies(self) -> int:
+        """Copies of the experiment in it."""
+        ...
+
+    @property
+    def half_bytes(self) -> int:
+        """Length of a shorter loop body at its beginning."""
+        ...
+
+    @property
+    def half_copies(self) -> int:
+        """Copies in the shorter one."""
+        ...
+
+
+Assemble = Callable[[Sequence[tuple[str, int]]], Code]
+
+
+class RemoteMeasurer:
+    """Assembles experiments, posts them in batches on a board, and gives back what comes.
+
+    `identity` names the machine and its harness; what is measured how is added here. `flags` are the CPU's
+    as in /proc/cpuinfo, None where every instruction may be tried. An experiment that cannot be assembled
+    or executed there is a failure that says why, and is never posted. Contended results are posted again
+    until the computer has been disturbed for `patience` seconds. Results that came for an earlier attempt
+    of the run are used first.
+    """
+
+    def __init__(
+        self,
+        board: BatchBoard,
+        identity: Json,
+        flags: Collection[str] | None,
+        settings: Settings,
+        avx: bool,
+        *,
+        assemble: Assemble = unroll,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._board = board
+        self._flags = flags
+        self._avx = avx
+        self._settings = settings
+        self._frame = frame(avx)
+        self._identity = {
+            **identity,
+            "settings": settings.as_json(),
+            "frame": self._frame.as_json(),
+        }
+        self._assemble = assemble
+        self._patience = patience
+        self._clock = clock
+        self._obstacles: dict[str, str] = {}
+        self._posted: dict[int, Sequence[Item]] = {}
+        self._spare: dict[Experiment, Measured] | None = None
+        self._disturbed: dict[Experiment, float] = {}
+        self._disturbed_since: float | None = None
+
+    @property
+    def identity(self) -> Json:
+        """The machine, its harness, the settings and the surroundings of the loop bodies."""
+        return self._identity
+
+    def offers(self) -> Sequence[Experiment] | None:
+        """None: anything that can be assembled can be asked."""
+        return None
+
+    def obstacle(self, scheme: str) -> str:
+        """Why a scheme cannot be measured there, "" where nothing is known to be in the way."""
+        if scheme not in self._obstacles:
+            self._obstacles[scheme] = self._look(scheme)
+        return self._obstacles[scheme]
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """One result per experiment, in the order asked; takes no more of them than it can post."""
+        work = _Work(experiments)
+        size = FIRST_BATCH
+        while True:
+            while len(self._posted) < OUTSTANDING and (taken := self._take(work, size)):
+                self._post(taken)
+                size = BATCH
+            if work.has_ready:
+                yield from work.ready()
+            elif work.is_over:
+                return
+            else:
+                self._collect(work)
+
+    def _look(self, scheme: str) -> str:
+        known = None if self._flags is None else _schemes_by_text().get(scheme)
+        if known is not None and self._flags is not None:
+            if reason := missing_feature(known, self._flags):
+                return reason
+            if self._avx and known.encoding == "legacy" and _has_vectors(known):
+                return "legacy SSE does not go with the VEX-encoded schemes of this run"
+        try:
+            self._assemble([(scheme, 1)])
+        except CannotMeasureError as error:
+            return error.reason
+        return ""
+
+    def _take(self, work: _Work, size: int) -> list[Item]:
+        """The next experiments to post, at most `size`; what has an answer already gets it."""
+        taken: list[Item] = []
+        while len(taken) < size and (experiment := work.next()) is not None:
+            found = self._at_hand(experiment) or self._prepared(experiment)
+            if isinstance(found, Item):
+                taken.append(found)
+            else:
+                work.answer(experiment, found)
+                if work.has_ready:
+                    break
+        return taken
+
+    def _at_hand(self, experiment: Experiment) -> Measured | None:
+        """A result that came when nobody waited for it."""
+        if self._spare is None:
+            came = self._board.earlier().items()
+            self._spare = {e: measured_of(e, r) for e, r in came if r.state != "contended"}
+        return self._spare.pop(experiment, None)
+
+    def _prepared(self, experiment: Experiment) -> Item | Measured:
+        """As code, or a failure that says why there is none."""
+        for scheme in experiment.schemes:
+            if reason := self.obstacle(scheme):
+                return failure(experiment, f"{scheme}: {reason}")
+        try:
+            code = self._assemble(experiment.terms)
+        except CannotMeasureError as error:
+            return failure(experiment, f"{error.scheme}: {error.reason}")
+        return Item(
+            id=item_id(experiment),
+            name=str(experiment),
+            code=code.code,
+            copies=code.copies,
+            half_bytes=code.half_bytes,
+            half_copies=code.half_copies,
+            instructions=experiment.length,
+            terms=experiment.terms,
+        )
+
+    def _post(self, items: Sequence[Item]) -> None:
+        seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
+        number = self._board.post(Batch(self._frame, self._settings, tuple(items), seed))
+        self._posted[number] = items
+
+    def _collect(self, work: _Work) -> None:
+        """Wait for a batch; results that nobody here waits for any more are kept for the next question."""
+        number, results = self._board.collect()
+        found = {result.id: result for result in results}
+        answers = [
+            _answer(Experiment(item.terms), found.get(item.id)) for item in self._posted.pop(number, ())
+        ]
+        again = self._contended(answers)
+        assert self._spare is not None, "nothing is posted before earlier results are known"
+        for answer in answers:
+            if work.waits_for(answer.experiment):
+                if answer.experiment in again:
+                    work.ask_again(answer.experiment)
+                else:
+                    work.answer(answer.experiment, answer)
+            elif answer.experiment not in again:
+                self._spare[answer.experiment] = answer
+
+    def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
+        """Those of the experiments that are worth another try."""
+        now = self._clock()
+        disturbed = [answer.experiment for answer in answers if answer.state is MeasurementState.CONTENDED]
+        if len(disturbed) < len(answers):
+            self._disturbed_since = None
+        elif disturbed and self._disturbed_since is None:
+            self._disturbed_since = now
+        for answer in answers:
+            if answer.state is not MeasurementState.CONTENDED:
+                self._disturbed.pop(answer.experiment, None)
+        again = set()
+        for experiment in disturbed:
+            since = self._disturbed.setdefault(experiment, now)
+            if self._disturbed_since is not None:
+                since = min(since, self._disturbed_since)
+            if now - since < self._patience:
+                again.add(experiment)
+            else:
+                del self._disturbed[experiment]
+        return again
+
+
+class _Work:
+    """One question's experiments: what is still to post, what is waited for, what can be given back."""
+
+    def __init__(self, experiments: Iterable[Experiment]) -> None:
+        self._source = iter(experiments)
+        self._order: deque[Experiment] = deque()
+        self._wanted: Counter[Experiment] = Counter()
+        self._again: deque[Experiment] = deque()
+        self._answers: dict[Experiment, Measured] = {}
+        self._exhausted = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything asked has been given back."""
+        return self._exhausted and not self._order
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether the next result in order is there."""
+        return bool(self._order) and self._order[0] in self._answers
+
+    def next(self) -> Experiment | None:
+        """The next experiment without an answer on its way; repeats are posted once."""
+        if self._again:
+            return self._again.popleft()
+        for experiment in self._source:
+            self._order.append(experiment)
+            self._wanted[experiment] += 1
+            if self._wanted[experiment] == 1:
+                return experiment
+        self._exhausted = True
+        return None
+
+    def waits_for(self, experiment: Experiment) -> bool:
+        """Whether a result of it is wanted and not there yet."""
+        return self._wanted[experiment] > 0 and experiment not in self._answers
+
+    def ask_again(self, experiment: Experiment) -> None:
+        """Post it once more, before anything new."""
+        self._again.append(experiment)
+
+    def answer(self, experiment: Experiment, result: Measured) -> None:
+        """Its result has come."""
+        self._answers[experiment] = result
+
+    def ready(self) -> Iterator[Measured]:
+        """Results as far as they can be given back in order."""
+        while self.has_ready:
+            experiment = self._order.popleft()
+            result = self._answers[experiment]
+            self._wanted[experiment] -= 1
+            if not self._wanted[experiment]:
+                del self._wanted[experiment]
+                del self._answers[experiment]
+            yield result
+
+
+def item_id(experiment: Experiment) -> str:
+    """The same for the same experiment wherever it is posted."""
+    return hashlib.blake2b(repr(experiment.terms).encode(), digest_size=12).hexdigest()
+
+
+def _answer(experiment: Experiment, result: Result | None) -> Measured:
+    if result is None:
+        return failure(experiment, "the agent gave no result for it")
+    return measured_of(experiment, result)
+
+
+def wants_avx(schemes: Iterable[str]) -> bool:
+    """Whether one of the schemes needs loop bodies with AVX around them; legacy SSE wants them without."""
+    known = _schemes_by_text()
+    return any(known[text].encoding in _AVX_ENCODINGS for text in schemes if text in known)
+
+
+def _has_vectors(scheme: Scheme) -> bool:
+    return any(operand.name.lower().startswith(_VECTORS) for operand in scheme.operands)
+
+
+@cache
+def _schemes_by_text() -> dict[str, Scheme]:
+    return {scheme.text: scheme for scheme in schemes()}

@@ -1,0 +1,130 @@
+"""An agent's harness that simulates a processor: the same protocol, without a computer to measure on."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import platform
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from inference.agent.protocol import Batch, Beat, Item, Json, Result
+from inference.core.errors import InvalidInputError
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.measuring.results import result_of
+from inference.measuring.simulated import SimulatedProcessor
+
+_NOP = b"\x90"
+_GHZ = 3.0
+_NAP = 0.05  # seconds between two looks at the clock while time passes
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """Code that a simulated agent never executes; it reads an item's terms instead."""
+
+    code: bytes = 2 * _NOP
+    copies: int = 2
+    half_bytes: int = 1
+    half_copies: int = 1
+
+
+def stand_in(_terms: Sequence[tuple[str, int]]) -> StandIn:
+    """What stands for the code of any experiment."""
+    return StandIn()
+
+
+class SimulatedHarness:
+    """Answers batches as a processor with this port mapping would (`inference.agent.passes.Harness`).
+
+    `pace`: experiments per second, 0 for as many as possible. `contended_share`: probability that a result
+    comes back as contended; the next try may settle. The other options are those of `SimulatedProcessor`.
+    """
+
+    def __init__(
+        self,
+        mapping: PortMapping,
+        *,
+        noise: float = 0.0,
+        outlier_share: float = 0.0,
+        outlier_factor: float = 2.0,
+        seed: int = 0,
+        pace: float = 0.0,
+        contended_share: float = 0.0,
+    ) -> None:
+        if pace < 0:
+            raise InvalidInputError(f"pace is a number of experiments per second ≥ 0, not {pace!r}")
+        if not 0 <= contended_share < 1:
+            raise InvalidInputError(f"contended_share is a probability in [0, 1), not {contended_share!r}")
+        self._processor = SimulatedProcessor(
+            mapping, noise=noise, outlier_share=outlier_share, outlier_factor=outlier_factor, seed=seed
+        )
+        self._noise = noise
+        self._pace = pace
+        self._contended_share = contended_share
+        self._seed = seed
+        self._measuring = False
+        self._rate: float | None = None
+        self._tries: dict[str, int] = {}
+
+    async def measure(self, batch: Batch, progress: Callable[[int, int], None]) -> list[Result]:
+        """One result per item, as fast as the pace allows."""
+        self._measuring = True
+        began = time.monotonic()
+        try:
+            for done in range(len(batch.items)):
+                progress(done, len(batch.items))
+                await self._wait_until(began + (done + 1) / self._pace if self._pace else began)
+            results = self._answers(batch.items)
+        finally:
+            self._measuring = False
+        progress(len(results), len(results))
+        self._rate = len(results) / max(time.monotonic() - began, 1e-6)
+        return results
+
+    def beat(self) -> Beat:
+        """Always well."""
+        state = "measuring" if self._measuring else "idle"
+        return Beat(state, noise=self._noise, ghz=_GHZ, rate=self._rate)
+
+    async def close(self) -> None:
+        """There is nothing to stop."""
+
+    async def _wait_until(self, moment: float) -> None:
+        await asyncio.sleep(0)
+        while (left := moment - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _NAP))
+
+    def _answers(self, items: Sequence[Item]) -> list[Result]:
+        experiments = [Experiment.of(dict(item.terms)) for item in items]
+        measured = self._processor.measure(experiments)
+        results = [result_of(item.id, answer) for item, answer in zip(items, measured, strict=True)]
+        return [self._disturbed(result) for result in results]
+
+    def _disturbed(self, result: Result) -> Result:
+        """The same, or contended: by chance, but the same chance in every simulation with this seed."""
+        if result.cycles is None or not self._contended_share:
+            return result
+        number = self._tries[result.id] = self._tries.get(result.id, 0) + 1
+        digest = hashlib.blake2b(f"{self._seed} {result.id} {number}".encode(), digest_size=4).digest()
+        if int.from_bytes(digest) / 2**32 >= self._contended_share:
+            return result
+        return Result(result.id, "contended", result.cycles, result.spread, result.passes, "simulated")
+
+
+def simulated_facts(name: str, mapping: PortMapping) -> Json:
+    """What a simulated agent says of its computer, as `inference.agent.facts` does for a real one."""
+    return {
+        "simulated": True,
+        "cpu": f"simulated processor: {name}",
+        "schemes": len(mapping.usage),
+        "ports": len(mapping.ports),
+        "host": socket.gethostname(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+        "counters": "none",
+        "unfit": "",
+    }

@@ -1,0 +1,60 @@
+"""What can be said of a machine before anything is measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db.models import QuerySet
+
+from inference.isa.x86.availability import flag
+from inference.isa.x86.microarchitectures import microarchitecture
+from inference.models import InstructionScheme, Machine
+
+ASSUMED_RATE = 50.0
+"""Settled experiments per second where a machine has not told its own yet."""
+
+
+def obstacle_to_measuring(machine: Machine) -> str:
+    """Why a machine cannot be asked for measurements, with what would help; "" where it can."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        return ""
+    if machine.kind != Machine.Kind.AGENT:
+        return f"the machine {machine.name!r} cannot measure, choose its experiment sets"
+    if not machine.facts:
+        return f"the agent of {machine.name!r} has never connected: start it there first"
+    if machine.state == Machine.State.UNFIT or machine.facts.get("unfit"):
+        reason = machine.state_note or machine.facts.get("unfit") or "its agent says so"
+        return f"the machine {machine.name!r} cannot measure: {reason}"
+    return ""
+
+
+def likely_ports(machine: Machine) -> int | None:
+    """A number of ports that suits the machine's microarchitecture; None where that is not known."""
+    facts = machine.facts
+    if not all(type(facts.get(key)) is int for key in ("family", "model")):
+        return None
+    known = microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"])
+    return None if known is None else known.ports
+
+
+def seconds_for(experiments: int, machine: Machine) -> float:
+    """How long the machine will take for so many experiments; a simulated one takes no time."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        return 0.0
+    return experiments / (machine.rate or ASSUMED_RATE)
+
+
+def executable_schemes(machine: Machine) -> QuerySet[InstructionScheme]:
+    """The schemes of the default set that a machine's CPU has, as far as its flags tell."""
+    rows = machine.isa.schemes.filter(exclusion="")
+    flags = machine.facts.get("flags")
+    if flags is None:
+        return rows
+    extensions = rows.order_by().values_list("extension", flat=True).distinct()
+    return rows.filter(extension__in=[name for name in extensions if not _lacks(name, flags)])
+
+
+def _lacks(extension: str, flags: Collection[str]) -> bool:
+    """Whether a CPU with these flags lacks one of the features joined in `extension`."""
+    needed = filter(None, map(flag, extension.split("+")))
+    return any(name not in flags for name in needed)

@@ -1,0 +1,191 @@
+"""Measuring runs: experiments on a machine, kept as an experiment set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from inference.core.experiment import Measured
+from inference.core.pmevo import PMEvoSettings, plan
+from inference.core.protocols import Json, Measurer
+from inference.exchange.recorded import selected_schemes
+from inference.measuring.cached import CachedMeasurer
+from inference.models import ExperimentSet, Machine, Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.jobs.infer_config import (
+    DEFAULT_SEED,
+    MOST_MIXES,
+    SEED_LIMIT,
+    read_machine,
+    read_schemes,
+    read_whole,
+)
+from inference.runs.jobs.machine_facts import seconds_for
+from inference.runs.jobs.mixes import MIX_LENGTH, random_mixes
+from inference.runs.jobs.on_machine import agent_measurer, chosen_schemes, settled_share, within_reach
+from inference.runs.jobs.simulated_machine import simulated_machine
+from inference.runs.jobs.stages import Told
+from inference.runs.journal import Entry
+from inference.runs.measurements import RunMeasurements
+
+PLANS = ("singletons", "pairs", "mixes")
+"""Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes."""
+
+MOST_INSTRUCTIONS = 50  # in a mix: as many as a loop body takes at least twice
+
+_STAGE = "measuring"
+_PURPOSE = "measurements"
+
+
+@dataclass(frozen=True)
+class MeasureConfig:
+    """What is measured where.
+
+    `machine`: id. `schemes` is one of `infer_config.SELECTIONS` or a list of scheme ids, `scheme_filter` the
+    search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
+    `length` instructions each, chosen by `seed`.
+    """
+
+    machine: int
+    isa: str
+    schemes: str | list[int] = "starter"
+    scheme_filter: str = ""
+    plan: str = "pairs"
+    mixes: int = 1000
+    length: int = MIX_LENGTH
+    seed: int = DEFAULT_SEED
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> MeasureConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    unknown = sorted(config.keys() - MeasureConfig.__dataclass_fields__.keys())
+    if unknown:
+        known = ", ".join(MeasureConfig.__dataclass_fields__)
+        raise ConfigError(f"a measuring run has no field {unknown[0]!r}; its fields are {known}")
+    machine = read_machine("", config.get("machine"))
+    if config.get("isa", machine.isa.name) != machine.isa.name:
+        raise ConfigError(f"isa is {config['isa']!r}, but the machine is for {machine.isa.name!r}")
+    wanted = config.get("plan", MeasureConfig.plan)
+    if wanted not in PLANS:
+        raise ConfigError(f"plan must be one of {', '.join(PLANS)}, not {wanted!r}")
+    return MeasureConfig(
+        machine=machine.pk,
+        isa=machine.isa.name,
+        schemes=read_schemes(config.get("schemes", MeasureConfig.schemes)),
+        scheme_filter=str(config.get("scheme_filter", "")),
+        plan=wanted,
+        mixes=read_whole("mixes", config.get("mixes", MeasureConfig.mixes), 1, MOST_MIXES),
+        length=read_whole("length", config.get("length", MIX_LENGTH), 1, MOST_INSTRUCTIONS),
+        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
+    )
+
+
+@dataclass(frozen=True)
+class Effort:
+    """`experiments` to measure, about, and how many seconds that takes."""
+
+    experiments: int
+    seconds: float
+
+
+def effort(machine: Machine, schemes: int, wanted: str, mixes: int = MeasureConfig.mixes) -> Effort:
+    """What a plan over so many schemes will take on a machine, a 1:n experiment for two pairs in three."""
+    pairs = schemes * (schemes - 1) // 2
+    experiments = {
+        "singletons": schemes,
+        "pairs": schemes + pairs + 2 * pairs // 3,
+        "mixes": mixes if schemes else 0,
+    }[wanted]
+    return Effort(experiments, seconds_for(experiments, machine))
+
+
+class MeasureJob:
+    """Runs of kind `measure`; `MeasureConfig` is their description.
+
+    What has been measured stays when the run is cancelled: its experiment set grows with it.
+    """
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to a measuring run before it has measured something."""
+
+    def work(self, task: Task) -> Store:
+        """Measure, with progress."""
+        config = MeasureConfig(**task.run.config)
+        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
+        if machine is None:
+            raise JobError("the machine that this run needs has been deleted")
+        label = f"Measure on {machine.name}"
+        task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [label]})
+        with _opened(task, config, machine) as (measurer, schemes):
+            store = RunMeasurements(
+                task.lease, machine.isa, measurer.identity, _PURPOSE, machine, named_after_run=True
+            )
+            asked = effort(machine, len(schemes), config.plan, config.mixes).experiments
+            told = Told(CachedMeasurer(measurer, store), task.reporter, _STAGE, asked)
+            results = _asked(told, schemes, config)
+        if store.experiment_set is None:
+            raise JobError("there was nothing to measure")
+        return partial(_store, store.experiment_set, results)
+
+
+@contextmanager
+def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tuple[Measurer, Sequence[str]]]:
+    """Who measures, and the schemes to measure there."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        processor, known = simulated_machine(machine)
+        wanted = selected_schemes(machine.isa, config.schemes)
+        schemes = sorted(known if wanted is None else known & wanted)
+        if not schemes:
+            raise JobError("none of the chosen schemes can be measured there: choose others")
+        yield processor, schemes
+        return
+
+    chosen = chosen_schemes(machine.isa, config.schemes)
+
+    def log(text: str, level: str) -> None:
+        task.reporter.tell("log", {"level": level, "text": text})
+
+    with agent_measurer(task, machine, chosen) as measurer:
+        yield measurer, within_reach(measurer, chosen, log)
+
+
+def _asked(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+    """All results of the plan."""
+    if config.plan == "mixes":
+        mixes = random_mixes(schemes, config.mixes, config.seed, config.length)
+        told.expected = len(mixes)
+        return list(told.measure(mixes))
+    results = list(told.measure(plan.singletons(schemes)))
+    if config.plan == "pairs":
+        times = {r.experiment.schemes[0]: r.cycles for r in results if r.usable and r.cycles is not None}
+        pairs = list(plan.pairs(times, PMEvoSettings().congruence_epsilon))
+        told.expected = len(results) + len(pairs)
+        results += told.measure(pairs)
+    return results
+
+
+def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Entry]]:
+    settled = sum(result.usable for result in results)
+    result: Json = {
+        "experiment_set": made.pk,
+        "name": made.name,
+        "url": f"/sets/{made.pk}/",  # not looked up: a fault in a page must not cost a result
+        "experiments": len(results),
+        "settled": settled,
+        "settled_share": round(settled_share(results), 4),
+    }
+    text = f"{len(results)} experiments measured, {settled} of them usable"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]

@@ -1,0 +1,121 @@
+"""A machine with an agent as a measurer, and which schemes can be measured there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+
+from inference.agent.protocol import Settings
+from inference.core.experiment import Measured, MeasurementState
+from inference.core.pmevo import plan
+from inference.core.protocols import Measurer
+from inference.exchange.recorded import selected_schemes
+from inference.measuring.remote import RemoteMeasurer, wants_avx
+from inference.measuring.simulated_agent import stand_in
+from inference.models import ISA, Machine
+from inference.runs.errors import JobError
+from inference.runs.job import Task
+from inference.runs.machines.board import DatabaseBoard
+
+LEAST_SETTLED = 0.5
+"""Share of the single instructions that must settle for anything to be concluded from a machine."""
+
+_SHOWN = 5
+_OVER = " is back"
+"""How a machine's teller ends the last word on its absence (`runs.machines.waiting`)."""
+
+Log = Callable[[str, str], None]
+
+
+@contextmanager
+def agent_measurer(task: Task, machine: Machine, schemes: Collection[str]) -> Iterator[RemoteMeasurer]:
+    """Measure experiments of the schemes on the machine; afterwards nothing of the run waits for it."""
+    reporter = task.reporter
+
+    def say(text: str) -> None:
+        # Before the line, which is written at once and takes it along.
+        reporter.tell("waiting", {"text": "" if text.endswith(_OVER) else text})
+        reporter.tell("log", {"level": "warning", "text": text})
+
+    with closing(DatabaseBoard(task.lease, machine, reporter.pulse, say)) as board:
+        facts = machine.facts
+        identity = {
+            "kind": "machine",
+            "machine": machine.name,
+            "cpu": machine.cpu,
+            "harness": facts.get("version", ""),
+        }
+        if facts.get("simulated"):
+            yield RemoteMeasurer(board, identity, None, Settings(), True, assemble=stand_in)
+        else:
+            flags = frozenset(facts.get("flags", ()))
+            yield RemoteMeasurer(board, identity, flags, Settings(), "avx" in flags and wants_avx(schemes))
+
+
+def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:
+    """The schemes of a run's selection, sorted; all means those that can be inferred anything of."""
+    chosen = selected_schemes(isa, selection)
+    return sorted(
+        isa.schemes.filter(exclusion="").values_list("text", flat=True) if chosen is None else chosen
+    )
+
+
+def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> list[str]:
+    """The schemes that can be measured there; the log tells how many others there are, and why."""
+    obstacles = {scheme: measurer.obstacle(scheme) for scheme in schemes}
+    _log_left_out({scheme: reason for scheme, reason in obstacles.items() if reason}, log)
+    reachable = [scheme for scheme, reason in obstacles.items() if not reason]
+    if not reachable:
+        raise JobError("none of the chosen schemes can be measured there: choose others")
+    return reachable
+
+
+def measured_alone(measurer: Measurer, schemes: Sequence[str], log: Log) -> list[str]:
+    """Measure every scheme alone, and keep those that settle; the log names the others.
+
+    Raises `JobError` where too few settle to trust any.
+    """
+    results = list(measurer.measure(plan.singletons(schemes)))
+    failed = _with_state(results, MeasurementState.FAILED)
+    contended = _with_state(results, MeasurementState.CONTENDED)
+    unsettled = _with_state(results, MeasurementState.UNSETTLED)
+    _log_left_out({result.experiment.schemes[0]: result.note or "failed" for result in failed}, log)
+    reasons = {result.experiment.schemes[0]: "its measurements did not agree" for result in unsettled}
+    reasons |= {result.experiment.schemes[0]: "the computer was too disturbed" for result in contended}
+    _log_left_out(reasons, log)
+    settled = [result.experiment.schemes[0] for result in results if result.usable]
+    possible = len(results) - len(failed)
+    if not possible:
+        raise JobError(
+            f"each of the {len(results)} schemes failed when it was measured alone: "
+            f"{results[0].experiment}: {results[0].note}"
+        )
+    if len(settled) < LEAST_SETTLED * possible:
+        raise JobError(
+            f"only {len(settled)} of {possible} single instructions could be measured reliably: this "
+            "computer is too disturbed to infer anything from. Stop other work on it, give a virtual machine "
+            "processors of its own, see the advice on the machine's page, and start the run again"
+        )
+    return settled
+
+
+def _with_state(results: Sequence[Measured], state: MeasurementState) -> list[Measured]:
+    return [result for result in results if result.state is state]
+
+
+def _log_left_out(reasons: Mapping[str, str], log: Log) -> None:
+    """One line per reason: how many schemes, and which."""
+    schemes: defaultdict[str, list[str]] = defaultdict(list)
+    for scheme, reason in reasons.items():
+        schemes[reason].append(scheme)
+    for reason, named in schemes.items():
+        shown = "; ".join(named[:_SHOWN]) + (" …" if len(named) > _SHOWN else "")
+        noun = "scheme is" if len(named) == 1 else "schemes are"
+        log(f"{len(named)} {noun} left out, {reason}: {shown}", "warning")
+
+
+def settled_share(results: Sequence[Measured]) -> float:
+    """How many of the experiments settled, 0 to 1; of those that could be executed at all."""
+    possible = [result for result in results if result.state is not MeasurementState.FAILED]
+    return sum(result.usable for result in possible) / len(possible) if possible else 0.0

@@ -1,0 +1,156 @@
+"""The stages of a run that measures: its own ones first, then those of the algorithm."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.pmevo.events import PhaseStarted
+from inference.core.protocols import Checkpoint, Event, Json, Measurer
+from inference.runs.reporter import JournalReporter
+
+SINGLETONS = "singletons"
+BOTTLENECK = "bottleneck"
+MIXES = "mixes"
+LABELS = {
+    SINGLETONS: "Measure single instructions",
+    BOTTLENECK: "Find the bottleneck rate",
+    MIXES: "Measure mixes to judge by",
+}
+
+_FACTS = "subject"
+_RATE_WINDOW = 20.0  # seconds over which a rate is taken: recent, but longer than a batch
+_TELL_EVERY = 0.3
+
+Clock = Callable[[], float]
+
+
+class Stages:
+    """A `Reporter` for the algorithm, whose stages follow the run's own ones, and for these themselves.
+
+    `facts` travel with every checkpoint of the algorithm, so that a run that is taken up again knows them:
+    what was found out before its search began.
+    """
+
+    def __init__(
+        self,
+        reporter: JournalReporter,
+        own: Sequence[str],
+        after: Sequence[str],
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._reporter = reporter
+        self._own = tuple(own)
+        self._after = tuple(after)
+        self._clock = clock
+        self.facts: Json = {}
+
+    def enter(self, stage: str) -> None:
+        """Begin one of the run's own stages."""
+        labels = [LABELS[name] for name in self._own] + list(self._after)
+        index = self._own.index(stage) + 1
+        self._reporter.tell("phase", {"name": stage, "index": index, "labels": labels})
+        self._reporter.pulse()
+
+    def log(self, text: str, level: str = "info") -> None:
+        """A sentence for the run's log."""
+        self._reporter.tell("log", {"level": level, "text": text})
+
+    def emit(self, event: Event) -> None:
+        """Pass an event on; the algorithm's stages come after the run's own."""
+        if isinstance(event, PhaseStarted) and self._own:
+            labels = tuple(LABELS[name] for name in self._own) + event.labels
+            event = PhaseStarted(event.name, len(self._own) + event.index, labels)
+        self._reporter.emit(event)
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Pass a checkpoint on, with the facts."""
+        if self.facts:
+            checkpoint = Checkpoint({**checkpoint.meta, _FACTS: self.facts}, checkpoint.arrays)
+        self._reporter.save(checkpoint)
+
+    def pulse(self) -> None:
+        """Raises `InterruptedRunError` when asked to stop."""
+        self._reporter.pulse()
+
+    def told(self, stage: str, measurer: Measurer, expected: int) -> Told:
+        """The measurer, telling how many of the expected experiments it has answered."""
+        return Told(measurer, self._reporter, stage, expected, self._clock)
+
+
+class Told:
+    """A measurer that tells of every answer: progress with rate and time to go, and counts by state.
+
+    `expected` may be corrected on the way. With `guessed` it is a guess, and no time to go is told.
+    """
+
+    def __init__(
+        self,
+        measurer: Measurer,
+        reporter: JournalReporter,
+        stage: str,
+        expected: int,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._measurer = measurer
+        self._reporter = reporter
+        self._stage = stage
+        self._clock = clock
+        self.expected = expected
+        self.guessed = False
+        self._done = 0
+        self._states: Counter[MeasurementState] = Counter()
+        self._recent: deque[tuple[float, int]] = deque()  # from the first answer on: answers come in batches
+        self._next = 0.0
+
+    @property
+    def identity(self) -> Json:
+        """That of the measurer."""
+        return self._measurer.identity
+
+    def offers(self) -> Sequence[Experiment] | None:
+        """Those of the measurer."""
+        return self._measurer.offers()
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """Ask the measurer, and tell."""
+        for result in self._measurer.measure(experiments):
+            self._done += 1
+            self._states[result.state] += 1
+            self._tell()
+            self._reporter.pulse()
+            yield result
+        self._tell(now=True)
+
+    def _tell(self, *, now: bool = False) -> None:
+        at = self._clock()
+        if at < self._next and not now:
+            return
+        self._next = at + _TELL_EVERY
+        self._recent.append((at, self._done))
+        while len(self._recent) > 2 and self._recent[1][0] < at - _RATE_WINDOW:
+            self._recent.popleft()
+        then, before = self._recent[0]
+        rate = (self._done - before) / (at - then) if at > then else 0.0
+        left = max(0, self.expected - self._done)
+        eta = left / rate if rate > 0 else None if left else 0.0
+        counts = {state.value: self._states[state] for state in MeasurementState}
+        self._reporter.tell("experiments", {"asked": self._done, **counts})
+        self._reporter.tell(
+            "progress",
+            {
+                "phase": self._stage,
+                "done": self._done,
+                "total": self._done + left,
+                "rate": rate,
+                "unit": "experiments",
+                "eta": None if self.guessed else eta,
+            },
+        )
+
+
+def facts_of(checkpoint: Checkpoint | None) -> Mapping[str, Json]:
+    """What the stages before the search had found out when it was interrupted; {} for nothing."""
+    return {} if checkpoint is None else checkpoint.meta.get(_FACTS, {})

@@ -1,0 +1,131 @@
+"""Batches are leased to an agent's connection, given back, done, or given up.
+
+Every lease has a number, the batch's `fence`. Results count only under the newest, and only from the
+connection that holds it: an agent may send them twice, and nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from inference.core.protocols import Json
+from inference.models import Batch, Machine, Run
+from inference.runs import doorbell
+from inference.runs.machines.checking import TEXT_LIMIT, read_results
+
+MAX_ATTEMPTS = 5
+"""Leases of a batch without results, after which it is given up."""
+
+_GOES_ON = (Run.State.RUNNING, Run.State.QUEUED)
+"""Runs for which what is being measured is still of use: in the queue, they wait for their next attempt."""
+
+
+@dataclass(frozen=True)
+class Leased:
+    """A batch in the hands of one connection."""
+
+    batch: int
+    fence: int
+    content: Json
+
+
+def lease(machine_id: int, session: int) -> Leased | None:
+    """Give the connection the oldest batch that waits for its machine, None where there is none.
+
+    Nothing is given to a machine that cannot measure, nor for a run that has ended or begun anew.
+    """
+    candidates = Batch.objects.filter(
+        machine=machine_id,
+        state=Batch.State.WAITING,
+        run__state=Run.State.RUNNING,
+        run__lease_token=F("run_token"),
+    ).exclude(machine__state=Machine.State.UNFIT)
+    while (row := candidates.order_by("id").first()) is not None:
+        unchanged = Batch.objects.filter(pk=row.pk, state=Batch.State.WAITING, fence=row.fence)
+        if row.attempts >= MAX_ATTEMPTS:
+            _give_up(unchanged, row)
+            continue
+        # In one statement with the session: a newer connection of the machine may just have begun.
+        taken = unchanged.filter(machine__session=session).update(
+            state=Batch.State.LEASED, session=session, fence=row.fence + 1, attempts=row.attempts + 1
+        )
+        if taken:
+            return Leased(row.pk, row.fence + 1, row.content)
+        if not Machine.objects.filter(pk=machine_id, session=session).exists():
+            return None
+    return None
+
+
+def keep(machine_id: int, session: int, batch: int, fence: int) -> bool:
+    """Let a new connection of the same agent keep its lease; whether nobody has been given it since."""
+    waiting = Batch.objects.filter(pk=batch, machine=machine_id, state=Batch.State.WAITING)
+    rows = waiting.filter(fence=fence, attempts__gt=0, run__state__in=_GOES_ON)
+    return bool(rows.update(state=Batch.State.LEASED, session=session))
+
+
+def is_wanted(session: int, batch: int, fence: int) -> bool:
+    """Whether the lease holds and anybody still waits for its results."""
+    return _leased(session, batch, fence).filter(run__state__in=_GOES_ON).exists()
+
+
+def take_results(machine_id: int, session: int, batch: int, fence: int, given: object) -> bool:
+    """Store the results of a batch; False where nobody wants them under this lease: they are thrown away.
+
+    Raises `ProtocolError` where they are not exactly one sound result per experiment.
+    """
+    leased = _leased(session, batch, fence).filter(machine=machine_id)
+    row = leased.first()
+    if row is None:
+        return False
+    results = read_results(row.content, given)
+    with transaction.atomic():
+        stored = leased.update(
+            state=Batch.State.DONE, results=results, content=_reduced(row.content), finished=timezone.now()
+        )
+        doorbell.announce_results(row.run_id)
+    return bool(stored)
+
+
+def give_back(machine_id: int, note: str) -> None:
+    """Whatever the machine was measuring waits again."""
+    held = Batch.objects.filter(machine=machine_id, state=Batch.State.LEASED)
+    held.update(state=Batch.State.WAITING, note=note[:TEXT_LIMIT])
+
+
+def cancel(rows: QuerySet[Batch]) -> None:
+    """Withdraw those of the batches that have no results yet."""
+    pending = rows.filter(state__in=(Batch.State.WAITING, Batch.State.LEASED))
+    with transaction.atomic():
+        machines = set(pending.order_by().values_list("machine", flat=True))
+        pending.update(state=Batch.State.CANCELLED, content={"items": []}, finished=timezone.now())
+        for machine_id in machines:
+            doorbell.announce_batches(machine_id)
+
+
+def sweep() -> None:
+    """Remove the batches of runs that are over: their results have been stored as measurements."""
+    over = Batch.objects.filter(run__state__in=Run.FINAL)
+    if over.exists():  # most of the time there is nothing, and nothing needs to be locked
+        over.delete()
+
+
+def _leased(session: int, batch: int, fence: int) -> QuerySet[Batch]:
+    return Batch.objects.filter(pk=batch, session=session, fence=fence, state=Batch.State.LEASED)
+
+
+def _give_up(unchanged: QuerySet[Batch], row: Batch) -> None:
+    note = f"given up after {row.attempts} attempts; the last time, {row.note or 'no results came'}"
+    with transaction.atomic():
+        unchanged.update(state=Batch.State.FAILED, note=note[:TEXT_LIMIT], finished=timezone.now())
+        doorbell.announce_results(row.run_id)
+
+
+def _reduced(content: Json) -> Json:
+    """What tells which result belongs to which experiment; the machine code has done its duty."""
+    items: Sequence[Json] = content["items"]
+    return {"items": [{"id": item["id"], "terms": item["terms"]} for item in items]}

@@ -1,0 +1,155 @@
+"""Where a run posts batches for one machine and waits for their results: a `BatchBoard` over the database.
+
+Rows of batches that are done stay until the run is over: whenever its process dies, its next attempt finds in
+them whatever it had not yet stored as measurements.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from inference.agent.protocol import MAX_ITEMS, MAX_MESSAGE_BYTES, Batch, Result, encode
+from inference.core.errors import MeasuringError
+from inference.core.experiment import Experiment
+from inference.core.protocols import Json
+from inference.models import Batch as BatchRow
+from inference.models import Machine
+from inference.runs import doorbell
+from inference.runs.errors import LeaseLostError
+from inference.runs.journal import held
+from inference.runs.lease import Lease
+from inference.runs.machines import batches
+from inference.runs.machines.waiting import Teller, reason_of
+
+LOOK_EVERY = 0.5
+"""Seconds after which it looks for results if no bell has rung."""
+
+_SLICE = 0.1  # seconds between two pulses
+_ENVELOPE = 200  # bytes around a batch in its message
+_PENDING = (BatchRow.State.WAITING, BatchRow.State.LEASED)
+
+
+class DatabaseBoard:
+    """The batches of one attempt at a run, on one machine.
+
+    `pulse` is called several times a second while it waits and raises `InterruptedRunError` when the run
+    shall stop; `say` tells its user why it waits. What earlier attempts left unmeasured is withdrawn.
+    """
+
+    def __init__(
+        self, lease: Lease, machine: Machine, pulse: Callable[[], None], say: Callable[[str], None]
+    ) -> None:
+        self._lease = lease
+        self._machine = machine
+        self._pulse = pulse
+        self._teller = Teller(machine.name, say)
+        self._outstanding: set[int] = set()
+        self._bell = doorbell.bell_for_results(lease.run_id)
+        batches.cancel(self._earlier_batches())
+
+    def post(self, batch: Batch) -> int:
+        """Post a batch; the number under which its results will come.
+
+        Raises `LeaseLostError` where the run is somebody else's now, and `ValueError` for a batch that no
+        agent would take.
+        """
+        content = batch.as_json()
+        _check(batch, content)
+        with transaction.atomic():
+            # Matching the row also locks it: nobody can take the run over before this batch is in.
+            if not held(self._lease).update(lease_token=self._lease.token):
+                raise LeaseLostError(self._lease.run_id, self._lease.token)
+            row = BatchRow.objects.create(
+                machine_id=self._machine.pk,
+                run_id=self._lease.run_id,
+                run_token=self._lease.token,
+                content=content,
+                size=len(batch.items),
+            )
+            doorbell.announce_batches(self._machine.pk)
+        self._outstanding.add(row.pk)
+        return row.pk
+
+    def collect(self) -> tuple[int, Sequence[Result]]:
+        """Wait for any of the posted batches that has not been collected yet.
+
+        Raises what `pulse` raises, `LeaseLostError`, and `MeasuringError` where nothing will ever come.
+        """
+        if not self._outstanding:
+            raise ValueError("every batch that was posted has been collected")
+        while (found := self._found()) is None:
+            if not self._rests():
+                self._see_why()
+        self._outstanding.discard(found.pk)
+        if found.state != BatchRow.State.DONE:
+            self._explain(found)
+        if self._teller.has_told:
+            self._teller.comes(reason_of(Machine.objects.get(pk=found.machine_id), self._lease.run_id))
+        return found.pk, [Result(**result) for result in found.results]
+
+    def earlier(self) -> Mapping[Experiment, Result]:
+        """Results that came for earlier attempts of the same run, the newest of each experiment."""
+        results: dict[Experiment, Result] = {}
+        done = self._earlier_batches().filter(state=BatchRow.State.DONE, machine=self._machine.pk)
+        for row in done.order_by("id").iterator():
+            terms = {item["id"]: item["terms"] for item in row.content["items"]}
+            for result in row.results:
+                experiment = Experiment.of(dict(terms[result["id"]]))
+                results[experiment] = Result(**result)
+        return results
+
+    def close(self) -> None:
+        """Withdraw what has not been collected."""
+        batches.cancel(BatchRow.objects.filter(pk__in=self._outstanding))
+        self._outstanding.clear()
+        self._bell.close()
+
+    def _earlier_batches(self) -> QuerySet[BatchRow]:
+        return BatchRow.objects.filter(run=self._lease.run_id, run_token__lt=self._lease.token)
+
+    def _found(self) -> BatchRow | None:
+        """One of the batches for which no more waiting is needed."""
+        rows = BatchRow.objects.filter(~Q(state__in=_PENDING), pk__in=self._outstanding)
+        return rows.order_by("id").defer("content").first()
+
+    def _rests(self) -> bool:
+        """Until the bell rings or it is time to look again; whether it rang."""
+        until = time.monotonic() + LOOK_EVERY
+        while time.monotonic() < until:
+            self._pulse()
+            if self._bell.wait(_SLICE):
+                return True
+        return False
+
+    def _see_why(self) -> None:
+        """Nothing came: either there is a reason to wait, or there never will be anything."""
+        machine = Machine.objects.filter(pk=self._machine.pk).first()
+        if machine is None:
+            raise MeasuringError(f"{self._machine} has been removed: its measurements will not come")
+        if machine.state == Machine.State.UNFIT and machine.is_online():
+            raise MeasuringError(f"{machine} cannot measure: {machine.state_note or 'it does not say why'}")
+        if BatchRow.objects.filter(pk__in=self._outstanding).count() < len(self._outstanding):
+            self._withdrawn()
+        self._teller.waits(reason_of(machine, self._lease.run_id))
+
+    def _explain(self, row: BatchRow) -> None:
+        if row.state == BatchRow.State.FAILED:
+            raise MeasuringError(f"{self._machine} does not measure what it is given: {row.note}")
+        self._withdrawn()
+
+    def _withdrawn(self) -> None:
+        """Somebody took batches off this board, which only a newer attempt does, or the end of the run."""
+        raise LeaseLostError(self._lease.run_id, self._lease.token)
+
+
+def _check(batch: Batch, content: Json) -> None:
+    ids = {item.id for item in batch.items}
+    if not 1 <= len(batch.items) <= MAX_ITEMS or len(ids) < len(batch.items):
+        raise ValueError(f"a batch has 1 to {MAX_ITEMS} experiments with ids of their own")
+    size = len(encode("batch", content=content)) + _ENVELOPE
+    if size > MAX_MESSAGE_BYTES:
+        raise ValueError(f"a batch has at most {MAX_MESSAGE_BYTES} bytes as a message, not {size}")

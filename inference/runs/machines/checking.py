@@ -1,0 +1,120 @@
+"""What agents say, made safe or refused: nobody knows who wrote the program at the other end."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inference.agent.protocol import PROTOCOL, ProtocolError, Result, whole
+from inference.core.protocols import Json
+
+MAX_FACTS_BYTES = 64 * 1024
+TEXT_LIMIT = 500
+INSTANCE_LIMIT = 40
+
+_FACT_LIMIT = 1000  # characters of a text among the facts
+_DEPTH = 3
+_LARGEST_ID = 2**63 - 1
+_MOST_PASSES = 10_000
+_MOST_CYCLES = 1e9
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The greeting of an agent: its process, its computer, and the (batch, fence) that it holds."""
+
+    instance: str
+    facts: Json
+    holds: tuple[int, int] | None
+
+
+class OtherProtocolError(ProtocolError):
+    """The agent is older or newer than this server."""
+
+
+def read_hello(message: Mapping[str, Any]) -> Hello:
+    """A greeting. Raises `OtherProtocolError` first of all, then `ProtocolError`."""
+    spoken = whole(message, "protocol")
+    if spoken != PROTOCOL:
+        raise OtherProtocolError(f"this agent speaks protocol {spoken}, the server {PROTOCOL}")
+    instance = message.get("instance")
+    if not isinstance(instance, str) or clean_text(instance, INSTANCE_LIMIT) != instance or not instance:
+        raise ProtocolError(f"instance must be text of 1 to {INSTANCE_LIMIT} characters")
+    return Hello(instance, clean_facts(message.get("facts")), _read_holds(message.get("holds")))
+
+
+def read_number(message: Mapping[str, Any], name: str) -> int:
+    """The number of a batch or of a lease. Raises `ProtocolError`."""
+    number = whole(message, name)
+    if not 0 <= number <= _LARGEST_ID:
+        raise ProtocolError(f"{name} must be between 0 and {_LARGEST_ID}, not {number}")
+    return number
+
+
+def read_results(content: Json, given: object) -> list[Json]:
+    """Results of a batch, one per item and in the order of the items. Raises `ProtocolError`."""
+    if not isinstance(given, list):
+        raise ProtocolError(f"results must be a list, not {given!r:.80}")
+    wanted = [item["id"] for item in content["items"]]
+    if len(given) != len(wanted):
+        raise ProtocolError(f"{len(wanted)} results are expected, one per experiment, not {len(given)}")
+    results = {result.id: result for result in map(_read_result, given)}
+    missing = [item for item in wanted if item not in results]
+    if missing:
+        raise ProtocolError(f"there is no result for experiment {missing[0]!r:.80} of this batch")
+    return [results[item].as_json() for item in wanted]
+
+
+def clean_text(text: object, limit: int = TEXT_LIMIT) -> str:
+    """Printable text that any database takes, of at most `limit` characters; "" where it is no text."""
+    if not isinstance(text, str):
+        return ""
+    text = text[: 2 * limit].encode("utf-8", "replace").decode()  # a lone surrogate cannot be stored
+    return "".join(sign if sign.isprintable() else " " for sign in text).strip()[:limit]
+
+
+def clean_facts(given: object) -> Json:
+    """What an agent says of its computer, as JSON data of bounded size. Raises `ProtocolError`."""
+    if not isinstance(given, Mapping):
+        raise ProtocolError(f"facts must be an object, not {given!r:.80}")
+    facts = _clean(given, _DEPTH)
+    size = len(json.dumps(facts))
+    if size > MAX_FACTS_BYTES:
+        raise ProtocolError(f"facts have at most {MAX_FACTS_BYTES} bytes, not {size}")
+    return facts
+
+
+def _read_holds(given: object) -> tuple[int, int] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or len(given) != 2:
+        raise ProtocolError(f"holds must be null or [batch, fence], not {given!r:.80}")
+    named = dict(zip(("batch", "fence"), given, strict=True))
+    return read_number(named, "batch"), read_number(named, "fence")
+
+
+def _read_result(given: object) -> Result:
+    result = Result.read(given)
+    if not 0 <= result.passes <= _MOST_PASSES:
+        raise ProtocolError(f"result {result.id:.80}: {result.passes} passes")
+    for name, value in (("cycles", result.cycles), ("spread", result.spread)):
+        if value is not None and not 0 <= value <= _MOST_CYCLES:
+            raise ProtocolError(f"result {result.id:.80}: {name} {value!r}")
+    return Result(
+        result.id, result.state, result.cycles, result.spread, result.passes, clean_text(result.note)
+    )
+
+
+def _clean(value: object, depth: int) -> Any:
+    if isinstance(value, str):
+        return clean_text(value, _FACT_LIMIT)
+    if isinstance(value, int | float):  # truth values are whole numbers too
+        return value if math.isfinite(value) and abs(value) <= _LARGEST_ID else None
+    if depth and isinstance(value, Mapping):
+        return {clean_text(name, _FACT_LIMIT): _clean(entry, depth - 1) for name, entry in value.items()}
+    if depth and isinstance(value, list):
+        return [_clean(entry, depth - 1) for entry in value]
+    return None

@@ -1,0 +1,68 @@
+"""Machines are added; their agents' tokens are issued, recognised and revoked.
+
+A token has 256 random bits, and only its SHA-256 is kept: it is found by its digest, so nothing compares it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from django.db import transaction
+from django.utils import timezone
+
+from inference.exchange.instruction_sets import load_x86
+from inference.exchange.names import free_or_refuse
+from inference.models import ISA, AgentToken, Machine
+from inference.runs.machines.sessions import end_all
+
+
+def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Machine:
+    """A new machine, to be measured by an agent; of x86-64 unless said otherwise.
+
+    `local`: it is the computer that the site runs on. Raises `ExchangeError` where the name is taken or none.
+    """
+    isa = isa or load_x86()[0]
+    with transaction.atomic():
+        free_or_refuse(Machine, name)
+        return Machine.objects.create(name=name, kind=Machine.Kind.AGENT, isa=isa, local=local)
+
+
+def issue(machine: Machine) -> str:
+    """A new token for the machine's agent. Nobody can say it again."""
+    # One that begins with a dash would be taken for an option on the agent's command line.
+    plain = f"pmweb_{secrets.token_urlsafe(32)}"
+    AgentToken.objects.create(machine=machine, digest=_digest(plain))
+    return plain
+
+
+def machine_of(plain: str) -> Machine | None:
+    """The machine that this token lets in as, None for one that is unknown or revoked; notes its use."""
+    token = AgentToken.objects.select_related("machine").filter(digest=_digest(plain), revoked=None).first()
+    if token is None:
+        return None
+    AgentToken.objects.filter(pk=token.pk).update(last_used=timezone.now())
+    return token.machine
+
+
+def revoke(token: AgentToken) -> None:
+    """Let nobody in by this token any more, and end the machine's connection.
+
+    An agent with another token of the same machine connects again by itself and keeps its batch.
+    """
+    with transaction.atomic():
+        AgentToken.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now())
+        end_all(token.machine_id)
+
+
+def revoke_all(machine: Machine) -> int:
+    """Revoke every token of a machine; how many there were."""
+    valid = list(machine.tokens.filter(revoked=None))
+    with transaction.atomic():
+        for token in valid:
+            revoke(token)
+    return len(valid)
+
+
+def _digest(plain: str) -> str:
+    return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()

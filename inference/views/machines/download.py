@@ -1,0 +1,30 @@
+"""The agent as one file, for whoever is to measure: it carries no secret, so it needs no log-in."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from inference.agent.packing import PackingError, packed
+
+FILE_NAME = "pmweb-agent.pyz"
+
+
+@login_not_required
+@require_safe
+def agent(_request: HttpRequest) -> HttpResponse:
+    """The packed agent; where it cannot be packed, a sentence that says what this installation lacks."""
+    try:
+        content = packed()
+    except PackingError as error:
+        return HttpResponse(f"{error}\n", status=503, content_type="text/plain; charset=utf-8")
+    return HttpResponse(
+        content,
+        content_type="application/zip",
+        headers={"Content-Disposition": f'attachment; filename="{FILE_NAME}"'},
+    )
+
+
+urlpatterns = [path(f"agent/{FILE_NAME}", agent, name="agent-download")]

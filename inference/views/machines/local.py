@@ -1,0 +1,49 @@
+"""The first step of a new user: one button that measures this very computer and infers its port mapping."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from inference.core.protocols import Json
+from inference.models import Machine
+from inference.queries.machines import local_machine, obstacle, unfinished_inference_on
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+
+RUN_NAME = "This computer: starter set"
+
+
+@require_POST
+def measure_this_computer(request: HttpRequest) -> HttpResponse:
+    """Start the inference and show its run; a second press leads to the one that is under way."""
+    machine = local_machine()
+    hindered = obstacle(machine)
+    if machine is None or hindered:
+        messages.error(request, f"Nothing was started. {hindered}")
+        return redirect("start")
+    run = unfinished_inference_on(machine)
+    if run is None:
+        try:
+            run = submit("infer", config_for(machine), unused_name(RUN_NAME), user=request.user)
+        except ConfigError as error:
+            messages.error(request, f"Nothing was started: {error}")
+            return redirect("start")
+    return redirect("run", pk=run.pk)
+
+
+def config_for(machine: Machine) -> Json:
+    """PMEvo on the starter set; what is not said here follows from the machine, its number of ports too."""
+    return {
+        "algorithm": "pmevo",
+        "isa": machine.isa.name,
+        "source": {"machine": machine.pk},
+        "schemes": "starter",
+        "bottleneck": True,
+    }
+
+
+urlpatterns = [path("machines/measure-this-computer/", measure_this_computer, name="measure-this-computer")]

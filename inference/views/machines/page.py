@@ -1,0 +1,142 @@
+"""A machine's page: how it is doing, what it is, how to make it quiet, and what was measured on it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path
+from django.utils import timezone
+
+from inference.core.protocols import Json
+from inference.figures.noise import SHADED, Reading, noise_over_time
+from inference.measuring.quieting import advice_for, help_for_unfit
+from inference.models import Machine
+from inference.queries.experiment_sets import experiment_sets
+from inference.queries.machines import machines, queues_at, readings_of, recent_noise, runs_on
+from inference.queries.mappings import port_mappings
+from inference.runs.jobs.machine_facts import obstacle_to_measuring
+from inference.views.address import one_of
+from inference.views.machines.list import Shown, shown
+from inference.views.naming import delete_page, edit_page
+
+WINDOWS = {"1": "hour", "24": "day", "168": "week"}
+"""Hours that the picture of the noise may show, and their names."""
+
+NEWEST = 8
+
+
+def machine(request: HttpRequest, pk: int) -> HttpResponse:
+    """One machine."""
+    found = get_object_or_404(machines(), pk=pk)
+    state = state_of(found)
+    row: Shown = state["row"]
+    hours = one_of(request, "hours", tuple(WINDOWS), "24")
+    readings = _readings(found, hours)
+    context: dict[str, Any] = {
+        **state,
+        "hindered": obstacle_to_measuring(found),
+        "facts": _facts(row),
+        "hours": hours,
+        "windows": WINDOWS.items(),
+        "shares": shares_of(readings),
+        "any_reading": bool(readings),
+        "runs": runs_on(found)[:NEWEST],
+        "sets": experiment_sets().filter(machine=found).order_by("-id")[:NEWEST],
+        "mappings": port_mappings().filter(machine=found).order_by("-id")[:NEWEST],
+    }
+    if row.has_agent:
+        noise = recent_noise(readings) if readings else found.noise
+        context |= {
+            "advice": advice_for(found.facts, noise) if found.facts else [],
+            "tokens": found.tokens.order_by("-id"),
+        }
+    return render(request, "inference/machine.html", context)
+
+
+def state_of(found: Machine) -> dict[str, Any]:
+    """What the part of the page needs that follows the machine."""
+    row = shown(found)
+    return {
+        "machine": found,
+        "row": row,
+        "queues": queues_at(found),
+        "unfit_help": help_for_unfit(found.facts) if row.condition.key == "unfit" else "",
+    }
+
+
+def machine_state(request: HttpRequest, pk: int) -> HttpResponse:
+    """That part alone, for a page that asks again and again."""
+    return render(request, "inference/machine/state.html", state_of(get_object_or_404(machines(), pk=pk)))
+
+
+def _readings(found: Machine, hours: str) -> list[Reading]:
+    return readings_of(found, timezone.now() - timedelta(hours=int(hours)))
+
+
+def _facts(row: Shown) -> list[tuple[str, str]]:
+    """What the agent says of its computer, as label and value; what it does not know is left out."""
+    facts: Json = row.machine.facts
+    virtual = {True: f"yes, {facts.get('hypervisor') or 'unknown host'}", False: "no"}
+    core = facts.get("core")
+    found = [
+        ("Processor", row.machine.cpu or facts.get("cpu")),
+        ("Microarchitecture", _microarchitecture(row)),
+        ("Family, model, stepping", _identification(facts)),
+        ("Cores", facts.get("cores")),
+        ("Measures on", None if core is None else f"core {core}"),
+        ("Virtual machine", virtual.get(facts.get("virtual"))),  # type: ignore[arg-type]
+        ("Counts", row.counts),
+        ("Frequency governor", facts.get("governor")),
+        ("Kernel", facts.get("kernel")),
+        ("Python", facts.get("python")),
+        ("Host name", facts.get("host")),
+    ]
+    return [(label, str(value)) for label, value in found if value not in (None, "")]
+
+
+def _microarchitecture(row: Shown) -> str | None:
+    known = row.microarchitecture
+    return None if known is None else f"{known.name}, {known.ports} ports to infer with"
+
+
+def _identification(facts: Json) -> str | None:
+    numbers = [facts.get(name) for name in ("family", "model", "stepping")]
+    if None in numbers:
+        return None
+    return f"{facts.get('vendor') or 'unknown vendor'} " + ", ".join(map(str, numbers))
+
+
+def shares_of(readings: list[Reading]) -> list[tuple[str, str, float]]:
+    """(state, word, per cent of the readings) of the states that occur, the shaded ones last."""
+    words = {"idle": "idle", **SHADED}
+    counts = {state: sum(each.state == state for each in readings) for state in words}
+    return [(state, words[state], 100 * n / len(readings)) for state, n in counts.items() if n]
+
+
+def machine_noise(request: HttpRequest, pk: int) -> HttpResponse:
+    """The picture of a machine's noise as JSON for plotly, or null without readings."""
+    found = get_object_or_404(Machine, pk=pk)
+    readings = _readings(found, one_of(request, "hours", tuple(WINDOWS), "24"))
+    return JsonResponse(noise_over_time(readings) if readings else None, safe=False)
+
+
+def machine_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a machine."""
+    return edit_page(request, get_object_or_404(Machine, pk=pk), "machine", "machines")
+
+
+def machine_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a machine after showing what depends on it."""
+    return delete_page(request, get_object_or_404(Machine, pk=pk), "machine", "machines")
+
+
+urlpatterns = [
+    path("machines/<int:pk>/", machine, name="machine"),
+    path("machines/<int:pk>/state/", machine_state, name="machine-state"),
+    path("machines/<int:pk>/noise/", machine_noise, name="machine-noise"),
+    path("machines/<int:pk>/edit/", machine_edit, name="machine-edit"),
+    path("machines/<int:pk>/delete/", machine_delete, name="machine-delete"),
+]

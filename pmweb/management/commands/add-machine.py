@@ -1,0 +1,61 @@
+"""`manage.py add-machine`: a machine that measures, and the line to paste there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from inference.exchange.errors import ExchangeError
+from inference.exchange.names import by_name
+from inference.management.data_command import DataCommand
+from inference.models import Machine
+from inference.runs.machines.tokens import add_machine, issue
+from pmweb.launcher.instance import running_site
+
+
+class Command(DataCommand):
+    """Adds a machine; see the module. Among the site's commands, since it tells the site's address."""
+
+    help = "Add a machine that an agent measures. Prints, once, the line that starts the agent there."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("name", metavar="NAME")
+        parser.add_argument(
+            "--new-token", action="store_true", help="the machine is there already and gets one more token"
+        )
+        parser.add_argument(
+            "--server",
+            metavar="URL",
+            help="the site's address as seen from that machine (the running site's)",
+        )
+        parser.add_argument("--json", action="store_true", help="a JSON object: machine, server and token")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Add it and print what its agent needs."""
+        machine = self._machine(options["name"], new_token=options["new_token"])
+        site = running_site(settings.HOME)
+        server = (options["server"] or site or "http://localhost:8000").rstrip("/")
+        token = issue(machine)
+        if options["json"]:
+            self.stdout.write(json.dumps({"machine": machine.name, "server": server, "token": token}))
+            return
+        self.stdout.write(f"PMWEB_AGENT_TOKEN={token} python3 pmweb-agent.pyz --server {shlex.quote(server)}")
+        if site is None and not options["server"]:
+            self.stderr.write("pmweb is not running with this data, so its address is a guess.")
+
+    def _machine(self, name: str, *, new_token: bool) -> Machine:
+        try:
+            if not new_token:
+                return add_machine(name)
+            machine = by_name(Machine, name)
+        except ExchangeError as error:
+            raise CommandError(str(error)) from error
+        if machine.kind != Machine.Kind.AGENT:
+            raise CommandError(f"{name!r} is a {machine.get_kind_display()}: no agent measures there")
+        return machine

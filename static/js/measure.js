@@ -1,0 +1,15 @@
+// The form that measures on a machine: shows the fields of the chosen plan, and keeps count and estimate up to date.
+
+import { EstimatingForm } from "./estimating.js";
+
+const form = document.querySelector("form[data-measure]");
+const field = (name) => form.querySelector(`[data-field="${name}"]`);
+
+function showFields() {
+  field("filter").hidden = form.elements.selection.value !== "filter";
+  for (const name of ["mixes", "length", "seed"]) field(name).hidden = form.elements.plan.value !== "mixes";
+}
+
+const estimating = new EstimatingForm(form, showFields);
+showFields();
+estimating.soon();

@@ -1,0 +1,74 @@
+"""`add-machine`, `machines` and `revoke-machine` as scripts use them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from inference.agent.protocol import Beat
+from inference.exchange.instruction_sets import X86, store_isa, x86_source
+from inference.models import ISA, Machine
+from inference.runs.machines import sessions, tokens
+
+
+@pytest.fixture
+def isa(db: None) -> ISA:
+    """An x86-64 that is taken for up to date; which schemes it has does not matter here."""
+    return store_isa(X86, [], x86_source())
+
+
+def manage(*arguments: str) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+def test_add_machine_prints_the_line_that_starts_its_agent(isa: ISA) -> None:
+    line = manage("add-machine", "lab", "--server", "http://pmweb.example:8000/")
+    secret, *command = shlex.split(line)
+    assert command == ["python3", "pmweb-agent.pyz", "--server", "http://pmweb.example:8000"]
+    assert tokens.machine_of(secret.removeprefix("PMWEB_AGENT_TOKEN=")) == Machine.objects.get(name="lab")
+
+
+def test_a_token_more_is_asked_for_on_purpose(isa: ISA) -> None:
+    first = json.loads(manage("add-machine", "lab", "--json"))
+    with pytest.raises(CommandError, match="lab"):
+        manage("add-machine", "lab")
+    second = json.loads(manage("add-machine", "lab", "--new-token", "--json"))
+    assert first["token"] != second["token"]
+    assert tokens.machine_of(first["token"]) == tokens.machine_of(second["token"])
+    with pytest.raises(CommandError, match="desk"):
+        manage("add-machine", "desk", "--new-token")
+
+
+def test_a_simulated_machine_has_no_agent(isa: ISA) -> None:
+    Machine.objects.create(name="toy", kind="simulated", isa=isa)
+    with pytest.raises(CommandError, match="no agent measures there"):
+        manage("add-machine", "toy", "--new-token")
+
+
+def test_machines_tells_how_each_is_doing(isa: ISA) -> None:
+    assert "add-machine" in manage("machines")
+    machine = tokens.add_machine("lab", isa)
+    assert manage("machines") == "lab: never connected\n"
+    session = sessions.open_session(machine, "one", {"cpu": "Test CPU 9000"})
+    sessions.beat(session, Beat("contended", noise=0.1, note="additions are slow"))
+    assert manage("machines") == "lab: disturbed, additions are slow, Test CPU 9000\n"
+    told = json.loads(manage("machines", "--json"))
+    assert (told["name"], told["online"], told["noise"]) == ("lab", True, 0.1)
+    sessions.close_session(session)
+    assert "offline" in manage("machines")
+    assert "last heard of 20" in manage("machines")
+
+
+def test_revoke_machine_lets_nobody_in_any_more(isa: ISA) -> None:
+    token = json.loads(manage("add-machine", "lab", "--json"))["token"]
+    manage("add-machine", "lab", "--new-token")
+    assert manage("revoke-machine", "lab") == "2 token(s) of 'lab' revoked\n"
+    assert tokens.machine_of(token) is None
+    with pytest.raises(CommandError, match="lab"):
+        manage("revoke-machine", "lap")

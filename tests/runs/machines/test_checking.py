@@ -1,0 +1,73 @@
+"""Whatever an agent says is either refused in words or safe to store."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.agent.protocol import ProtocolError
+from inference.runs.machines.checking import (
+    MAX_FACTS_BYTES,
+    OtherProtocolError,
+    clean_facts,
+    clean_text,
+    read_hello,
+    read_results,
+)
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+GOOD = {"type": "hello", "protocol": 1, "version": "1", "instance": "i", "facts": {}, "holds": [3, 4]}
+
+
+def test_a_greeting_is_understood():
+    hello = read_hello(GOOD)
+    assert (hello.instance, hello.facts, hello.holds) == ("i", {}, (3, 4))
+
+
+def test_another_protocol_is_told_before_anything_else():
+    with pytest.raises(OtherProtocolError, match="this agent speaks protocol 2, the server 1"):
+        read_hello({"protocol": 2})
+
+
+@given(st.dictionaries(st.sampled_from(sorted(GOOD)), VALUES, max_size=3))
+def test_any_greeting_is_read_or_refused_in_words(changes):
+    try:
+        hello = read_hello(GOOD | changes)
+    except ProtocolError:
+        return
+    json.dumps(hello.facts, allow_nan=False).encode()
+
+
+@given(VALUES)
+def test_any_results_are_read_or_refused_in_words(value):
+    with pytest.raises(ProtocolError):
+        read_results({"items": [{"id": "a"}]}, value)
+
+
+@given(st.text(st.characters()), st.integers(1, 20))
+def test_texts_can_be_stored_anywhere(text, limit):
+    cleaned = clean_text(text, limit)
+    cleaned.encode()
+    assert len(cleaned) <= limit
+    assert cleaned.isprintable()
+
+
+def test_facts_keep_what_is_sound_and_are_bounded():
+    deep = {"a": {"b": {"c": {"d": 1}}}}
+    odd = {"nan": float("nan"), "huge": 10**30, "yes": True, "flags": ["avx2", "a\0b"], "deep": deep}
+    assert clean_facts(odd) == {
+        "nan": None,
+        "huge": None,
+        "yes": True,
+        "flags": ["avx2", "a b"],
+        "deep": {"a": {"b": None}},
+    }
+    with pytest.raises(ProtocolError, match=f"at most {MAX_FACTS_BYTES} bytes"):
+        clean_facts({"flags": ["x" * 100] * 1000})

@@ -1,0 +1,115 @@
+"""Rings between processes of one host, through real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from django.conf import settings
+
+from inference.runs import bells
+from inference.runs.bells import Bell, ring
+
+LISTENER = """
+import os, sys
+from django.conf import settings
+from pathlib import Path
+settings.configure(HOME=Path(sys.argv[1]))
+from inference.runs.bells import Bell
+bell = Bell("topic")
+print("listening", flush=True)
+print("heard" if bell.wait(30) else "nothing", flush=True)
+os.kill(os.getpid(), 19)
+"""
+
+
+@pytest.fixture(params=["short", "deep" * 40])
+def folder(request, tmp_path, monkeypatch):
+    """Where the sockets are: also where a path is longer than a socket's address may be."""
+    home = tmp_path / request.param
+    home.mkdir()
+    monkeypatch.setattr(settings, "HOME", home)
+    return home / "bells"
+
+
+def test_a_ring_is_heard_once_by_everybody_who_listens_for_it(folder):
+    with Bell("topic") as one, Bell("topic") as two, Bell("topic-2") as other:
+        for _ in range(100):  # more than a socket remembers
+            ring("topic")
+        assert one.wait(5)
+        assert two.wait(5)
+        assert not one.wait(0.01)
+        assert not other.wait(0.01)
+
+
+def test_a_ring_before_the_wait_is_not_lost_and_one_to_nobody_costs_nothing(folder):
+    ring("topic")
+    with Bell("topic") as bell:
+        assert not bell.wait(0.01)
+        ring("topic")
+        assert bell.wait(5)
+
+
+def test_the_folder_is_private_and_empty_when_nobody_listens(folder):
+    with Bell("topic"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert len(list(folder.iterdir())) == 1
+    assert list(folder.iterdir()) == []
+
+
+def test_another_process_hears_and_what_it_leaves_when_killed_is_removed(folder):
+    with subprocess.Popen(
+        [sys.executable, "-c", LISTENER, str(folder.parent)],
+        cwd=settings.BASE_DIR,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as listener:
+        assert listener.stdout.readline() == "listening\n"
+        with Bell("unrelated"):  # opening a bell removes no living one
+            ring("topic")
+        assert listener.stdout.readline() == "heard\n"
+        listener.send_signal(signal.SIGKILL)
+        listener.wait()
+    left = list(folder.iterdir())
+    assert len(left) == 1
+    ring("topic")
+    assert list(folder.iterdir()) == []
+
+
+def test_opening_a_bell_removes_what_others_left(folder):
+    lost = Bell("other")
+    lost._socket.close()
+    with Bell("topic"):
+        assert [path.name.split(".")[0] for path in folder.iterdir()] == ["topic"]
+
+
+async def test_a_ring_sets_an_event_of_the_loop(folder):
+    event = asyncio.Event()
+    with Bell("topic") as bell, bell.setting(event):
+        ring("topic")
+        await asyncio.wait_for(event.wait(), 10)
+        event.clear()
+        await asyncio.sleep(0.05)
+        assert not event.is_set()
+
+
+async def test_where_no_socket_can_be_everybody_looks(tmp_path, monkeypatch, caplog):
+    (tmp_path / "bells").write_text("no folder")
+    monkeypatch.setattr(settings, "HOME", tmp_path)
+    with Bell("topic") as bell, bell.setting(asyncio.Event()):
+        ring("topic")
+        started = time.monotonic()
+        assert not bell.wait(0.05)
+        assert time.monotonic() - started >= 0.05
+    assert "looking must do" in caplog.text
+
+
+def test_names_fit_into_the_room_that_is_left_for_them():
+    longest = f".batches-{2**40}.{os.getpid()}.{'0' * 8}"
+    assert len(longest) < bells._NAME_LIMIT

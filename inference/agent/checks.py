@@ -133,6 +133,10 @@ class Answers:
             if check.name in self._answers
         }
 
+    def is_off(self, check: Check, cycles: float) -> bool:
+        """Whether an answer of this check is not the true one."""
+        return abs(cycles / self._true(check) - 1) > NEAR
+
     def noise(self, wanted: Sequence[Check]) -> float | None:
         """The median absolute deviation of the latest answers."""
         found = self.deviations(wanted)

@@ -11,7 +11,7 @@ It talks over a stream socket, one JSON object per line:
 |---|---|
 | `{"ready": …}` | it is confined as described, or `{"unfit": reason}` |
 | `{"start": id}` | an item comes next: whoever crashes now is this one |
-| `{"id", "cycles", "ghz"}` | its timing |
+| `{"id", "cycles", "ghz", "sentinel"}` | its timing |
 | `{"id", "error"}` | why the item makes no sense |
 | `{"id", "disturbed"}` | cycles of a timing that makes no sense |
 | `{"done": true}` | all of them |
@@ -73,7 +73,7 @@ def _time(connection: socket.socket, harness: Harness, item: Item) -> None:
     except DisturbedError as error:
         _say(connection, {"id": item.id, "disturbed": error.cycles})
     else:
-        _say(connection, {"id": item.id, "cycles": timing.cycles, "ghz": timing.ghz})
+        _say(connection, {"id": item.id, **dataclasses.asdict(timing)})
 
 
 def _say(connection: socket.socket, message: dict[str, Any]) -> None:

@@ -8,6 +8,10 @@ of each of the four is the best estimate of it, and in the differences 2n − n 
 
 A body is measured at two lengths, since longer ones dilute the loop's own instructions and shorter ones fit
 smaller buffers; the faster per copy counts.
+
+Whoever else runs on the same core, a virtual neighbour on its second hyper-thread for instance, takes issue
+slots and ports for tens of milliseconds on end, and the chain does not feel it. A sentinel does: a block that
+keeps all ALUs busy, timed interleaved with the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.agent import frame as frames
+from inference.agent.checks import ADDITIONS
 from inference.agent.code_pages import Function, Region
 from inference.agent.protocol import Frame, Item, Settings
 
@@ -24,6 +29,7 @@ CHAIN_LENGTH = 100
 CHAIN = b"\x48\x01\xd8" * CHAIN_LENGTH  # add rax, rbx
 """Dependent additions of registers: one cycle each on every x86-64 core (those of immediates are not)."""
 
+_SENTINEL_SHARE = 2  # its samples are as much shorter: it need not be as exact
 _CODE_BYTES = 64 * 1024
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
 _LONGEST_BODY = 16 * 1024
@@ -48,10 +54,14 @@ class DisturbedError(Exception):
 
 @dataclass(frozen=True)
 class Timing:
-    """One pass over an item: `cycles` per copy of the experiment, and the clock that the chain showed."""
+    """One pass over an item: `cycles` per copy of the experiment, and the clock that the chain showed.
+
+    `sentinel`: cycles per addition at the same time; more than otherwise means that the core was shared.
+    """
 
     cycles: float
     ghz: float
+    sentinel: float
 
 
 class Harness:
@@ -64,8 +74,12 @@ class Harness:
         self._memory = Region(2 * frame.memory_bytes)
         self._pattern = frame.memory.to_bytes(8, "little") * (self._memory.size // 8)
         self._middle = self._memory.address + self._memory.size // 2
-        self._chain, self._next = self._place(0, CHAIN)
-        self._chain_iterations = self._iterations(self._chain)
+        chain, after = self._place(0, CHAIN)
+        sentinel, self._next = self._place(after, ADDITIONS.item.code)
+        self._always = (
+            (chain, self._iterations(chain)),
+            (sentinel, self._iterations(sentinel) // _SENTINEL_SHARE + 1),
+        )
 
     def time(self, item: Item) -> Timing:
         """One pass. Raises `HarnessError` for code that is too long, `DisturbedError` for nonsense."""
@@ -100,9 +114,8 @@ class Harness:
         return time.perf_counter_ns() - began
 
     def _compare(self, bodies: Sequence[tuple[Function, int]]) -> Timing:
-        """The interleaved minima of chain and bodies."""
-        timed = [(self._chain, self._chain_iterations)]
-        timed += [(function, self._iterations(function)) for function, _ in bodies]
+        """The interleaved minima of chain, sentinel and bodies."""
+        timed = [*self._always, *((function, self._iterations(function)) for function, _ in bodies)]
         short = [float("inf")] * len(timed)
         long = [float("inf")] * len(timed)
         elapsed = self._elapsed
@@ -113,13 +126,15 @@ class Harness:
         per_iteration = [
             (longer - shorter) / n for shorter, longer, (_, n) in zip(short, long, timed, strict=True)
         ]
+        copies = [CHAIN_LENGTH, ADDITIONS.item.copies, *(copies for _, copies in bodies)]
         if min(per_iteration) <= 0:
             crude = [taken / n for taken, (_, n) in zip(long, timed, strict=True)]
-            raise DisturbedError(_cycles(crude, bodies))
-        return Timing(_cycles(per_iteration, bodies), CHAIN_LENGTH / per_iteration[0])
+            raise DisturbedError(min(_cycles(crude, copies)[1:]))
+        sentinel, *cycles = _cycles(per_iteration, copies)
+        return Timing(min(cycles), CHAIN_LENGTH / per_iteration[0], sentinel)
 
 
-def _cycles(per_iteration: Sequence[float], bodies: Sequence[tuple[Function, int]]) -> float:
-    """Cycles per copy of the faster body, from the times of the chain and of each body."""
-    chain = per_iteration[0] / CHAIN_LENGTH
-    return min(taken / chain / copies for taken, (_, copies) in zip(per_iteration[1:], bodies, strict=True))
+def _cycles(per_iteration: Sequence[float], copies: Sequence[int]) -> list[float]:
+    """Cycles per copy of everything behind the chain, which comes first, from the times per iteration."""
+    times = [taken / count for taken, count in zip(per_iteration, copies, strict=True)]
+    return [taken / times[0] for taken in times[1:]]

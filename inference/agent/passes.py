@@ -1,9 +1,9 @@
 """Passes over a batch until every result has settled, or it is clear that it will not.
 
 Each pass goes through the items that have not settled yet in a new random order, so that a bad second hits
-other experiments each time. An item settles when two of its passes agree. In between, blocks with known
-answers show whether the computer is disturbed: what was measured meanwhile is thrown away, and measuring
-waits.
+other experiments each time. An item settles when two of its passes agree. What was timed while something else
+ran on the same core, as the sentinel shows, does not count as a pass and is timed again. Other blocks with
+known answers are looked at every few seconds: they tell how noisy the computer is.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
-from inference.agent.checks import Answers, Check, checks
+from inference.agent.checks import ADDITIONS, Answers, Check, checks
 from inference.agent.process import HungError, LostError, MeasuringProcess, Nursery, UnfitError
 from inference.agent.protocol import Batch, Beat, Frame, Json, Result, Settings
 from inference.agent.settling import Candidate
 
-_LARGEST_GROUP = 24  # items between two checks: about a tenth of a second
-_SMALLEST_GROUP = 3
-_AGREEING_WHEN_DISTURBED = 3
-_FIRST_PAUSE = 0.05
-_LONGEST_PAUSE = 2.0
+_GROUP = 16  # items asked for at once: less than a tenth of a second
+_LOOK_EVERY = 2.0  # seconds between looks at all blocks with known answers
+_SAID_AFTER = 1.0  # seconds without an undisturbed pass, after which the computer counts as contended
+_PAUSE = 0.1
+_ALWAYS_DISTURBED = "something else runs on the same core all the time"
 _LOSSES = 3  # of processes in a row that were not an item's fault
 
 Progress = Callable[[int, int], None]
@@ -46,13 +45,6 @@ class Harness(Protocol):
     async def close(self) -> None:
         """Stop for good."""
         ...
-
-
-@dataclass
-class _Patience:
-    """Seconds that may still be spent on waiting."""
-
-    seconds: float
 
 
 class LocalHarness:
@@ -101,63 +93,42 @@ class LocalHarness:
         return results
 
     async def _settle(self, batch: Batch, candidates: Sequence[Candidate], progress: Progress) -> str:
-        """Passes until all is over; what is disturbed (in words) when the patience is used up before.
-
-        Items are timed in groups, each between two checks that both come out right. The more often they do
-        not, the smaller the groups get: even a busy computer has its quiet moments. Chance agreements then
-        become likely as well, so more passes must agree.
-        """
+        """Passes until all is over; what is disturbed (in words) when the patience is used up before."""
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
-        patience = _Patience(settings.patience)
         waiting: list[Candidate] = []
-        size = _LARGEST_GROUP
+        trouble = await self._look(batch.frame, settings)
+        looked = undisturbed = time.monotonic()
         while True:
             if not waiting:
                 waiting = [one for one in candidates if not one.is_over(settings)]
                 shuffled.shuffle(waiting)
             if not waiting:
                 return ""
-            group, waiting = waiting[:size], waiting[size:]
-            found = await self._time(batch, group)
-            if trouble := await self._look(batch.frame, settings):
-                waiting = group + waiting
-                for candidate in candidates:
-                    candidate.agreeing = _AGREEING_WHEN_DISTURBED
-                size = max(size // 2, _SMALLEST_GROUP)
-                if trouble := await self._calm(batch, trouble, patience):
-                    await self._time_once(batch, candidates)
-                    return trouble
-                continue
-            size = min(2 * size, _LARGEST_GROUP)
-            self._set_state("measuring")
-            for candidate in group:
-                candidate.passes += 1
-            for candidate, cycles in found:
-                candidate.cycles.append(cycles)
+            group, waiting = waiting[:_GROUP], waiting[_GROUP:]
+            again = await self._time(batch, group)
+            waiting += again
+            now = time.monotonic()
+            if len(again) < len(group):
+                undisturbed, trouble = now, ""
+                self._set_state("measuring")
+            elif now - undisturbed > settings.patience:
+                return trouble or _ALWAYS_DISTURBED
+            elif now - undisturbed > _SAID_AFTER:
+                self._set_state("contended", note=trouble)
+                await asyncio.sleep(_PAUSE)
+            if now - looked > _LOOK_EVERY:
+                trouble = await self._look(batch.frame, settings)
+                looked = time.monotonic()
             progress(sum(one.is_over(settings) for one in candidates), len(candidates))
 
-    async def _calm(self, batch: Batch, trouble: str, patience: _Patience) -> str:
-        """Wait until the checks come out right; what is wrong (in words) if the patience ends before."""
-        pause = _FIRST_PAUSE
-        while trouble and patience.seconds > 0:
-            self._set_state("contended", note=trouble)
-            await asyncio.sleep(pause)
-            patience.seconds -= pause
-            pause = min(2 * pause, _LONGEST_PAUSE)
-            trouble = await self._look(batch.frame, batch.settings)
-        return trouble
+    async def _time(self, batch: Batch, group: Sequence[Candidate]) -> list[Candidate]:
+        """One pass over the group; returns those that were disturbed and want another one.
 
-    async def _time_once(self, batch: Batch, candidates: Sequence[Candidate]) -> None:
-        """Some number for each of those that were never measured undisturbed; it is marked as contended."""
-        untimed = [one for one in candidates if not (one.cycles or one.failure or one.crude)]
-        for candidate, cycles in await self._time(batch, untimed):
-            candidate.cycles.append(cycles)
-
-    async def _time(self, batch: Batch, group: Sequence[Candidate]) -> list[tuple[Candidate, float]]:
-        """One timing of each item of the group; one that ends the process is a failure of its own."""
-        found: list[tuple[Candidate, float]] = []
-        left = {candidate.item.id: candidate for candidate in group if not candidate.failure}
+        An item that ends its process is a failure of its own; the others are timed by the next process.
+        """
+        disturbed: list[Candidate] = []
+        left = {candidate.item.id: candidate for candidate in group}
         losses = 0
         while left:
             process = await self._ready(batch.frame, batch.settings)
@@ -169,11 +140,8 @@ class LocalHarness:
                         current = left[message["start"]]
                         continue
                     candidate = left.pop(message["id"])
-                    candidate.failure = message.get("error", "")
-                    candidate.crude = message.get("disturbed", candidate.crude)
-                    if "cycles" in message:
-                        found.append((candidate, message["cycles"]))
-                        self._set_state(self._beat.state, ghz=message["ghz"])
+                    if not self._take(candidate, message):
+                        disturbed.append(candidate)
             except (HungError, LostError) as error:
                 await self._drop_process()
                 if current is not None and current.item.id in left:
@@ -181,7 +149,22 @@ class LocalHarness:
                         del left[current.item.id]
                 elif (losses := losses + 1) > _LOSSES:
                     raise UnfitError(f"measuring processes do not live: {error}") from error
-        return found
+        return disturbed
+
+    def _take(self, candidate: Candidate, message: Json) -> bool:
+        """What a process says of an item; False where it was disturbed, so that the pass does not count."""
+        candidate.failure = message.get("error", "")
+        candidate.crude = message.get("disturbed", candidate.crude)
+        if "cycles" not in message:
+            candidate.passes += 1
+            return True
+        if self._answers.is_off(ADDITIONS, message["sentinel"]):
+            candidate.crude = message["cycles"]
+            return False
+        candidate.passes += 1
+        candidate.cycles.append(message["cycles"])
+        self._set_state(self._beat.state, ghz=message["ghz"])
+        return True
 
     async def _look(self, frame: Frame, settings: Settings) -> str:
         """Ask the checks; what is disturbed, in words. Raises `UnfitError`."""

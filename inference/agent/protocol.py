@@ -90,7 +90,7 @@ class Settings:
     min_passes: int = 2
     max_passes: int = 7
     repetitions: int = 10
-    sample_us: float = 60.0
+    sample_us: float = 40.0
     patience: float = 60.0
     timeout: float = 2.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
+import itertools
 from dataclasses import dataclass, field
 
 from inference.agent.process import HungError, LostError
@@ -17,11 +17,10 @@ _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks 
 class Candidate:
     """An item with the cycles that its passes have shown so far.
 
-    `crude` ones are of a timing that made no sense. `agreeing`: how many passes must agree.
+    `crude` ones are of a timing that was disturbed.
     """
 
     item: Item
-    agreeing: int = 2
     cycles: list[float] = field(default_factory=list)
     passes: int = 0
     crude: float | None = None
@@ -29,19 +28,15 @@ class Candidate:
     kills: int = 0
 
     def has_settled(self, settings: Settings) -> bool:
-        """Whether enough passes agree within the tolerance."""
-        if len(self.cycles) < max(settings.min_passes, self.agreeing):
+        """Whether two passes agree within the tolerance."""
+        if len(self.cycles) < max(settings.min_passes, 2):
             return False
-        chosen = self._chosen()
-        tolerance = max(settings.tolerance * self.item.instructions, _RELATIVE_TOLERANCE * chosen[0])
-        return chosen[-1] - chosen[0] <= tolerance
+        low, high = self._best_pair()
+        return high - low <= max(settings.tolerance * self.item.instructions, _RELATIVE_TOLERANCE * low)
 
-    def _chosen(self) -> list[float]:
-        """The passes that agree best, as many as must agree, in ascending order."""
-        ordered = sorted(self.cycles)
-        width = min(self.agreeing, len(ordered))
-        windows = [ordered[start : start + width] for start in range(len(ordered) - width + 1)]
-        return min(windows, key=lambda window: window[-1] - window[0])
+    def _best_pair(self) -> tuple[float, float]:
+        """The two passes that agree best."""
+        return min(itertools.pairwise(sorted(self.cycles)), key=lambda pair: pair[1] - pair[0])
 
     def is_over(self, settings: Settings) -> bool:
         """Whether another pass would change nothing, or is one too many."""
@@ -64,7 +59,7 @@ class Candidate:
             if self.crude is None:
                 return Result(self.item.id, "failed", note=note)
             return Result(self.item.id, "contended", self.crude, None, self.passes, note)
-        cycles = statistics.median(self._chosen())
+        cycles = self.cycles[0] if len(self.cycles) == 1 else sum(self._best_pair()) / 2
         spread = max(self.cycles) - min(self.cycles)
         if self.has_settled(settings):
             return Result(self.item.id, "settled", cycles, spread, self.passes)

@@ -13,6 +13,7 @@
 | `supervisor`, `child` | keep one run's child process: heartbeat, pause, cancel, death |
 | `lifeline` | ends a process with its parent |
 | `worker` | claims runs and supervises them; a Channels worker |
+| `machines/` | agents' connections, and the batches that runs have measured by them |
 | `watcher` | tells the consumers of one web process which runs have news |
-| `doorbell` | messages that only make the above quicker |
+| `doorbell`, `bells` | messages that only make the above quicker |
 """

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from inference.agent.protocol import MAX_ITEMS, MAX_MESSAGE_BYTES, Batch, Result, encode
 from inference.core.errors import MeasuringError
@@ -30,7 +31,7 @@ LOOK_EVERY = 0.5
 
 _SLICE = 0.1  # seconds between two pulses
 _ENVELOPE = 200  # bytes around a batch in its message
-_PENDING = (BatchRow.State.WAITING, BatchRow.State.LEASED)
+_OVER = (BatchRow.State.DONE, BatchRow.State.FAILED, BatchRow.State.CANCELLED)
 
 
 class DatabaseBoard:
@@ -84,12 +85,15 @@ class DatabaseBoard:
         while (found := self._found()) is None:
             if not self._rests():
                 self._see_why()
-        self._outstanding.discard(found.pk)
-        if found.state != BatchRow.State.DONE:
-            self._explain(found)
+        number, state, results, note = found
+        self._outstanding.discard(number)
+        if state == BatchRow.State.FAILED:
+            raise MeasuringError(f"{self._machine} does not measure what it is given: {note}")
+        if state != BatchRow.State.DONE:
+            self._withdrawn()
         if self._teller.has_told:
-            self._teller.comes(reason_of(Machine.objects.get(pk=found.machine_id), self._lease.run_id))
-        return found.pk, [Result(**result) for result in found.results]
+            self._teller.comes(reason_of(Machine.objects.get(pk=self._machine.pk), self._lease.run_id))
+        return number, [Result(**result) for result in results]
 
     def earlier(self) -> Mapping[Experiment, Result]:
         """Results that came for earlier attempts of the same run, the newest of each experiment."""
@@ -111,10 +115,10 @@ class DatabaseBoard:
     def _earlier_batches(self) -> QuerySet[BatchRow]:
         return BatchRow.objects.filter(run=self._lease.run_id, run_token__lt=self._lease.token)
 
-    def _found(self) -> BatchRow | None:
-        """One of the batches for which no more waiting is needed."""
-        rows = BatchRow.objects.filter(~Q(state__in=_PENDING), pk__in=self._outstanding)
-        return rows.order_by("id").defer("content").first()
+    def _found(self) -> tuple[int, str, list[Json], str] | None:
+        """Number, state, results and note of a batch for which no more waiting is needed."""
+        rows = BatchRow.objects.filter(pk__in=self._outstanding, state__in=_OVER)
+        return rows.order_by("id").values_list("pk", "state", "results", "note").first()
 
     def _rests(self) -> bool:
         """Until the bell rings or it is time to look again; whether it rang."""
@@ -136,12 +140,7 @@ class DatabaseBoard:
             self._withdrawn()
         self._teller.waits(reason_of(machine, self._lease.run_id))
 
-    def _explain(self, row: BatchRow) -> None:
-        if row.state == BatchRow.State.FAILED:
-            raise MeasuringError(f"{self._machine} does not measure what it is given: {row.note}")
-        self._withdrawn()
-
-    def _withdrawn(self) -> None:
+    def _withdrawn(self) -> NoReturn:
         """Somebody took batches off this board, which only a newer attempt does, or the end of the run."""
         raise LeaseLostError(self._lease.run_id, self._lease.token)
 

@@ -14,6 +14,7 @@ from inference.core.protocols import Json
 MAX_FACTS_BYTES = 64 * 1024
 TEXT_LIMIT = 500
 INSTANCE_LIMIT = 40
+VERSION_LIMIT = 40
 
 _FACT_LIMIT = 1000  # characters of a text among the facts
 _DEPTH = 3
@@ -24,7 +25,10 @@ _MOST_CYCLES = 1e9
 
 @dataclass(frozen=True)
 class Hello:
-    """The greeting of an agent: its process, its computer, and the (batch, fence) that it holds."""
+    """The greeting of an agent: its process, its computer, and the (batch, fence) that it holds.
+
+    The agent's own version is among the `facts`: another one may measure differently.
+    """
 
     instance: str
     facts: Json
@@ -43,7 +47,8 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
     instance = message.get("instance")
     if not isinstance(instance, str) or clean_text(instance, INSTANCE_LIMIT) != instance or not instance:
         raise ProtocolError(f"instance must be text of 1 to {INSTANCE_LIMIT} characters")
-    return Hello(instance, clean_facts(message.get("facts")), _read_holds(message.get("holds")))
+    facts = clean_facts(message.get("facts")) | {"version": clean_text(message.get("version"), VERSION_LIMIT)}
+    return Hello(instance, facts, _read_holds(message.get("holds")))
 
 
 def read_number(message: Mapping[str, Any], name: str) -> int:

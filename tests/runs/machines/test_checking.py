@@ -28,7 +28,7 @@ GOOD = {"type": "hello", "protocol": 1, "version": "1", "instance": "i", "facts"
 
 def test_a_greeting_is_understood():
     hello = read_hello(GOOD)
-    assert (hello.instance, hello.facts, hello.holds) == ("i", {}, (3, 4))
+    assert (hello.instance, hello.facts, hello.holds) == ("i", {"version": "1"}, (3, 4))
 
 
 def test_another_protocol_is_told_before_anything_else():

@@ -6,7 +6,7 @@ Sources of the expected times: Intel's and AMD's optimisation guides, Agner Fog'
 from __future__ import annotations
 
 import statistics
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -114,28 +114,27 @@ class Answers:
     """What the checks have shown lately, and what follows from it.
 
     `known` are the expected cycles per instruction by check, where the microarchitecture is known; otherwise
-    the plausible value nearest to a fast answer is taken for the true one. Single answers can be anything on
-    a disturbed computer, too fast ones included.
+    the shortest plausible time that comes up again and again is taken for the true one. Single answers can be
+    anything on a disturbed computer, too fast ones included.
     """
 
     known: Mapping[str, float]
     _answers: dict[str, deque[float]] = field(default_factory=dict)
+    _seen: Counter[tuple[str, float]] = field(default_factory=Counter)
 
     def take(self, check: Check, cycles: float) -> None:
         """A new answer of one check."""
         self._answers.setdefault(check.name, deque(maxlen=_REMEMBERED)).append(cycles)
+        for value in check.plausible:
+            self._seen[check.name, value] += abs(cycles / value - 1) <= NEAR
 
     def deviations(self, wanted: Sequence[Check]) -> dict[str, float]:
         """{check: latest answer / true one − 1} of those that have been asked."""
-        return {
-            check.name: self._answers[check.name][-1] / self._true(check) - 1
-            for check in wanted
-            if check.name in self._answers
-        }
+        return {check.name: self._deviation(check) for check in wanted if check.name in self._answers}
 
-    def is_off(self, check: Check, cycles: float) -> bool:
-        """Whether an answer of this check is not the true one."""
-        return abs(cycles / self._true(check) - 1) > NEAR
+    def is_off(self, check: Check) -> bool:
+        """Whether the latest answer of this check is not the true one."""
+        return abs(self._deviation(check)) > NEAR
 
     def noise(self, wanted: Sequence[Check]) -> float | None:
         """The median absolute deviation of the latest answers."""
@@ -163,9 +162,13 @@ class Answers:
                 )
         return ""
 
-    def _true(self, check: Check) -> float:
+    def true(self, check: Check) -> float | None:
+        """The documented time, else the shortest plausible one seen more than by chance, if there is any."""
         if check.name in self.known:
             return self.known[check.name]
-        answers = sorted(self._answers[check.name])
-        fast = answers[len(answers) // 4]
-        return min(check.plausible, key=lambda value: abs(value - fast))
+        return min(
+            (value for value in check.plausible if self._seen[check.name, value] >= _ENOUGH), default=None
+        )
+
+    def _deviation(self, check: Check) -> float:
+        return self._answers[check.name][-1] / (self.true(check) or check.plausible[0]) - 1

@@ -5,7 +5,7 @@ It talks over a stream socket, one JSON object per line:
 | from the agent | |
 |---|---|
 | `{"frame": …, "settings": …}` | what the following items are timed with |
-| `{"items": [item, …]}` | time each of them once, in this order |
+| `{"items": [item, …], "quiet": …}` | time each of them once, in this order; what the sentinel shall show |
 
 | to the agent | |
 |---|---|
@@ -59,15 +59,15 @@ def serve(connection: socket.socket, core: int | None, parent: int) -> None:
                 return
         elif harness is not None:
             for item in message["items"]:
-                _time(connection, harness, Item.read(item))
+                _time(connection, harness, Item.read(item), message["quiet"])
             _say(connection, {"done": True})
         gc.collect()
 
 
-def _time(connection: socket.socket, harness: Harness, item: Item) -> None:
+def _time(connection: socket.socket, harness: Harness, item: Item, quiet: float | None) -> None:
     _say(connection, {"start": item.id})
     try:
-        timing = harness.time(item)
+        timing = harness.time(item, quiet)
     except HarnessError as error:
         _say(connection, {"id": item.id, "error": str(error)})
     except DisturbedError as error:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.agent import frame as frames
-from inference.agent.checks import ADDITIONS
+from inference.agent.checks import ADDITIONS, NEAR
 from inference.agent.code_pages import Function, Region
 from inference.agent.protocol import Frame, Item, Settings
 
@@ -30,6 +30,7 @@ CHAIN = b"\x48\x01\xd8" * CHAIN_LENGTH  # add rax, rbx
 """Dependent additions of registers: one cycle each on every x86-64 core (those of immediates are not)."""
 
 _SENTINEL_SHARE = 2  # its samples are as much shorter: it need not be as exact
+_MORE_WHEN_DISTURBED = 4  # times as many samples at most
 _CODE_BYTES = 64 * 1024
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
 _LONGEST_BODY = 16 * 1024
@@ -81,8 +82,11 @@ class Harness:
             (sentinel, self._iterations(sentinel) // _SENTINEL_SHARE + 1),
         )
 
-    def time(self, item: Item) -> Timing:
-        """One pass. Raises `HarnessError` for code that is too long, `DisturbedError` for nonsense."""
+    def time(self, item: Item, quiet: float | None = None) -> Timing:
+        """One pass, with more samples as long as the sentinel is not at its `quiet` cycles per addition.
+
+        Raises `HarnessError` for code that is too long, `DisturbedError` for nonsense.
+        """
         if len(item.code) > _LONGEST_BODY:
             raise HarnessError(f"a loop body has at most {_LONGEST_BODY} bytes, not {len(item.code)}")
         whole, after = self._place(self._next, item.code)
@@ -91,7 +95,7 @@ class Harness:
         bodies = [(whole, item.copies), (half, item.half_copies)]
         if item.half_copies == item.copies:
             bodies.pop()
-        return self._compare(bodies)
+        return self._compare(bodies, quiet)
 
     def _place(self, offset: int, body: bytes) -> tuple[Function, int]:
         """Code around a body at an offset; also the first free offset behind it."""
@@ -113,28 +117,60 @@ class Harness:
         function(n, self._middle)
         return time.perf_counter_ns() - began
 
-    def _compare(self, bodies: Sequence[tuple[Function, int]]) -> Timing:
+    def _compare(self, bodies: Sequence[tuple[Function, int]], quiet: float | None) -> Timing:
         """The interleaved minima of chain, sentinel and bodies."""
         timed = [*self._always, *((function, self._iterations(function)) for function, _ in bodies)]
-        short = [float("inf")] * len(timed)
-        long = [float("inf")] * len(timed)
-        elapsed = self._elapsed
-        for _ in range(self._settings.repetitions):
-            for k, (function, n) in enumerate(timed):
-                short[k] = min(short[k], elapsed(function, n))
-                long[k] = min(long[k], elapsed(function, 2 * n))
-        per_iteration = [
-            (longer - shorter) / n for shorter, longer, (_, n) in zip(short, long, timed, strict=True)
-        ]
         copies = [CHAIN_LENGTH, ADDITIONS.item.copies, *(copies for _, copies in bodies)]
-        if min(per_iteration) <= 0:
-            crude = [taken / n for taken, (_, n) in zip(long, timed, strict=True)]
-            raise DisturbedError(min(_cycles(crude, copies)[1:]))
-        sentinel, *cycles = _cycles(per_iteration, copies)
-        return Timing(min(cycles), CHAIN_LENGTH / per_iteration[0], sentinel)
+        minima = _Minima([n for _, n in timed], copies)
+        for repetition in range(_MORE_WHEN_DISTURBED * self._settings.repetitions):
+            if repetition >= self._settings.repetitions and minima.are_quiet(quiet):
+                break
+            for k, (function, n) in enumerate(timed):
+                minima.add(k, self._elapsed(function, n), self._elapsed(function, 2 * n))
+        return minima.timing()
 
 
-def _cycles(per_iteration: Sequence[float], copies: Sequence[int]) -> list[float]:
-    """Cycles per copy of everything behind the chain, which comes first, from the times per iteration."""
-    times = [taken / count for taken, count in zip(per_iteration, copies, strict=True)]
-    return [taken / times[0] for taken in times[1:]]
+class _Minima:
+    """The least times of everything that is timed, the chain first, the sentinel second."""
+
+    def __init__(self, iterations: Sequence[int], copies: Sequence[int]) -> None:
+        self._iterations = iterations
+        self._copies = copies
+        self._short = [float("inf")] * len(copies)
+        self._long = [float("inf")] * len(copies)
+
+    def add(self, k: int, short: int, long: int) -> None:
+        """Another sample of n and one of 2n iterations."""
+        self._short[k] = min(self._short[k], short)
+        self._long[k] = min(self._long[k], long)
+
+    def are_quiet(self, quiet: float | None) -> bool:
+        """Whether the sentinel is as fast as it should be, as far as that is known."""
+        if quiet is None:
+            return True
+        chain, sentinel = self._per_copy()[:2]
+        return chain > 0 and abs(sentinel / chain / quiet - 1) <= NEAR
+
+    def timing(self) -> Timing:
+        """What they amount to. Raises `DisturbedError`."""
+        chain, *others = self._per_copy()
+        if min(chain, *others) <= 0:
+            chain, *others = self._crude()
+            raise DisturbedError(min(others[1:]) / chain)
+        sentinel, *bodies = (time_taken / chain for time_taken in others)
+        return Timing(min(bodies), 1 / chain, sentinel)
+
+    def _per_copy(self) -> list[float]:
+        """Nanoseconds per copy, without what does not depend on the number of iterations."""
+        return [
+            (long - short) / n / copies
+            for short, long, n, copies in zip(
+                self._short, self._long, self._iterations, self._copies, strict=True
+            )
+        ]
+
+    def _crude(self) -> list[float]:
+        return [
+            long / (2 * n) / copies
+            for long, n, copies in zip(self._long, self._iterations, self._copies, strict=True)
+        ]

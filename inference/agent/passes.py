@@ -113,6 +113,7 @@ class LocalHarness:
                 undisturbed, trouble = now, ""
                 self._set_state("measuring")
             elif now - undisturbed > settings.patience:
+                await self._time(batch, [one for one in candidates if not one.has_a_time])
                 return trouble or _ALWAYS_DISTURBED
             elif now - undisturbed > _SAID_AFTER:
                 self._set_state("contended", note=trouble)
@@ -135,7 +136,7 @@ class LocalHarness:
             current: Candidate | None = None
             try:
                 items = [candidate.item for candidate in left.values()]
-                async for message in process.time(items, batch.settings.timeout):
+                async for message in process.time(items, batch.settings.timeout, self._quiet()):
                     if "start" in message:
                         current = left[message["start"]]
                         continue
@@ -158,13 +159,18 @@ class LocalHarness:
         if "cycles" not in message:
             candidate.passes += 1
             return True
-        if self._answers.is_off(ADDITIONS, message["sentinel"]):
+        self._answers.take(ADDITIONS, message["sentinel"])
+        if self._answers.is_off(ADDITIONS):
             candidate.crude = message["cycles"]
             return False
         candidate.passes += 1
         candidate.cycles.append(message["cycles"])
         self._set_state(self._beat.state, ghz=message["ghz"])
         return True
+
+    def _quiet(self) -> float | None:
+        """What the sentinel shows on an undisturbed computer."""
+        return self._answers.true(ADDITIONS)
 
     async def _look(self, frame: Frame, settings: Settings) -> str:
         """Ask the checks; what is disturbed, in words. Raises `UnfitError`."""

@@ -125,13 +125,15 @@ class MeasuringProcess:
         process._send({"frame": frame.as_json(), "settings": settings.as_json()})
         return process
 
-    async def time(self, items: Sequence[Item], timeout: float) -> AsyncIterator[dict[str, Any]]:
-        """The process's messages about each item, in order.
+    async def time(
+        self, items: Sequence[Item], timeout: float, quiet: float | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """The process's messages about each item, in order. `quiet`: see `Harness.time`.
 
         Raises `UnfitError` where the frame is not for this computer, `LostError` when the process dies, and
         `HungError` when an item takes longer than `timeout` seconds: the last `start` tells which.
         """
-        self._send({"items": [item.as_json() for item in items]})
+        self._send({"items": [item.as_json() for item in items], "quiet": quiet})
         while "done" not in (message := await self._receive(timeout)):
             if "unfit" in message:
                 raise UnfitError(message["unfit"])

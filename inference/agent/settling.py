@@ -27,6 +27,11 @@ class Candidate:
     failure: str = ""
     kills: int = 0
 
+    @property
+    def has_a_time(self) -> bool:
+        """Whether there is anything to say about it, be it a failure or a disturbed timing."""
+        return bool(self.cycles or self.failure or self.crude is not None)
+
     def has_settled(self, settings: Settings) -> bool:
         """Whether two passes agree within the tolerance."""
         if len(self.cycles) < max(settings.min_passes, 2):

@@ -10,12 +10,13 @@ A body is measured at two lengths, since longer ones dilute the loop's own instr
 smaller buffers; the faster per copy counts.
 
 Whoever else runs on the same core, a virtual neighbour on its second hyper-thread for instance, takes issue
-slots and ports for tens of milliseconds on end, and the chain does not feel it. A sentinel does: a block that
-keeps all ALUs busy, timed interleaved with the rest.
+slots and ports for milliseconds on end, and the chain does not feel it. A sentinel does: a block that keeps
+all ALUs busy, timed before and after each repetition. Only those count in which it is as fast as it should be.
 """
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,19 +39,23 @@ _FIRST_LOOK_NS = 5_000
 _MOST_ITERATIONS = 1 << 20
 
 
+_Sample = tuple[int, int]
+"""Nanoseconds that n iterations took, and those that 2n took."""
+
+
 class HarnessError(ValueError):
     """An item that this harness cannot time."""
 
 
 class DisturbedError(Exception):
-    """So much else went on that not even the order of the samples came out right; another pass may do.
+    """Something else ran on this core nearly all the time; another pass may do.
 
     `cycles` is what the samples show as they are, with everything that they should not contain.
     """
 
     def __init__(self, cycles: float) -> None:
         self.cycles = cycles
-        super().__init__("a longer sample took less time than a shorter one")
+        super().__init__("the core was shared")
 
 
 @dataclass(frozen=True)
@@ -77,15 +82,13 @@ class Harness:
         self._middle = self._memory.address + self._memory.size // 2
         chain, after = self._place(0, CHAIN)
         sentinel, self._next = self._place(after, ADDITIONS.item.code)
-        self._always = (
-            (chain, self._iterations(chain)),
-            (sentinel, self._iterations(sentinel) // _SENTINEL_SHARE + 1),
-        )
+        self._chain = chain, self._iterations(chain)
+        self._sentinel = sentinel, self._iterations(sentinel) // _SENTINEL_SHARE + 1
 
     def time(self, item: Item, quiet: float | None = None) -> Timing:
-        """One pass, with more samples as long as the sentinel is not at its `quiet` cycles per addition.
+        """One pass, of repetitions in which the sentinel was at its `quiet` cycles per addition.
 
-        Raises `HarnessError` for code that is too long, `DisturbedError` for nonsense.
+        Raises `HarnessError` for code that is too long, `DisturbedError` where there are not enough of them.
         """
         if len(item.code) > _LONGEST_BODY:
             raise HarnessError(f"a loop body has at most {_LONGEST_BODY} bytes, not {len(item.code)}")
@@ -118,59 +121,79 @@ class Harness:
         return time.perf_counter_ns() - began
 
     def _compare(self, bodies: Sequence[tuple[Function, int]], quiet: float | None) -> Timing:
-        """The interleaved minima of chain, sentinel and bodies."""
-        timed = [*self._always, *((function, self._iterations(function)) for function, _ in bodies)]
-        copies = [CHAIN_LENGTH, ADDITIONS.item.copies, *(copies for _, copies in bodies)]
-        minima = _Minima([n for _, n in timed], copies)
-        for repetition in range(_MORE_WHEN_DISTURBED * self._settings.repetitions):
-            if repetition >= self._settings.repetitions and minima.are_quiet(quiet):
-                break
-            for k, (function, n) in enumerate(timed):
-                minima.add(k, self._elapsed(function, n), self._elapsed(function, 2 * n))
-        return minima.timing()
+        """The interleaved minima of chain and bodies, over repetitions in which the core was not shared."""
+        timed = [self._chain, *((function, self._iterations(function)) for function, _ in bodies)]
+        minima = _Minima([n for _, n in timed], [CHAIN_LENGTH, *(copies for _, copies in bodies)])
+        disturbed = _Minima(minima.iterations, minima.copies)
+        sentinels = []
+        wanted = self._settings.repetitions
+        for _ in range(_MORE_WHEN_DISTURBED * wanted):
+            before = self._sample(*self._sentinel)
+            samples = [self._sample(function, n) for function, n in timed]
+            after = self._sample(*self._sentinel)
+            sentinel = self._additions(samples[0], max(before, after, key=_difference))
+            if quiet is None or abs(sentinel / quiet - 1) <= NEAR:
+                sentinels.append(sentinel)
+                minima.add(samples)
+                wanted -= 1
+            else:
+                disturbed.add(samples)
+            if wanted == 0:
+                return minima.timing(statistics.median(sentinels))
+        raise DisturbedError((disturbed if disturbed.is_sound() else minima).crude_cycles())
+
+    def _sample(self, function: Function, n: int) -> _Sample:
+        return self._elapsed(function, n), self._elapsed(function, 2 * n)
+
+    def _additions(self, chain: _Sample, sentinel: _Sample) -> float:
+        """Cycles per addition of the sentinel."""
+        clock = _difference(chain) / self._chain[1] / CHAIN_LENGTH
+        return _difference(sentinel) / self._sentinel[1] / ADDITIONS.item.copies / max(clock, 1e-9)
+
+
+def _difference(sample: _Sample) -> int:
+    return sample[1] - sample[0]
 
 
 class _Minima:
-    """The least times of everything that is timed, the chain first, the sentinel second."""
+    """The least times of everything that is timed, the chain first."""
 
     def __init__(self, iterations: Sequence[int], copies: Sequence[int]) -> None:
-        self._iterations = iterations
-        self._copies = copies
+        self.iterations = iterations
+        self.copies = copies
         self._short = [float("inf")] * len(copies)
         self._long = [float("inf")] * len(copies)
 
-    def add(self, k: int, short: int, long: int) -> None:
-        """Another sample of n and one of 2n iterations."""
-        self._short[k] = min(self._short[k], short)
-        self._long[k] = min(self._long[k], long)
+    def add(self, samples: Sequence[_Sample]) -> None:
+        """Another repetition."""
+        for k, (short, long) in enumerate(samples):
+            self._short[k] = min(self._short[k], short)
+            self._long[k] = min(self._long[k], long)
 
-    def are_quiet(self, quiet: float | None) -> bool:
-        """Whether the sentinel is as fast as it should be, as far as that is known."""
-        if quiet is None:
-            return True
-        chain, sentinel = self._per_copy()[:2]
-        return chain > 0 and abs(sentinel / chain / quiet - 1) <= NEAR
+    def is_sound(self) -> bool:
+        """Whether there are any, and more iterations took more time."""
+        return min(self._per_copy()) > 0
 
-    def timing(self) -> Timing:
+    def timing(self, sentinel: float) -> Timing:
         """What they amount to. Raises `DisturbedError`."""
-        chain, *others = self._per_copy()
-        if min(chain, *others) <= 0:
-            chain, *others = self._crude()
-            raise DisturbedError(min(others[1:]) / chain)
-        sentinel, *bodies = (time_taken / chain for time_taken in others)
-        return Timing(min(bodies), 1 / chain, sentinel)
+        if not self.is_sound():
+            raise DisturbedError(self.crude_cycles())
+        chain, *bodies = self._per_copy()
+        return Timing(min(bodies) / chain, 1 / chain, sentinel)
+
+    def crude_cycles(self) -> float:
+        """Cycles with all that they should not contain."""
+        chain, *bodies = (
+            long / n / copies
+            for long, n, copies in zip(self._long, self.iterations, self.copies, strict=True)
+        )
+        return min(bodies) / chain
 
     def _per_copy(self) -> list[float]:
         """Nanoseconds per copy, without what does not depend on the number of iterations."""
         return [
-            (long - short) / n / copies
+            (long - short) / n / copies if long < float("inf") else 0.0
             for short, long, n, copies in zip(
-                self._short, self._long, self._iterations, self._copies, strict=True
+                self._short, self._long, self.iterations, self.copies, strict=True
             )
-        ]
-
-    def _crude(self) -> list[float]:
-        return [
-            long / (2 * n) / copies
-            for long, n, copies in zip(self._long, self._iterations, self._copies, strict=True)
         ]

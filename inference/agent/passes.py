@@ -155,14 +155,12 @@ class LocalHarness:
     def _take(self, candidate: Candidate, message: Json) -> bool:
         """What a process says of an item; False where it was disturbed, so that the pass does not count."""
         candidate.failure = message.get("error", "")
-        candidate.crude = message.get("disturbed", candidate.crude)
-        if "cycles" not in message:
-            candidate.passes += 1
+        if candidate.failure:
             return True
-        self._answers.take(ADDITIONS, message["sentinel"])
-        if self._answers.is_off(ADDITIONS):
-            candidate.crude = message["cycles"]
+        if "disturbed" in message:
+            candidate.crude = message["disturbed"]
             return False
+        self._answers.take(ADDITIONS, message["sentinel"])
         candidate.passes += 1
         candidate.cycles.append(message["cycles"])
         self._set_state(self._beat.state, ghz=message["ghz"])

@@ -89,7 +89,7 @@ class Settings:
     tolerance: float = 0.01
     min_passes: int = 2
     max_passes: int = 7
-    repetitions: int = 10
+    repetitions: int = 8
     sample_us: float = 40.0
     patience: float = 60.0
     timeout: float = 2.0

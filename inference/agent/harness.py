@@ -11,7 +11,8 @@ smaller buffers; the faster per copy counts.
 
 Whoever else runs on the same core, a virtual neighbour on its second hyper-thread for instance, takes issue
 slots and ports for milliseconds on end, and the chain does not feel it. A sentinel does: a block that keeps
-all ALUs busy, timed before and after each repetition. Only those count in which it is as fast as it should be.
+all ALUs busy, timed before and after each repetition. Only those repetitions count in which it is as fast as
+it should be.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _CODE_BYTES = 64 * 1024
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
 _LONGEST_BODY = 16 * 1024
 _FIRST_LOOK_NS = 5_000
+_FIRST_LOOKS = 4  # of which the fastest counts: a disturbed one would make for samples that are too short
 _MOST_ITERATIONS = 1 << 20
 
 
@@ -107,12 +109,12 @@ class Harness:
         return self._code.function(offset), offset + -(-len(code) // _CODE_SLOT) * _CODE_SLOT
 
     def _iterations(self, function: Function) -> int:
-        """How many iterations take about as long as a sample shall."""
+        """How many iterations take about as long as a sample shall, on an undisturbed core."""
         n, elapsed = 1, 0
         function(1, self._middle)
         while elapsed < _FIRST_LOOK_NS and n < _MOST_ITERATIONS:
             n *= 4
-            elapsed = self._elapsed(function, n)
+            elapsed = min(self._elapsed(function, n) for _ in range(_FIRST_LOOKS))
         return max(1, round(n * self._settings.sample_us * 1000 / max(elapsed, 1)))
 
     def _elapsed(self, function: Function, n: int) -> int:

@@ -47,7 +47,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedSite]:
     """The site, started as a user starts it."""
-    launched = LaunchedSite(tmp_path_factory.mktemp("site") / "home", "--port", "0")
+    launched = LaunchedSite(tmp_path_factory.mktemp("site") / "home", "--port", "0", "--no-agent")
     try:
         launched.login_link()
         yield launched

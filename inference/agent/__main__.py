@@ -11,6 +11,7 @@ import logging
 import os
 import pwd
 import signal
+import socket
 import sys
 
 from inference import __version__
@@ -18,7 +19,7 @@ from inference.agent import nursery
 from inference.agent.checks import expected
 from inference.agent.connection import AddressError, socket_address
 from inference.agent.facts import choose_core, facts
-from inference.agent.passes import LocalHarness
+from inference.agent.passes import LocalHarness, UnfitHarness
 from inference.agent.process import Nursery, UnfitError
 from inference.agent.protocol import Frame, Json, ProtocolError, Settings
 from inference.agent.sandbox import become, die_with_parent
@@ -65,7 +66,8 @@ def _options() -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    token = options.token or os.environ.pop(TOKEN_VARIABLE, "")
+    inherited = os.environ.pop(TOKEN_VARIABLE, "")  # in any case: measuring processes need no secret
+    token = options.token or inherited
     if not token:
         raise UsageError(f"a token is needed: --token T, or {TOKEN_VARIABLE} in the environment")
     socket_address(options.server)
@@ -74,14 +76,15 @@ def _run(options: argparse.Namespace) -> int:
         core = choose_core(options.core)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    # Before there is any thread, and while root may still raise the priority.
-    connection = nursery.start(core, _NICENESS, options.user)
+    known = facts(core)
+    # Before there is any thread, and while root may still raise the priority; no code runs where it cannot.
+    connection = None if known["unfit"] else nursery.start(core, _NICENESS, options.user)
     parent = os.getppid()
     if options.user:
         become(options.user)
     if options.die_with_parent and not die_with_parent(parent):
         return 0
-    asyncio.run(_serve(options.server, token, Nursery(connection), facts(core), core))
+    asyncio.run(_serve(options.server, token, connection, known, core))
     return 0
 
 
@@ -97,22 +100,28 @@ def _check_user(options: argparse.Namespace) -> None:
         raise UsageError("this runs machine code that a server sends: not as root. Use --user nobody")
 
 
-async def _serve(server: str, token: str, processes: Nursery, known: Json, core: int | None) -> None:
+async def _serve(
+    server: str, token: str, connection: socket.socket | None, known: Json, core: int | None
+) -> None:
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
-    avx = "avx" in known["flags"]
-    answers = expected(known["vendor"], known["family"] or 0, known["model"] or 0)
-    harness = LocalHarness(processes, answers, avx=avx)
     unfit = known["unfit"]
-    if not unfit:
+    harness: LocalHarness | UnfitHarness
+    if connection is None:
+        harness = UnfitHarness(unfit)
+    else:
+        avx = "avx" in known["flags"]
+        answers = expected(known["vendor"], known["family"] or 0, known["model"] or 0)
+        harness = LocalHarness(Nursery(connection), answers, avx=avx)
         try:
             await harness.preflight(Frame(avx=avx), Settings())
         except UnfitError as error:
             unfit = str(error)
-            log.error("cannot measure here: %s", unfit)
+    if unfit:
+        log.error("cannot measure here: %s", unfit)
 
     def now() -> Json:
         return {**facts(core), "unfit": unfit, "confinement": dict(harness.confinement)}

@@ -132,10 +132,6 @@ class Answers:
         """{check: latest answer / true one − 1} of those that have been asked."""
         return {check.name: self._deviation(check) for check in wanted if check.name in self._answers}
 
-    def is_off(self, check: Check) -> bool:
-        """Whether the latest answer of this check is not the true one."""
-        return abs(self._deviation(check)) > NEAR
-
     def noise(self, wanted: Sequence[Check]) -> float | None:
         """The median absolute deviation of the latest answers."""
         found = self.deviations(wanted)

@@ -1,9 +1,9 @@
 """Passes over a batch until every result has settled, or it is clear that it will not.
 
 Each pass goes through the items that have not settled yet in a new random order, so that a bad second hits
-other experiments each time. An item settles when two of its passes agree. What was timed while something else
-ran on the same core, as the sentinel shows, does not count as a pass and is timed again. Other blocks with
-known answers are looked at every few seconds: they tell how noisy the computer is.
+other experiments each time. An item settles when enough of its passes agree (`settling`). What was timed
+while something else ran on the same core, as the sentinel shows, does not count as a pass and is timed again.
+Other blocks with known answers are looked at every few seconds: they tell how noisy the computer is.
 """
 
 from __future__ import annotations
@@ -45,6 +45,25 @@ class Harness(Protocol):
     async def close(self) -> None:
         """Stop for good."""
         ...
+
+
+class UnfitHarness:
+    """What an agent has on a computer that cannot measure, for this reason."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+        self.confinement: Mapping[str, bool] = {}
+
+    async def measure(self, _batch: Batch, _progress: Progress) -> list[Result]:
+        """Raises `UnfitError`."""
+        raise UnfitError(self._reason)
+
+    def beat(self) -> Beat:
+        """That it cannot."""
+        return Beat("unfit", note=self._reason)
+
+    async def close(self) -> None:
+        """There is nothing to stop."""
 
 
 class LocalHarness:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -80,10 +81,10 @@ class Frame:
 class Settings:
     """How a batch is measured; part of the identity of every result.
 
-    `tolerance`: cycles per instruction within which two passes agree. `min_passes`, `max_passes`: passes
-    over the batch. `repetitions`: of the interleaved samples in a pass. `sample_us`: length of the shorter
-    sample. `patience`: seconds to wait for an undisturbed computer before results are given up as
-    contended. `timeout`: seconds after which an item is taken to hang.
+    `tolerance`: cycles per instruction within which passes agree. `min_passes`, `max_passes`: undisturbed
+    passes over an item, at least 2. `repetitions`: of the interleaved samples in a pass, undisturbed ones.
+    `sample_us`: length of the shorter sample. `patience`: seconds without any undisturbed pass before
+    results are given up as contended. `timeout`: seconds after which an item is taken to hang.
     """
 
     tolerance: float = 0.01
@@ -165,7 +166,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Result:
-    """What measuring an item gave: cycles per copy of the experiment, and max − min over the passes used.
+    """What measuring an item gave: cycles per copy of the experiment, and max − min over undisturbed passes.
 
     In state "failed" there are no cycles and `note` says why: "illegal instruction", "does not end", …
     """
@@ -283,9 +284,12 @@ def _whole(name: str, value: object) -> int:
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ProtocolError(f"{name} must be a finite number, not {value!r:.80}")
-    return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # a whole number may be too large
+            number = float(value)
+            if math.isfinite(number):
+                return number
+    raise ProtocolError(f"{name} must be a finite number, not {value!r:.80}")
 
 
 def _truth(name: str, value: object) -> bool:

@@ -37,9 +37,10 @@ class Candidate:
         return self._agreed(settings) is not None
 
     def _agreed(self, settings: Settings) -> float | None:
-        """What passes agree on: the two fastest, or any three, but for one that came out too fast.
+        """The median of passes that agree: of the two fastest, or of the three after the very fastest.
 
-        Nearly everything that disturbs makes code slower, now and then twice by the same amount.
+        Nearly everything that disturbs makes code slower, now and then twice by the same amount; so slow
+        passes prove nothing by agreeing, and one that is too fast has to be outvoted.
         """
         ordered = sorted(self.cycles)
         if len(ordered) < max(settings.min_passes, 2):

@@ -17,7 +17,7 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
-from inference.agent.protocol import PROTOCOL, Beat, ProtocolError, decode, encode
+from inference.agent.protocol import PROTOCOL, ProtocolError, decode, encode
 from inference.consumers.database_thread import DatabaseThread
 from inference.core.protocols import Json
 from inference.models import Machine
@@ -25,7 +25,7 @@ from inference.models.machine import SILENCE
 from inference.runs import doorbell
 from inference.runs.errors import SessionLostError
 from inference.runs.machines import batches, sessions, tokens
-from inference.runs.machines.checking import Hello, OtherProtocolError, read_hello, read_number
+from inference.runs.machines.checking import Hello, OtherProtocolError, read_beat, read_hello, read_number
 from inference.runs.machines.sessions import Refusal, Session
 
 BAD_MESSAGES = 4400
@@ -145,8 +145,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._say("drop", batch=hello.holds[0])
 
     async def _beat(self, session: Session, message: Json) -> None:
-        beat = Beat.read({name: value for name, value in message.items() if name != "type"})
-        await database.run(sessions.beat, session, beat)
+        await database.run(sessions.beat, session, read_beat(message))
 
     async def _results(self, session: Session, message: Json) -> None:
         batch, fence = read_number(message, "batch"), read_number(message, "fence")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -67,7 +68,7 @@ def _governor(facts: Facts) -> Advice | None:
         finding,
         "The clock falls whenever the core idles, and climbs again in the middle of a sample.",
         f"echo performance | {switch}",
-        f"echo {governor} | {switch}",
+        f"echo {shlex.quote(governor)} | {switch}",
     )
 
 
@@ -96,6 +97,14 @@ def _sibling_threads(facts: Facts) -> Advice | None:
     if smt is None:
         return None
     topic = "Simultaneous multithreading"
+    if not smt and facts.get("virtual"):
+        return Advice(
+            topic,
+            Verdict.MIND,
+            "none that this guest can see",
+            "The host may run another guest on the sibling thread of the measured core, which uses the very "
+            "ports that are measured. Only the host can tell, and prevent it.",
+        )
     if not smt:
         return Advice(topic, Verdict.GOOD, "off", "Nobody else uses the ports of the measured core.")
     control = f"sudo tee {_CPUS}/smt/control"

@@ -22,15 +22,22 @@ from inference.runs.journal import LEASE_TIME, Entry, held, write
 from inference.runs.lease import Lease
 
 MAX_ATTEMPTS = 5
-"""Claims without a checkpoint in between, after which a run that kills its process is given up."""
+"""Claims without a checkpoint or new measurements in between, after which a run that kills its process is
+given up."""
 
 _CANDIDATES = 20
 
 
-def claim(worker: str, only: int | None = None, kinds: Collection[str] | None = None) -> Lease | None:
+def claim(
+    worker: str,
+    only: int | None = None,
+    kinds: Collection[str] | None = None,
+    besides: Collection[int] = (),
+) -> Lease | None:
     """Take the oldest run that waits or whose holder went silent; None where there is none.
 
-    `only` restricts the choice to one run, `kinds` to some kinds of runs. Runs whose holder died after its
+    `only` restricts the choice to one run, `kinds` to some kinds of runs; waiting ones that are named in
+    `besides` are passed over. Runs whose holder died after its
     user asked for a pause or a cancel, or that were tried too often, are settled on the way.
     """
     rows = _claimable(timezone.now())
@@ -38,6 +45,8 @@ def claim(worker: str, only: int | None = None, kinds: Collection[str] | None = 
         rows = rows.filter(pk=only)
     if kinds is not None:
         rows = rows.filter(kind__in=kinds)
+    if besides:
+        rows = rows.exclude(pk__in=besides, state=Run.State.QUEUED)
     if not rows.exists():  # outside the transaction, which would take SQLite's only write lock
         return None
     with transaction.atomic():

@@ -65,8 +65,9 @@ class RunMeasurements:
         if not fresh:
             return
         with transaction.atomic():
-            # Matching the row also locks it: nobody can take the run over before these results are in.
-            if not held(self._lease).update(lease_token=self._lease.token):
+            # Matching the row also locks it: nobody can take the run over before these results are in. They
+            # are progress like a checkpoint, since which attempts are counted.
+            if not held(self._lease).update(attempts=1):
                 raise LeaseLostError(self._lease.run_id, self._lease.token)
             experiment_set = self.experiment_set or self._make_set()
             again = [experiment for experiment in fresh if experiment in self._known]

@@ -1,29 +1,76 @@
-"""Who waits for whom: long and short runs have lanes of their own, each in the order of submission.
+"""Who waits for whom: runs have lanes by what they need, each in the order of submission.
 
-Nobody wants to wait hours for an import because an inference came first.
+Nobody wants to wait hours for an import because an inference came first, nor for one computer to be measured
+because another one is.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db.models import Q
 
-from inference.models import Run
+from inference.core.protocols import Json
+from inference.models import Machine, Run
 from inference.runs.registry import JOBS
 
 SHORT_SLOTS = 1
-"""How many short runs a worker does at a time, whatever its number of long ones."""
+"""How many short runs a worker does at a time, whatever its number of inferences."""
+
+MEASURING_SLOTS = 4
+"""How many runs that only measure a worker does at a time: they wait for agents, and compute little."""
 
 
-def kinds(*, short: bool) -> frozenset[str]:
-    """The kinds of runs of one lane."""
-    return frozenset(kind for kind, job in JOBS.items() if job.short == short)
+@dataclass(frozen=True)
+class Lane:
+    """Kinds of runs that wait for each other, and how many of them a worker does at a time."""
+
+    kinds: frozenset[str]
+    slots: int
+
+
+def lanes(jobs: int = 1) -> tuple[Lane, ...]:
+    """The lanes of a worker that does so many inferences at a time: these, measuring runs, short runs."""
+    short = frozenset(kind for kind, job in JOBS.items() if job.short)
+    measuring = frozenset({"measure"})
+    return (
+        Lane(frozenset(JOBS) - short - measuring, jobs),
+        Lane(measuring, MEASURING_SLOTS),
+        Lane(short, SHORT_SLOTS),
+    )
+
+
+def held_up() -> list[int]:
+    """Waiting runs that are not to begin yet: another run measures on the computer that they need.
+
+    Two at a time would take turns there, and each would take twice as long.
+    """
+    busy = {_computer(run.config) for run in _with_state(Run.State.RUNNING)} - {None}
+    if not busy:
+        return []
+    computers = set(Machine.objects.filter(pk__in=busy, kind=Machine.Kind.AGENT).values_list("pk", flat=True))
+    return [run.pk for run in _with_state(Run.State.QUEUED) if _computer(run.config) in computers]
 
 
 def ahead_of(run: Run) -> list[Run]:
-    """The runs of the same lane that are worked on or were submitted earlier, oldest first; none of a run
-    that does not wait."""
+    """The runs of the same lane or for the same computer that are worked on or were submitted earlier, oldest
+    first; none of a run that does not wait."""
     if run.state != Run.State.QUEUED:
         return []
-    lane = kinds(short=run.kind in kinds(short=True))
-    earlier = Q(state=Run.State.RUNNING) | Q(state=Run.State.QUEUED, pk__lt=run.pk)
-    return list(Run.objects.filter(earlier, kind__in=lane).order_by("id"))
+    earlier = Run.objects.filter(
+        Q(state=Run.State.RUNNING) | Q(state=Run.State.QUEUED, pk__lt=run.pk)
+    ).order_by("id")
+    computer = _computer(run.config)
+    rivals = [each for each in earlier if computer is not None and _computer(each.config) == computer]
+    lane = next(lane for lane in lanes() if run.kind in lane.kinds)
+    return rivals or [each for each in earlier if each.kind in lane.kinds]
+
+
+def _with_state(state: str) -> list[Run]:
+    return list(Run.objects.filter(state=state).only("pk", "config").order_by("id"))
+
+
+def _computer(config: Json) -> int | None:
+    """The id of the machine that a run measures on, None for one that does not."""
+    source = config.get("source")
+    return config.get("machine", source.get("machine") if isinstance(source, dict) else None)

@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,23 +34,22 @@ def worker_name() -> str:
 
 @dataclass
 class _Lane:
-    """As many runs at a time, of the short kinds or of the others, with the tasks that supervise them."""
+    """A lane of the queue, with the tasks that supervise its runs."""
 
-    slots: int
-    short: bool
+    queue: queue.Lane
     supervised: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class RunWorker(Worker):  # type: ignore[misc]
-    """Works up to `jobs` long runs at a time until SIGTERM or SIGINT, then puts them back into the queue.
+    """Works up to `jobs` inferences at a time until SIGTERM or SIGINT, then puts them back into the queue.
 
-    Short runs have a slot of their own beside them.
+    Runs of the other lanes have slots of their own beside them (`queue.lanes`).
     """
 
     def __init__(self, *args: Any, jobs: int = 1, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.jobs = jobs
-        self._lanes = (_Lane(jobs, short=False), _Lane(queue.SHORT_SLOTS, short=True))
+        self._lanes = [_Lane(lane) for lane in queue.lanes(jobs)]
 
     async def handle(self) -> None:
         """Claim and supervise until asked to stop."""
@@ -61,7 +59,7 @@ class RunWorker(Worker):  # type: ignore[misc]
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         listening = asyncio.create_task(doorbell.listen_for_work(self.channel_layer, self._bell))
-        logger.info("worker %s is ready for %d run(s) at a time", worker_name(), self.jobs)
+        logger.info("worker %s is ready for %d inference(s) at a time", worker_name(), self.jobs)
         try:
             while not self._stopping.is_set():
                 await self._start_what_fits()
@@ -74,8 +72,8 @@ class RunWorker(Worker):  # type: ignore[misc]
 
     async def _start_what_fits(self) -> None:
         for lane in self._lanes:
-            while len(lane.supervised) < lane.slots and not self._stopping.is_set():
-                lease = await self._claim(queue.kinds(short=lane.short))
+            while len(lane.supervised) < lane.queue.slots and not self._stopping.is_set():
+                lease = await self._claim(lane.queue)
                 if lease is None:
                     break
                 logger.info("run %s claimed", lease.run_id)
@@ -85,9 +83,9 @@ class RunWorker(Worker):  # type: ignore[misc]
     def _supervised(self) -> set[asyncio.Task[None]]:
         return set().union(*(lane.supervised for lane in self._lanes))
 
-    async def _claim(self, kinds: Collection[str]) -> Lease | None:
+    async def _claim(self, lane: queue.Lane) -> Lease | None:
         try:
-            return await database_sync_to_async(leases.claim)(worker_name(), kinds=kinds)
+            return await database_sync_to_async(_claim)(lane)
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
             return None
@@ -105,3 +103,7 @@ class RunWorker(Worker):  # type: ignore[misc]
             lane.supervised -= done
         for task in done - signals:
             task.result()  # a fault of the supervisor itself ends this worker; its leases run out
+
+
+def _claim(lane: queue.Lane) -> Lease | None:
+    return leases.claim(worker_name(), kinds=lane.kinds, besides=queue.held_up())

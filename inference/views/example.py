@@ -16,7 +16,8 @@ def example(request: HttpRequest) -> HttpResponse:
     """Load what is missing of the example, and show its mapping."""
     made = load_example()
     messages.success(
-        request, f"The example is loaded: two sets of simulated measurements, and “{made.mapping.name}”."
+        request,
+        f"The example is loaded: two sets of measurements of a Zen 3 core, and “{made.mapping.name}”.",
     )
     return redirect("mapping", made.mapping.pk)
 

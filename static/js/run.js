@@ -150,7 +150,10 @@ const LISTENERS = {
   experiments: (counts) => {
     showCount("experiments", `${whole.format(counts.settled)} of ${whole.format(counts.asked)}`);
     text(page.querySelector('[data-count="failed"] dt'), "unsettled" in counts ? "Failed" : "Not settled");
-    for (const state of ["unsettled", "contended", "failed"]) if (counts[state]) showCount(state, whole.format(counts[state]));
+    for (const state of ["unsettled", "contended", "failed"]) {
+      showCount(state, whole.format(counts[state] ?? 0));
+      page.querySelector(`[data-count="${state}"]`).hidden = !counts[state]; // of this stage, not of the one before
+    }
   },
   waiting: ({ text: reason }) => showWaiting(reason),
   congruence: ({ schemes, classes }, at) => {

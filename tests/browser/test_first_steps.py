@@ -13,17 +13,22 @@ def test_the_start_page_lists_the_first_steps_and_loads_the_example(page: Page):
     steps = page.locator("ol.checklist > li")
     expect(steps).to_have_count(4)
     page.get_by_role("button", name="Load the example").click()
-    expect(page.locator("main")).to_contain_text(re.compile("simulated", re.IGNORECASE))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Zen 3")
     page.goto("/")
     expect(steps.filter(has_text="recorded example")).to_have_class("done")
 
 
 @pytest.mark.usefixtures("example")
-def test_the_example_says_that_it_was_simulated(page: Page):
+def test_the_example_says_what_it_was_measured_on_and_that_this_is_not_here(page: Page):
     for path in ("/sets/", "/mappings/"):
         page.goto(path)
-        page.locator("tbody tr a").first.click()
-        expect(page.locator("main")).to_contain_text(re.compile("simulated", re.IGNORECASE))
+        page.get_by_role("link", name=re.compile("^Example: Zen 3")).first.click()
+        expect(page.locator("main")).to_contain_text("AMD EPYC (Zen 3)")
+    page.goto("/machines/")
+    row = page.locator("tbody tr", has=page.get_by_role("link", name=re.compile("^Example: ")))
+    expect(row).to_contain_text("published")
+    row.get_by_role("link").click()
+    expect(page.locator("main")).to_contain_text("has measurements, cannot measure")
 
 
 @pytest.mark.usefixtures("example")

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 from pmweb.launcher.lifeline import die_with
 from tests.launched import LaunchedSite
 
-MAPPING = "Example: true mapping (simulated)"
+MAPPING = "Example: Zen 3, by PMEvo"
 LINE = re.compile(r"PMWEB_AGENT_TOKEN=(\S+) python3 pmweb-agent\.pyz --server (\S+)")
 
 

@@ -122,3 +122,14 @@ def test_a_computer_that_cannot_measure_is_told_what_would_help(facts: dict[str,
 
 def test_where_the_facts_do_not_tell_no_help_is_made_up():
     assert help_for_unfit({"system": "Linux", "machine": "x86_64", "kernel": "Linux 6.1"}) == ""
+
+
+def test_a_guest_cannot_know_who_uses_the_sibling_thread():
+    found = about("Simultaneous multithreading", smt=False, virtual=True)
+    assert found.verdict == Verdict.MIND
+    assert "another guest on the sibling thread" in found.why
+    assert about("Simultaneous multithreading", smt=False, virtual=False).verdict == Verdict.GOOD
+
+
+def test_what_an_agent_calls_its_governor_is_no_command():
+    assert about("Frequency governor", governor="x; reboot").undo.startswith("echo 'x; reboot' | ")

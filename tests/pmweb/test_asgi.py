@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.test import Client
 from inference.exchange.instruction_sets import new_isa
 from inference.runs.machines import tokens
 from pmweb.asgi import application
+from tests.runs.fixtures import forget_connection
 from tests.runs.machines.answering import hello
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,6 +32,12 @@ async def is_let_in(origin: bytes | None, cookie: str = "", doubt: float = 0.3) 
         connected = await socket.receive_nothing(timeout=doubt)
     await socket.disconnect()
     return connected
+
+
+@pytest.fixture(autouse=True)
+async def fresh_connection() -> None:
+    """The thread of async database calls may have been left with the database of another test."""
+    await sync_to_async(forget_connection)()
 
 
 @pytest.fixture

@@ -119,14 +119,16 @@ def close_worker_thread_connections():
     """The thread in which async code uses the ORM keeps its connection to the file otherwise."""
 
     async def close():
-        await sync_to_async(forget)()
-
-    def forget():
-        if hasattr(connections._connections, "default"):
-            connections["default"].close()
-            del connections["default"]
+        await sync_to_async(forget_connection)()
 
     async_to_sync(close)()
+
+
+def forget_connection():
+    """Let the calling thread connect anew, to whatever the settings say now."""
+    if hasattr(connections._connections, "default"):
+        connections["default"].close()
+        del connections["default"]
 
 
 def wait_for(condition, seconds: float = 60.0):

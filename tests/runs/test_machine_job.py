@@ -88,7 +88,7 @@ def test_the_identity_of_the_measurements_tells_what_changes_answers(machine, mo
     put_agent(monkeypatch)
     run = infer(machine)
     identity = ExperimentSet.objects.filter(run=run).first().identity
-    assert (identity["kind"], identity["machine"]) == ("machine", "box")
+    assert (identity["kind"], identity["machine"]) == ("machine", machine.pk)
     assert identity["settings"]["tolerance"] > 0
     assert identity["frame"]["isa"] == "x86-64"
 

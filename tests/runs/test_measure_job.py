@@ -118,6 +118,19 @@ def test_an_interrupted_run_goes_on_where_it_was(machine, monkeypatch):
     assert boards.posted < 2 * 200
 
 
+def test_a_machine_may_be_renamed_while_its_run_is_interrupted(machine, monkeypatch):
+    put_agent(monkeypatch)
+    run = lifecycle.submit(
+        "measure", {"machine": machine.pk, "schemes": "all", "plan": "mixes", "mixes": 200}, "a run"
+    )
+    attempt(run, impatient(60))
+    assert 0 < Measurement.objects.count() < 200
+    Machine.objects.filter(pk=machine.pk).update(name="another name")
+    attempt(run)
+    assert run.state == "done", run.error
+    assert Measurement.objects.count() == 200
+
+
 def test_a_simulated_machine_measures_as_well():
     machine = make_machine(name="agentless")
     document = write_mapping_json(TRUTH, name="truth", isa=machine.isa.name)

@@ -57,6 +57,17 @@ def test_a_resumed_run_finds_its_measurements_and_stores_none_twice(lease, isa):
     assert ExperimentSet.objects.count() == 1
 
 
+def test_new_results_are_progress_so_earlier_attempts_count_no_longer(lease, isa):
+    attempts = Run.objects.filter(pk=lease.run_id)
+    attempts.update(attempts=leases.MAX_ATTEMPTS)
+    store = memory(lease, isa)
+    store.remember([Measured(A, 1.0)])
+    assert attempts.get().attempts == 1
+    attempts.update(attempts=leases.MAX_ATTEMPTS)
+    store.remember([Measured(A, 1.0)])
+    assert attempts.get().attempts == leases.MAX_ATTEMPTS
+
+
 def test_the_sets_of_a_run_are_told_apart_by_their_purpose(lease, isa):
     memory(lease, isa).remember([Measured(A, 1.0)])
     mixes = memory(lease, isa, purpose="five-scheme mixes")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from datetime import timedelta
 
-from inference.models import Run
+import pytest
+from django.utils import timezone
+
+from inference.models import Machine, Run
 from inference.runs import leases, lifecycle, queue
 from inference.runs.registry import JOBS
+from tests.runs.agents import make_machine
 from tests.runs.counting.job import CountJob
 
 pytestmark = pytest.mark.django_db
@@ -26,21 +30,59 @@ def submitted(kind: str, name: str) -> Run:
     return lifecycle.submit(kind, {}, name)
 
 
-def test_imports_and_evaluations_are_short_and_inferences_are_not():
-    assert {"import", "evaluate"} <= queue.kinds(short=True)
-    assert "infer" in queue.kinds(short=False)
-    assert queue.kinds(short=True) | queue.kinds(short=False) == JOBS.keys()
+@pytest.fixture
+def machine():
+    return make_machine()
+
+
+def lane_of(kind: str) -> queue.Lane:
+    return next(lane for lane in queue.lanes() if kind in lane.kinds)
+
+
+def measuring(machine, name: str) -> Run:
+    return lifecycle.submit("measure", {"machine": machine.pk}, name)
+
+
+def test_imports_and_evaluations_measuring_and_inferences_have_lanes_of_their_own():
+    assert lane_of("import") == lane_of("evaluate")
+    assert len({lane_of(kind) for kind in ("import", "measure", "infer")}) == 3
+    assert sorted(kind for lane in queue.lanes() for kind in lane.kinds) == sorted(JOBS)
+    assert [lane.slots for lane in queue.lanes(7) if "infer" in lane.kinds] == [7]
 
 
 def test_a_claim_of_short_kinds_passes_over_older_long_runs():
     long, short = submitted("count", "long"), submitted("errand", "short")
-    lease = leases.claim("w", kinds=queue.kinds(short=True))
+    lease = leases.claim("w", kinds=lane_of("errand").kinds)
     assert lease is not None
     assert lease.run_id == short.pk
-    assert leases.claim("w", kinds=queue.kinds(short=True)) is None
-    lease = leases.claim("w", kinds=queue.kinds(short=False))
+    assert leases.claim("w", kinds=lane_of("errand").kinds) is None
+    lease = leases.claim("w", kinds=lane_of("count").kinds)
     assert lease is not None
     assert lease.run_id == long.pk
+
+
+def test_a_run_waits_for_its_computer_and_passes_over_no_other(machine):
+    other = Machine.objects.create(name="desk", kind="agent", isa=machine.isa, facts=machine.facts)
+    first, second, elsewhere = measuring(machine, "1"), measuring(machine, "2"), measuring(other, "3")
+    inference = lifecycle.submit("infer", {"source": {"machine": machine.pk}}, "4")
+    leases.claim("w", only=first.pk)
+    assert queue.held_up() == [second.pk, inference.pk]
+    assert queue.ahead_of(second) == [first]
+    assert queue.ahead_of(inference) == [first, second]
+    lease = leases.claim("w", kinds=lane_of("measure").kinds, besides=queue.held_up())
+    assert lease is not None
+    assert lease.run_id == elsewhere.pk
+    assert leases.claim("w", besides=queue.held_up()) is None
+    lifecycle.cancel(first)
+    Run.objects.filter(pk=first.pk).update(state=Run.State.CANCELLED, lease_until=None)
+    assert queue.held_up() == []
+
+
+def test_a_run_of_a_dead_worker_is_no_obstacle_to_itself(machine):
+    run = measuring(machine, "1")
+    leases.claim("w", only=run.pk)
+    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert leases.claim("v", besides=[run.pk]) is not None
 
 
 def test_a_run_waits_behind_older_and_running_ones_of_its_lane_alone():

@@ -229,7 +229,7 @@ def test_a_machine_is_offered_with_its_state_and_with_what_suits_it(visitor: Cli
     Machine.objects.create(name="new", kind="agent", isa=machine.isa)
     answer = visitor.get(f"/infer/?machine={machine.pk}")
     lab, new = answer.context["machines"]
-    assert (lab.picked, lab.ports, lab.selection, lab.hindered) == (True, 13, "starter", "")
+    assert (lab.picked, lab.ports, lab.selection, lab.hindered) == (True, 10, "starter", "")
     assert "never connected" in new.hindered
     form = answer.context["form"]
     assert (form["source"].value(), form["selection"].value()) == ("machine", "starter")

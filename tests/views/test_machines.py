@@ -16,6 +16,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from inference.agent import packing
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
+from inference.runs.machines.checking import clean_facts
 from inference.runs.machines.tokens import issue, machine_of
 from tests.views.conftest import ADD
 
@@ -350,7 +351,7 @@ def test_one_button_measures_this_computer(visitor: Client, machine: Machine):
     assert (run.name, run.kind) == ("This computer: starter set", "infer")
     assert run.config["source"] == {"machine": machine.pk}
     assert (run.config["schemes"], run.config["bottleneck"]) == ("starter", True)
-    assert run.config["ports"] == 13
+    assert run.config["ports"] == 10
     assert visitor.post(address).headers["Location"] == answer.headers["Location"]
     assert Run.objects.count() == 1
 
@@ -363,3 +364,20 @@ def test_a_computer_that_cannot_be_measured_now_starts_nothing(
     answer = visitor.post(reverse("measure-this-computer"), follow=True)
     assert "Nothing was started" in answer.text
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("odd", [None, True, -1, 2**80, float("nan"), "<script>alert(1)</script>", [{}], {}])
+def test_no_agent_can_break_or_alter_its_machines_page(visitor: Client, machine: Machine, odd: Any):
+    machine.facts = clean_facts({**dict.fromkeys(FACTS, odd), "hypervisor": odd, "smt": odd, "turbo": odd})
+    machine.cpu = machine.facts.get("cpu") or ""
+    machine.save()
+    for name in ("machine", "machine-state", "machine-measure"):
+        answer = visitor.get(reverse(name, args=[machine.pk]))
+        assert answer.status_code == 200
+        assert "<script>alert" not in answer.text
+
+
+def test_very_many_flags_are_shown_all_the_same(visitor: Client, machine: Machine):
+    machine.facts = clean_facts({**FACTS, "flags": [f"flag{k}<" for k in range(4000)]})
+    machine.save()
+    assert "flag3999&lt;" in visitor.get(reverse("machine", args=[machine.pk])).text

@@ -14,11 +14,12 @@ from django.utils.html import escape
 
 from inference.core.protocols import Json
 from inference.figures.heatmap import heat_map
-from inference.models import ExperimentSet, PortMapping, Run
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.runs.execute import Wishes, execute
 from inference.runs.journal import append
 from inference.runs.leases import claim, fail
 from inference.runs.lifecycle import pause, submit
+from inference.views.runs.asked import asked_of
 from inference.views.runs.record import CURVE_POINTS, fold, thinned
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -305,3 +306,22 @@ def test_a_run_that_waits_for_its_machine_says_so(visitor: Client, run: Run):
     assert "Waiting for lab: it is offline" in page
     assert "6 of 10" in page
     assert not re.search(r'data-count="(unsettled|contended|failed)"[^>]* hidden', page)
+
+
+def test_a_bottleneck_that_is_measured_is_no_missing_one(isa: ISA):
+    facts = {"cpu": "x", "flags": []}
+    machine = Machine.objects.create(name="lab", kind="agent", isa=isa, state="idle", facts=facts)
+
+    def said(run: Run) -> str:
+        return next(item.text for item in asked_of(run) if item.label == "R_max")
+
+    measured = submit("infer", {"source": {"machine": machine.pk}, "ports": 3}, "measures it")
+    assert said(measured) == "measured"
+    for r_max, words in ((4.0, "measured: 4"), (None, "measured: none beside the ports")):
+        PortMapping.objects.all().delete()
+        PortMapping.objects.create(
+            name="m", isa=isa, ports=[], run=measured, report={"bottleneck": {"r_max": r_max}}
+        )
+        assert said(measured) == words
+    config = {"source": {"machine": machine.pk}, "ports": 3, "bottleneck": False}
+    assert said(submit("infer", config, "does not")) == "none"

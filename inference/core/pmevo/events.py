@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
@@ -58,12 +59,21 @@ class Log(_Plain):
 
 @dataclass(frozen=True)
 class Experiments(_Plain):
-    """Counts of the measuring stage so far."""
+    """Counts of the measuring stage so far.
+
+    `others` are those without a usable answer, by `MeasurementState`; None where a checkpoint has forgotten
+    the states. Then the payload has them all as "failed", and no other state.
+    """
 
     kind: ClassVar[str] = "experiments"
     asked: int
     settled: int
-    failed: int
+    others: Mapping[str, int] | None
+
+    def payload(self) -> Json:
+        """The event as plain JSON data, with a count per state."""
+        others = {"failed": self.asked - self.settled} if self.others is None else self.others
+        return {"asked": self.asked, "settled": self.settled, **others}
 
 
 @dataclass(frozen=True)

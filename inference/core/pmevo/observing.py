@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InsufficientDataError, InvalidInputError
-from inference.core.experiment import Experiment, Measured
+from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pmevo import plan
 from inference.core.pmevo.events import Experiments, Log, Progress
 from inference.core.pmevo.pacing import Pace
@@ -18,6 +19,7 @@ from inference.core.protocols import Measurer
 
 Cycles = npt.NDArray[np.float64]
 PHASE = "measuring"
+UNUSABLE = tuple(state for state in MeasurementState if state is not MeasurementState.SETTLED)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Observer:
         self._save = save
         self._start = pace.clock()
         self._fresh = 0
+        self._unusable: Counter[MeasurementState] = Counter()
 
     @property
     def answers(self) -> Cycles:
@@ -87,6 +90,8 @@ class Observer:
     def _take(self, result: Measured) -> None:
         usable = result.usable and result.cycles is not None
         self._answers.append(result.cycles if usable and result.cycles is not None else np.nan)
+        if not usable:
+            self._unusable[result.state] += 1
         self._fresh += 1
 
     def _tell(self, total: int) -> None:
@@ -95,8 +100,14 @@ class Observer:
         seconds = self._pace.clock() - self._start
         rate = self._fresh / seconds if seconds > 0 else 0.0
         eta = (total - done) / rate if rate > 0 else None
-        self._pace.emit(Experiments(asked=done, settled=settled, failed=done - settled))
+        self._pace.emit(Experiments(asked=done, settled=settled, others=self._others(done - settled)))
         self._pace.emit(Progress(PHASE, done, total, rate, "experiments", eta))
+
+    def _others(self, unusable: int) -> dict[str, int] | None:
+        """The answers without use by state; None where some of them are from a checkpoint."""
+        if self._unusable.total() < unusable:
+            return None
+        return {state.value: self._unusable[state] for state in UNUSABLE}
 
     def _usable(self) -> dict[Experiment, float]:
         return {

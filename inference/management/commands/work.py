@@ -36,7 +36,7 @@ class Command(RunWorkerCommand):  # type: ignore[misc]
             type=_count,
             default=1,
             metavar="N",
-            help="inferences at a time (1); imports and evaluations have a slot of their own",
+            help="inferences at a time (1); measuring, and imports and evaluations, have slots of their own",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -42,7 +42,7 @@ def agent_measurer(task: Task, machine: Machine, schemes: Collection[str]) -> It
         facts = machine.facts
         identity = {
             "kind": "machine",
-            "machine": machine.name,
+            "machine": machine.pk,  # not its name, which may change while a run is paused
             "cpu": machine.cpu,
             "harness": facts.get("version", ""),
         }

@@ -55,8 +55,8 @@ class DatabaseBoard:
     def post(self, batch: Batch) -> int:
         """Post a batch; the number under which its results will come.
 
-        Raises `LeaseLostError` where the run is somebody else's now, and `ValueError` for a batch that no
-        agent would take.
+        Raises `LeaseLostError` where the run is somebody else's now, `MeasuringError` where the machine is
+        gone, and `ValueError` for a batch that no agent would take.
         """
         content = batch.as_json()
         _check(batch, content)
@@ -64,6 +64,7 @@ class DatabaseBoard:
             # Matching the row also locks it: nobody can take the run over before this batch is in.
             if not held(self._lease).update(lease_token=self._lease.token):
                 raise LeaseLostError(self._lease.run_id, self._lease.token)
+            self._machine_now()
             row = BatchRow.objects.create(
                 machine_id=self._machine.pk,
                 run_id=self._lease.run_id,
@@ -92,7 +93,7 @@ class DatabaseBoard:
         if state != BatchRow.State.DONE:
             self._withdrawn()
         if self._teller.has_told:
-            self._teller.comes(reason_of(Machine.objects.get(pk=self._machine.pk), self._lease.run_id))
+            self._teller.comes(reason_of(self._machine_now(), self._lease.run_id))
         return number, [Result(**result) for result in results]
 
     def earlier(self) -> Mapping[Experiment, Result]:
@@ -131,14 +132,18 @@ class DatabaseBoard:
 
     def _see_why(self) -> None:
         """Nothing came: either there is a reason to wait, or there never will be anything."""
-        machine = Machine.objects.filter(pk=self._machine.pk).first()
-        if machine is None:
-            raise MeasuringError(f"{self._machine} has been removed: its measurements will not come")
+        machine = self._machine_now()
         if machine.state == Machine.State.UNFIT and machine.is_online():
             raise MeasuringError(f"{machine} cannot measure: {machine.state_note or 'it does not say why'}")
         if BatchRow.objects.filter(pk__in=self._outstanding).count() < len(self._outstanding):
             self._withdrawn()
         self._teller.waits(reason_of(machine, self._lease.run_id))
+
+    def _machine_now(self) -> Machine:
+        machine = Machine.objects.filter(pk=self._machine.pk).first()
+        if machine is None:
+            raise MeasuringError(f"{self._machine} has been removed: its measurements will not come")
+        return machine
 
     def _withdrawn(self) -> NoReturn:
         """Somebody took batches off this board, which only a newer attempt does, or the end of the run."""

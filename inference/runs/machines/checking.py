@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from inference.agent.protocol import PROTOCOL, ProtocolError, Result, whole
+from inference.agent.protocol import PROTOCOL, Beat, ProtocolError, Result, whole
 from inference.core.protocols import Json
 
 MAX_FACTS_BYTES = 64 * 1024
@@ -21,6 +20,20 @@ _DEPTH = 3
 _LARGEST_ID = 2**63 - 1
 _MOST_PASSES = 10_000
 _MOST_CYCLES = 1e9
+_PLAUSIBLE = {"noise": (0.0, 100.0), "ghz": (0.01, 100.0), "rate": (0.001, 1e6)}
+"""Numbers of a beat outside of these mean nothing, and would spoil pictures and estimates."""
+
+_KINDS: dict[type, tuple[str, ...]] = {
+    str: (
+        *("host", "system", "machine", "kernel", "python", "cpu", "vendor", "microcode", "hypervisor"),
+        *("governor", "siblings", "counters", "unfit"),
+    ),
+    int: ("family", "model", "stepping", "cores", "core"),
+    bool: ("virtual", "turbo", "smt", "simulated"),
+    dict: ("confinement",),
+}
+_KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
+"""Facts that pages and runs rely on; see `inference.agent.facts`."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +95,38 @@ def clean_text(text: object, limit: int = TEXT_LIMIT) -> str:
 
 
 def clean_facts(given: object) -> Json:
-    """What an agent says of its computer, as JSON data of bounded size. Raises `ProtocolError`."""
+    """What an agent says of its computer, as JSON data of bounded size. Raises `ProtocolError`.
+
+    A fact of another kind than it should be is left out, as one that is not known.
+    """
     if not isinstance(given, Mapping):
         raise ProtocolError(f"facts must be an object, not {given!r:.80}")
-    facts = _clean(given, _DEPTH)
+    cleaned = _clean(given, _DEPTH)
+    facts = {name: value for name, value in cleaned.items() if _is_sound(name, value)}
     size = len(json.dumps(facts))
     if size > MAX_FACTS_BYTES:
         raise ProtocolError(f"facts have at most {MAX_FACTS_BYTES} bytes, not {size}")
     return facts
+
+
+def read_beat(message: Mapping[str, Any]) -> Beat:
+    """A sign of life, without numbers that cannot be. Raises `ProtocolError`."""
+    beat = Beat.read({name: value for name, value in message.items() if name != "type"})
+    odd = [
+        name
+        for name, (least, most) in _PLAUSIBLE.items()
+        if (value := getattr(beat, name)) is not None and not least <= value <= most
+    ]
+    return replace(beat, **dict.fromkeys(odd))
+
+
+def _is_sound(name: str, value: object) -> bool:
+    """Whether a fact is of the kind that its readers expect; null is, where it is of a single value."""
+    if name == "flags":
+        return isinstance(value, list) and all(isinstance(flag, str) for flag in value)
+    if name == "load":
+        return value is None or type(value) in {int, float}
+    return value is None or name not in _KIND_OF or type(value) is _KIND_OF[name]
 
 
 def _read_holds(given: object) -> tuple[int, int] | None:
@@ -117,7 +154,7 @@ def _clean(value: object, depth: int) -> Any:
     if isinstance(value, str):
         return clean_text(value, _FACT_LIMIT)
     if isinstance(value, int | float):  # truth values are whole numbers too
-        return value if math.isfinite(value) and abs(value) <= _LARGEST_ID else None
+        return value if abs(value) <= _LARGEST_ID else None  # not for "not a number" either
     if depth and isinstance(value, Mapping):
         return {clean_text(name, _FACT_LIMIT): _clean(entry, depth - 1) for name, entry in value.items()}
     if depth and isinstance(value, list):

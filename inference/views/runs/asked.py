@@ -11,6 +11,9 @@ from django.urls import reverse
 
 from inference.core.protocols import Json
 from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.runs.jobs.infer_config import InferConfig
+from inference.runs.jobs.stages import BOTTLENECK
+from inference.runs.jobs.subject import own_stages
 from inference.views.infer.algorithms import OFFERS, as_text
 
 PLANS = {"singletons": "every scheme alone", "pairs": "alone and in pairs", "mixes": "random mixes"}
@@ -37,11 +40,12 @@ class Item:
 def asked_of(run: Run) -> list[Item]:
     """What was asked of a run, whatever its kind."""
     describe = {"infer": _infer, "measure": _measure}.get(run.kind, _plain)
-    items = list(describe(run.config))
+    items = list(describe(run))
     return [item for item in items if item.text or item.links]
 
 
-def _infer(config: Json) -> Iterator[Item]:
+def _infer(run: Run) -> Iterator[Item]:
+    config = run.config
     offer = OFFERS[config["algorithm"]]
     yield Item("Algorithm", offer.label)
     yield from _source(config["source"])
@@ -58,10 +62,21 @@ def _infer(config: Json) -> Iterator[Item]:
     for setting in offer.tunables():
         if setting.name in config["settings"]:
             value = config["settings"][setting.name]
-            yield Item(setting.label, as_text(value) or "none", changed=value != setting.default)
+            text = as_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
+            yield Item(setting.label, text, changed=value != setting.default)
 
 
-def _measure(config: Json) -> Iterator[Item]:
+def _bottleneck(run: Run) -> str:
+    """Where no R_max was given: whether it is measured, and what was found once there is a mapping."""
+    reports = PortMapping.objects.filter(run=run).order_by("id").values_list("report", flat=True)
+    found = (reports.first() or {}).get("bottleneck")
+    if found:
+        return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
+    return "measured" if BOTTLENECK in own_stages(InferConfig(**run.config)) else "none"
+
+
+def _measure(run: Run) -> Iterator[Item]:
+    config = run.config
     yield Item("Machine", links=_links(Machine, "machine", [config["machine"]]))
     yield Item("Instruction set", config["isa"])
     yield Item("Schemes", _schemes(config))
@@ -89,8 +104,8 @@ def _schemes(config: Json) -> str:
     return {"all": "all that it knows", "default": "the default set", "starter": "the starter set"}[chosen]
 
 
-def _plain(config: Json) -> Iterator[Item]:
-    for key, value in config.items():
+def _plain(run: Run) -> Iterator[Item]:
+    for key, value in run.config.items():
         label = key.replace("_", " ").capitalize()
         if key == "mapping":
             yield Item("Port mapping", links=_links(PortMapping, "mapping", [value]))

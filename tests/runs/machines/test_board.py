@@ -178,6 +178,8 @@ def test_a_machine_that_will_never_answer_is_an_error(home, machine, impatient):
         Machine.objects.all().delete()
         with pytest.raises(MeasuringError, match="lab has been removed"):
             board.collect()
+        with pytest.raises(MeasuringError, match="lab has been removed"):
+            board.post(batch_of("add R, R"))
 
 
 def test_the_user_hears_why_it_takes_long_and_when_that_is_over(home, machine, impatient):

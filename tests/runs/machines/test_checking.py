@@ -14,6 +14,7 @@ from inference.runs.machines.checking import (
     OtherProtocolError,
     clean_facts,
     clean_text,
+    read_beat,
     read_hello,
     read_results,
 )
@@ -71,3 +72,23 @@ def test_facts_keep_what_is_sound_and_are_bounded():
     }
     with pytest.raises(ProtocolError, match=f"at most {MAX_FACTS_BYTES} bytes"):
         clean_facts({"flags": ["x" * 100] * 1000})
+
+
+def test_facts_of_another_kind_than_pages_expect_count_as_unknown():
+    named = ("cores", "load", "family", "governor", "virtual", "flags", "smt", "confinement")
+    hostile = {
+        **{name: [{}] for name in named},
+        "cpu": "<script>alert(1)</script>",
+        "core": True,
+        "kernel": None,
+        "model": 10**400,
+    }
+    assert clean_facts(hostile) == {"cpu": "<script>alert(1)</script>", "kernel": None, "model": None}
+
+
+def test_numbers_that_cannot_be_are_left_out_of_a_beat():
+    beat = read_beat({"type": "beat", "state": "idle", "noise": -1, "ghz": 1e300, "rate": 1e-300})
+    assert (beat.noise, beat.ghz, beat.rate) == (None, None, None)
+    assert read_beat({"type": "beat", "state": "idle", "noise": 0, "ghz": 3.1}).ghz == 3.1
+    with pytest.raises(ProtocolError, match="noise must be a finite number"):
+        read_beat({"type": "beat", "state": "idle", "noise": 10**400})

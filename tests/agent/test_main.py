@@ -1,0 +1,43 @@
+"""The agent's command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from typing import Any
+
+import pytest
+
+from inference.agent import __main__ as command
+from inference.agent import nursery
+from inference.agent.passes import UnfitHarness
+
+OPTIONS = argparse.Namespace(
+    server="http://localhost:1", token="t", core=None, user=None, allow_root=True, die_with_parent=False
+)
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "reason"),
+    [("Darwin", "arm64", "measuring needs Linux"), ("Linux", "aarch64", "needs an x86-64 processor")],
+)
+def test_where_nothing_can_be_measured_the_agent_says_why_and_starts_no_process(
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, reason: str
+):
+    told: dict[str, Any] = {}
+
+    async def pretend(_server: str, _token: str, harness: Any, facts: Any, _version: str) -> None:
+        told.update(harness=harness, facts=facts())
+
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(nursery, "start", lambda *_: pytest.fail("macOS has no sockets of this kind"))
+    monkeypatch.setattr(command, "run_agent", pretend)
+    monkeypatch.setenv(command.TOKEN_VARIABLE, "another")
+    assert command._run(OPTIONS) == 0
+    assert reason in told["facts"]["unfit"]
+    assert isinstance(told["harness"], UnfitHarness)
+    assert told["harness"].beat().state == "unfit"
+    assert command.TOKEN_VARIABLE not in os.environ

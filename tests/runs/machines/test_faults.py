@@ -1,0 +1,146 @@
+"""Measuring runs with every process real, and killed: site, worker, run and a simulated agent."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from inference.exchange.mapping_json import write_mapping_json
+from inference.exchange.stored import load_measurements
+from inference.measuring.remote import BATCH
+from inference.measuring.simulated import SimulatedProcessor
+from inference.models import Batch, ExperimentSet, Machine, Run
+from inference.runs import lifecycle
+from inference.runs.machines import tokens
+from tests.runs.agents import TRUTH, make_machine
+from tests.runs.fixtures import child_of, numbers, payloads, state, wait_for
+from tests.runs.machines.fixtures import wait_until_online
+
+NOISE = 0.005
+MIXES = 400
+
+
+@pytest.fixture
+def machine(home) -> Machine:
+    return make_machine()
+
+
+@pytest.fixture
+def start_agent(home, machine, web):
+    """Start a simulated agent of the machine; the site ends it with the test."""
+    path = home.home / "truth.json"
+    path.write_text(json.dumps(write_mapping_json(TRUTH, name="truth", isa=machine.isa.name)))
+    token = tokens.issue(machine)
+
+    def start(pace: float) -> subprocess.Popen:
+        return home.manage(
+            "simulate-agent",
+            *("--server", web.address, "--token", token, "--mapping", str(path)),
+            *("--noise", str(NOISE), "--pace", str(pace)),
+        )
+
+    return start
+
+
+def submit(machine: Machine, name: str) -> Run:
+    schemes = list(machine.isa.schemes.filter(text__in=TRUTH.usage).values_list("pk", flat=True))
+    config = {"machine": machine.pk, "schemes": schemes, "plan": "mixes", "mixes": MIXES, "length": 7}
+    return lifecycle.submit("measure", config, name)
+
+
+class Watched:
+    """A run and what became of its batches, which are gone when it is over."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.leases: dict[int, int] = {}
+
+    def look(self) -> None:
+        rows = Batch.objects.filter(run=self.run).values_list("pk", "size", "attempts")
+        self.leases |= {pk: size * attempts for pk, size, attempts in rows}
+
+    def stored(self) -> int:
+        self.look()
+        made = ExperimentSet.objects.filter(run=self.run).first()
+        return 0 if made is None else made.measurements.count()
+
+    def goes_on(self) -> None:
+        """Wait for new results, and then for a batch in the hands of the agent."""
+        before = self.stored()
+        wait_for(lambda: self.stored() > before or state(self.run) in Run.FINAL)
+        wait_for(lambda: self.is_measured() or state(self.run) in Run.FINAL)
+        assert self.run.state == "running", "it was over before the next fault: let it measure more slowly"
+
+    def is_measured(self) -> bool:
+        self.look()
+        return Batch.objects.filter(run=self.run, state="leased").exists()
+
+    def is_over(self) -> bool:
+        self.look()
+        return state(self.run) in Run.FINAL
+
+
+def test_agent_run_worker_and_web_are_killed_and_nothing_is_lost_or_stored_twice(
+    home, machine, web, start_agent
+):
+    agent = start_agent(pace=100)
+    wait_until_online(machine)
+    watched = Watched(submit(machine, "survivor"))
+    run = watched.run
+    worker = home.worker()
+
+    watched.goes_on()
+    agent.kill()
+    agent.wait()
+    start_agent(pace=100)
+
+    watched.goes_on()
+    os.kill(wait_for(lambda: child_of(worker, run)), signal.SIGKILL)
+
+    watched.goes_on()
+    web.kill()
+    web.start()
+
+    watched.goes_on()
+    worker.kill()
+    worker.wait()
+    home.worker()
+    Run.objects.filter(pk=run.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+
+    wait_for(watched.is_over)
+    assert (run.state, run.error) == ("done", "")
+    assert numbers(run) == list(range(1, len(numbers(run)) + 1))
+    made = ExperimentSet.objects.get(run=run)
+    results = load_measurements(made)
+    assert len(results) == len({result.experiment for result in results}) == MIXES
+    undisturbed = SimulatedProcessor(TRUTH, noise=NOISE)
+    asked = [result.experiment for result in results]
+    assert [result.cycles for result in results] == [each.cycles for each in undisturbed.measure(asked)]
+    kills_of_who_measures = 3  # the agent keeps its batch when the web process dies
+    assert sum(watched.leases.values()) <= MIXES + kills_of_who_measures * BATCH
+
+
+def test_a_run_waits_for_its_machine_and_a_cancel_stops_the_agent(home, machine, start_agent):
+    run = submit(machine, "patient")
+    home.worker()
+    wait_for(lambda: payloads(run, "waiting"))
+    assert payloads(run, "waiting")[-1]["text"] == "waiting for box: it is offline"
+    start_agent(pace=0.5)  # the first batch takes most of a minute
+    wait_until_online(machine)
+    wait_for(lambda: payloads(run, "waiting")[-1]["text"] == "" or Watched(run).is_measured())
+    wait_for(lambda: now(machine).state == "measuring")
+    lifecycle.cancel(run)
+    wait_for(lambda: now(machine).state == "idle", seconds=20)
+    assert state(run) == "cancelled"
+    assert now(machine).is_online()
+
+
+def now(machine: Machine) -> Machine:
+    machine.refresh_from_db()
+    return machine

@@ -84,8 +84,7 @@ def _run(options: argparse.Namespace) -> int:
         become(options.user)
     if options.die_with_parent and not die_with_parent(parent):
         return 0
-    asyncio.run(_serve(options.server, token, connection, known, core))
-    return 0
+    return asyncio.run(_serve(options.server, token, connection, known, core))
 
 
 def _check_user(options: argparse.Namespace) -> None:
@@ -96,18 +95,30 @@ def _check_user(options: argparse.Namespace) -> None:
             raise UsageError(f"there is no user named {options.user!r}") from None
         if os.geteuid() not in {0, user.pw_uid}:
             raise UsageError("only root can become another user")
-    elif os.geteuid() == 0 and not options.allow_root:
+        stays_root = user.pw_uid == 0
+    else:
+        stays_root = os.geteuid() == 0
+    if stays_root and not options.allow_root:
         raise UsageError("this runs machine code that a server sends: not as root. Use --user nobody")
 
 
 async def _serve(
     server: str, token: str, connection: socket.socket | None, known: Json, core: int | None
-) -> None:
+) -> int:
+    """Until stopped; the exit status is 1 where the fork server ended, which only a new agent can replace."""
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, task.cancel)
+    status = 0
+
+    def lose_nursery() -> None:
+        nonlocal status
+        status = 1
+        log.error("the process that starts measuring processes has ended: start this agent again")
+        task.cancel()
+
     unfit = known["unfit"]
     harness: LocalHarness | UnfitHarness
     if connection is None:
@@ -115,7 +126,7 @@ async def _serve(
     else:
         avx = "avx" in known["flags"]
         answers = expected(known["vendor"], known["family"] or 0, known["model"] or 0)
-        harness = LocalHarness(Nursery(connection), answers, avx=avx)
+        harness = LocalHarness(Nursery(connection, lose_nursery), answers, avx=avx)
         try:
             await harness.preflight(Frame(avx=avx), Settings())
         except UnfitError as error:
@@ -128,6 +139,7 @@ async def _serve(
 
     with contextlib.suppress(asyncio.CancelledError):
         await run_agent(server, token, harness, now, __version__)
+    return status
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ It talks over a stream socket, one JSON object per line:
 | `{"start": id}` | an item comes next: whoever crashes now is this one |
 | `{"id", "cycles", "ghz", "sentinel"}` | its timing |
 | `{"id", "error"}` | why the item makes no sense |
-| `{"id", "disturbed"}` | cycles of a timing that makes no sense |
+| `{"id", "disturbed"}` | crude cycles of a timing that was disturbed, to be repeated |
 | `{"done": true}` | all of them |
 """
 

@@ -35,7 +35,7 @@ def facts(core: int | None) -> Json:
         "cores": os.cpu_count(),
         "core": core,
         "virtual": "hypervisor" in flags if flags else None,
-        "hypervisor": _text(Path("/sys/hypervisor/type")) or _vendor_of_hypervisor(),
+        "hypervisor": _hypervisor() if "hypervisor" in flags else None,
         "governor": _text(_CPUS / f"cpu{core or 0}/cpufreq/scaling_governor"),
         "turbo": _turbo(),
         "smt": _truth(_text(_CPUS / "smt/active")),
@@ -101,8 +101,9 @@ def _turbo() -> bool | None:
     return _truth(_text(_CPUS / "cpufreq/boost")) if no_turbo is None else not no_turbo
 
 
-def _vendor_of_hypervisor() -> str | None:
-    return _text(Path("/sys/class/dmi/id/sys_vendor"))
+def _hypervisor() -> str | None:
+    """Xen says its name; of others the maker of the pretended computer is what there is."""
+    return _text(Path("/sys/hypervisor/type")) or _text(Path("/sys/class/dmi/id/sys_vendor"))
 
 
 def _load() -> float | None:

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from inference.agent.nursery import SPAWN
@@ -45,11 +45,16 @@ class HungError(Exception):
 
 
 class Nursery:
-    """Asks the fork server for processes and hears when they end."""
+    """Asks the fork server for processes and hears when they end.
 
-    def __init__(self, connection: socket.socket) -> None:
+    `on_loss` is called when the fork server itself has ended, unless by `close`. There can be no other one:
+    it has to be forked before the agent has threads.
+    """
+
+    def __init__(self, connection: socket.socket, on_loss: Callable[[], object] = lambda: None) -> None:
         connection.setblocking(False)
         self._connection = connection
+        self._on_loss = on_loss
         self._deaths: dict[int, asyncio.Future[int]] = {}
         self._births: asyncio.Queue[int] = asyncio.Queue()
         self._hearing: asyncio.Task[None] | None = None
@@ -86,6 +91,11 @@ class Nursery:
         self._connection.close()
 
     async def _hear(self) -> None:
+        with contextlib.suppress(ConnectionError):
+            await self._hear_until_its_end()
+        self._on_loss()
+
+    async def _hear_until_its_end(self) -> None:
         loop = asyncio.get_running_loop()
         while message := await loop.sock_recv(self._connection, _LINE_LIMIT):
             facts = json.loads(message)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from channels.db import database_sync_to_async
 from django.core.management.base import CommandError
 from django.db import transaction
+from django.db.models import Count
 
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
@@ -122,7 +123,16 @@ def _line(kind: str, payload: Json) -> str:
 
 def _how_it_ended(run: Run) -> str:
     if run.state == Run.State.FAILED:
-        return f"run {run.pk} failed: {run.error}"
+        return f"run {run.pk} failed: {run.error}{_what_is_kept(run)}"
     if run.state in Run.FINAL:
-        return f"run {run.pk} was {run.get_state_display()}"
+        return f"run {run.pk} was {run.get_state_display()}{_what_is_kept(run)}"
     return f"run {run.pk} is {run.get_state_display()}: a running site goes on with it"
+
+
+def _what_is_kept(run: Run) -> str:
+    """The measurements of a run that did not come to its end, a line per set; "" where there are none."""
+    counted = run.experiment_sets.annotate(size=Count("measurements")).order_by("id")
+    return "".join(
+        f"\nexperiment set {made.name!r} keeps what was measured: {made.size} experiments, /sets/{made.pk}/"
+        for made in counted
+    )

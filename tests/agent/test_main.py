@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import pwd
 from typing import Any
 
 import pytest
@@ -41,3 +42,12 @@ def test_where_nothing_can_be_measured_the_agent_says_why_and_starts_no_process(
     assert isinstance(told["harness"], UnfitHarness)
     assert told["harness"].beat().state == "unfit"
     assert command.TOKEN_VARIABLE not in os.environ
+
+
+def test_becoming_root_is_no_way_around_the_refusal_of_root(monkeypatch: pytest.MonkeyPatch):
+    root = pwd.getpwuid(0).pw_name
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for user in (None, root):
+        refused = argparse.Namespace(**{**vars(OPTIONS), "user": user, "allow_root": False})
+        with pytest.raises(command.UsageError, match="not as root"):
+            command._run(refused)

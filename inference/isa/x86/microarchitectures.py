@@ -21,8 +21,8 @@ _FOG = "Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs"
 class Microarchitecture:
     """What is documented about a core.
 
-    `ports`: how many an inference should start from: execution and store-data ports where there are few; of the
-    13 and more that Zen has since its third generation, the 10 with which PMEvo predicts best. `r_max`:
+    `ports`: how many an inference should start from: execution and store-data ports where there are few; of
+    the 13 and more that Zen has since its third generation, the 10 with which PMEvo predicts best. `r_max`:
     instructions per cycle that rename or dispatch lets through (fused pairs count once), None where it is
     not documented for certain. `source`: where this is said.
     """

@@ -148,6 +148,24 @@ def test_answers_in_a_checkpoint_are_not_measured_again() -> None:
     assert Watched.asked == whole - 9
 
 
+def test_experiments_are_counted_by_state_unless_a_checkpoint_has_forgotten_it() -> None:
+    def told(listener: Listener) -> dict[str, int]:
+        return [event.payload() for event in listener.events if event.kind == "experiments"][-1]
+
+    recorded = list(processor().measure([Experiment.of([scheme]) for scheme in MAPPING.usage]))
+    shared = Experiment.of(sorted(MAPPING.usage)[:2])
+    recorded.insert(0, Measured(shared, 2.0, MeasurementState.UNSETTLED))
+    twice = Experiment.of(dict.fromkeys(shared.schemes, 2))
+    recorded.insert(0, Measured(twice, None, MeasurementState.FAILED))
+    listener = Listener()
+    infer(problem(), RecordedMeasurer(recorded), listener, 3)
+    counts = {"asked": len(recorded), "settled": len(recorded) - 2}
+    assert told(listener) == {**counts, "unsettled": 1, "contended": 0, "failed": 1}
+    again = Listener()
+    infer(problem(), RecordedMeasurer(recorded), again, 3, decode(listener.saved[-1]))
+    assert told(again) == {**counts, "failed": 2}
+
+
 @pytest.mark.parametrize(
     ("change", "culprit"), [({"population": 201}, "settings"), ({"r_max": 3.0}, "settings"), (None, "seed")]
 )

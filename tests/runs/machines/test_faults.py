@@ -15,7 +15,7 @@ from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import load_measurements
 from inference.measuring.remote import BATCH
 from inference.measuring.simulated import SimulatedProcessor
-from inference.models import Batch, ExperimentSet, Machine, Run
+from inference.models import Batch, ExperimentSet, Machine, Measurement, Run
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from tests.runs.agents import TRUTH, make_machine
@@ -67,8 +67,7 @@ class Watched:
 
     def stored(self) -> int:
         self.look()
-        made = ExperimentSet.objects.filter(run=self.run).first()
-        return 0 if made is None else made.measurements.count()
+        return stored(self.run)
 
     def goes_on(self) -> None:
         """Wait for new results, and then for a batch in the hands of the agent."""
@@ -126,19 +125,31 @@ def test_agent_run_worker_and_web_are_killed_and_nothing_is_lost_or_stored_twice
     assert sum(watched.leases.values()) <= MIXES + kills_of_who_measures * BATCH
 
 
-def test_a_run_waits_for_its_machine_and_a_cancel_stops_the_agent(home, machine, start_agent):
-    run = submit(machine, "patient")
-    home.worker()
-    wait_for(lambda: payloads(run, "waiting"))
+def test_a_run_waits_for_its_machine_and_ctrl_c_stops_the_agent_and_tells_what_is_kept(
+    home, machine, start_agent
+):
+    command = home.manage(
+        *("measure", "--machine", "box", "--schemes", "all", "--name", "mine"),
+        *("--plan", "mixes", "--mixes", "200", "--length", "7"),
+    )
+    said = home.home / "log-0"
+    wait_for(lambda: "waiting for box: it is offline" in said.read_text())
+    run = Run.objects.get(name="mine")
     assert payloads(run, "waiting")[-1]["text"] == "waiting for box: it is offline"
-    start_agent(pace=0.5)  # the first batch takes most of a minute
-    wait_until_online(machine)
-    wait_for(lambda: payloads(run, "waiting")[-1]["text"] == "" or Watched(run).is_measured())
-    wait_for(lambda: now(machine).state == "measuring")
-    lifecycle.cancel(run)
-    wait_for(lambda: now(machine).state == "idle", seconds=20)
-    assert state(run) == "cancelled"
+    start_agent(pace=5)  # five seconds for the first batch, twenty for the second
+    wait_for(lambda: stored(run) and now(machine).state == "measuring")
+    assert payloads(run, "waiting")[-1]["text"] == ""
+    command.send_signal(signal.SIGINT)
+    wait_for(lambda: now(machine).state == "idle", seconds=12)
     assert now(machine).is_online()
+    assert command.wait(30) == 1
+    assert state(run) == "cancelled"
+    kept = f"experiment set 'mine' keeps what was measured: {stored(run)} experiments"
+    assert kept in said.read_text()
+
+
+def stored(run: Run) -> int:
+    return Measurement.objects.filter(experiment_set__run=run).count()
 
 
 def now(machine: Machine) -> Machine:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from inference.agent import nursery
+from inference.agent.facts import choose_core
 from inference.agent.passes import LocalHarness
 from inference.agent.process import MeasuringProcess, Nursery, UnfitError
 from inference.agent.protocol import Batch, Frame, Settings
@@ -84,6 +86,17 @@ async def test_the_fork_server_ends_all_its_processes_when_the_agent_is_gone(pro
     await asyncio.to_thread(wait_until, lambda: not is_alive(process.pid), 10, "the end of the process")
     with pytest.raises(UnfitError):
         await MeasuringProcess.start(processes, frame(), HASTY)
+
+
+async def test_the_agent_hears_of_the_end_of_its_fork_server():
+    lost = asyncio.Event()
+    processes = Nursery(nursery.start(choose_core()), lost.set)
+    process = await MeasuringProcess.start(processes, frame(), HASTY)
+    os.kill(int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+    await asyncio.wait_for(lost.wait(), 60)
+    wait_until(lambda: not is_alive(process.pid), 10, "the end of the measuring process")
+    await process.stop()
+    processes.close()
 
 
 async def test_a_frame_of_another_instruction_set_makes_the_computer_unfit(harness: LocalHarness):

@@ -105,7 +105,7 @@ def test_messages_up_to_the_limit_pass_both_ways_and_larger_ones_do_not(home, ma
         socket.send(text)
         assert json.loads(socket.recv(60))["type"] == "stored"
         assert len(board.collect()[1][0].note) == 500
-        with pytest.raises(ConnectionClosed):  # perhaps while the rest of it is still being sent
+        with pytest.raises(ConnectionClosed):  # noqa: PT012  perhaps while the rest of it is still being sent
             socket.send("x" * (MAX_MESSAGE_BYTES + 1))
             socket.recv(60)
 

@@ -233,7 +233,7 @@ def test_a_machine_is_offered_with_its_state_and_with_what_suits_it(visitor: Cli
     assert "never connected" in new.hindered
     form = answer.context["form"]
     assert (form["source"].value(), form["selection"].value()) == ("machine", "starter")
-    assert form.ports.value() == 13
+    assert form.ports.value() == 10
     for words in ("Zen 3", "offline", "Measure the bottleneck rate first"):
         assert words in answer.text
 

@@ -142,7 +142,7 @@ class Harness:
                 disturbed.add(samples)
             if wanted == 0:
                 return minima.timing(statistics.median(sentinels))
-        raise DisturbedError((disturbed if disturbed.is_sound() else minima).crude_cycles())
+        raise DisturbedError((minima if sentinels else disturbed).crude_cycles())
 
     def _sample(self, function: Function, n: int) -> _Sample:
         return self._elapsed(function, n), self._elapsed(function, 2 * n)

@@ -40,7 +40,6 @@ _FIRST_LOOK_NS = 5_000
 _FIRST_LOOKS = 4  # of which the fastest counts: a disturbed one would make for samples that are too short
 _MOST_ITERATIONS = 1 << 20
 
-
 _Sample = tuple[int, int]
 """Nanoseconds that n iterations took, and those that 2n took."""
 

@@ -48,7 +48,8 @@ class Boards:
         board = MemoryBoard(self.harness)
         self.opened.append(board)
         if self.reason:
-            say(self.reason)
+            say(self.reason, True)
+            say(f"{machine} is back", False)
         return board
 
     @property

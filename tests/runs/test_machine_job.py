@@ -212,6 +212,8 @@ def test_what_a_machine_says_while_it_is_waited_for_reaches_the_log(machine, mon
     boards.reason = "waiting for box: it is offline"
     run = infer(machine)
     assert {"level": "warning", "text": boards.reason} in payloads(run, "log")
+    assert {"text": boards.reason} in payloads(run, "waiting")
+    assert payloads(run, "waiting")[-1] == {"text": ""}
 
 
 def test_by_default_the_starter_set_is_measured_with_the_ports_of_the_microarchitecture():

@@ -22,8 +22,6 @@ LEAST_SETTLED = 0.5
 """Share of the single instructions that must settle for anything to be concluded from a machine."""
 
 _SHOWN = 5
-_OVER = " is back"
-"""How a machine's teller ends the last word on its absence (`runs.machines.waiting`)."""
 
 Log = Callable[[str, str], None]
 
@@ -33,9 +31,9 @@ def agent_measurer(task: Task, machine: Machine, schemes: Collection[str]) -> It
     """Measure experiments of the schemes on the machine; afterwards nothing of the run waits for it."""
     reporter = task.reporter
 
-    def say(text: str) -> None:
+    def say(text: str, waits: bool) -> None:
         # Before the line, which is written at once and takes it along.
-        reporter.tell("waiting", {"text": "" if text.endswith(_OVER) else text})
+        reporter.tell("waiting", {"text": text if waits else ""})
         reporter.tell("log", {"level": "warning", "text": text})
 
     with closing(DatabaseBoard(task.lease, machine, reporter.pulse, say)) as board:

@@ -24,7 +24,7 @@ from inference.runs.errors import LeaseLostError
 from inference.runs.journal import held
 from inference.runs.lease import Lease
 from inference.runs.machines import batches
-from inference.runs.machines.waiting import Teller, reason_of
+from inference.runs.machines.waiting import Say, Teller, reason_of
 
 LOOK_EVERY = 0.5
 """Seconds after which it looks for results if no bell has rung."""
@@ -38,12 +38,11 @@ class DatabaseBoard:
     """The batches of one attempt at a run, on one machine.
 
     `pulse` is called several times a second while it waits and raises `InterruptedRunError` when the run
-    shall stop; `say` tells its user why it waits. What earlier attempts left unmeasured is withdrawn.
+    shall stop; `say` tells its user why it waits, and when that is over. What earlier attempts left
+    unmeasured is withdrawn.
     """
 
-    def __init__(
-        self, lease: Lease, machine: Machine, pulse: Callable[[], None], say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, lease: Lease, machine: Machine, pulse: Callable[[], None], say: Say) -> None:
         self._lease = lease
         self._machine = machine
         self._pulse = pulse

@@ -12,6 +12,10 @@ PATIENCE = 2.0
 """Seconds that a reason must last before it is worth a word."""
 
 
+Say = Callable[[str, bool], None]
+"""Tells a user something, and whether the run waits from now on."""
+
+
 @dataclass(frozen=True)
 class Reason:
     """Why nothing comes. Those of one `kind` are one reason: what disturbs a machine changes all the time."""
@@ -40,9 +44,7 @@ def reason_of(machine: Machine, run_id: int) -> Reason:
 class Teller:
     """Tells the user of a run why it waits, and when that is over."""
 
-    def __init__(
-        self, machine: str, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, machine: str, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
         self._machine = machine
         self._say = say
         self._clock = clock
@@ -59,7 +61,10 @@ class Teller:
         if reason.kind == self._told.kind or now - self._since < PATIENCE:
             return
         self._told = reason
-        self._say(reason.text or f"{self._machine} is back")
+        if reason.kind:
+            self._say(reason.text, True)
+        else:
+            self._say_over()
 
     @property
     def has_told(self) -> bool:
@@ -71,4 +76,7 @@ class Teller:
         self._seen, self._since = reason, self._clock()
         if self.has_told and not reason.kind:
             self._told = NONE
-            self._say(f"{self._machine} is back")
+            self._say_over()
+
+    def _say_over(self) -> None:
+        self._say(f"{self._machine} is back", False)

@@ -14,14 +14,13 @@ from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.queries.experiment_sets import experiment_sets
 from inference.queries.machines import machines
-from inference.runs.errors import ConfigError, NameTakenError
 from inference.runs.jobs.algorithms import DEFAULT_PORTS
 from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
-from inference.runs.lifecycle import submit, unused_name
 from inference.views.address import whole_number
 from inference.views.infer.form import SETTING, InferForm, text_of
 from inference.views.infer.planning import Plan, initial_of, plan
 from inference.views.machines.list import Shown, shown
+from inference.views.starting import start_run
 
 
 def infer(request: HttpRequest) -> HttpResponse:
@@ -35,7 +34,8 @@ def infer(request: HttpRequest) -> HttpResponse:
     form = InferForm(request.POST)
     wanted = _plan(form)
     if press == "start" and wanted is not None:
-        run = _start(request, form, wanted, forked)
+        usual_name = _made_up_name(form.cleaned_data)
+        run = start_run(request, form, "infer", wanted.config, usual_name, forked)
         if run is not None:
             return redirect("run", pk=run.pk)
     status = 400 if press == "start" else 200
@@ -55,23 +55,6 @@ def _plan(form: InferForm) -> Plan | None:
         form.add_error("selection", "None of these schemes is known there: choose others, or another source.")
         return None
     return wanted
-
-
-def _start(request: HttpRequest, form: InferForm, wanted: Plan, forked: Run | None) -> Run | None:
-    data = form.cleaned_data
-    name = data["name"] or unused_name(_made_up_name(data))
-    try:
-        run = submit("infer", wanted.config, name, user=request.user, forked_from=forked)
-    except NameTakenError as error:
-        form.add_error("name", str(error))
-        return None
-    except ConfigError as error:
-        form.add_error(None, str(error))
-        return None
-    if data["note"]:
-        run.note = data["note"]
-        run.save(update_fields=["note"])
-    return run
 
 
 def _made_up_name(data: dict[str, Any]) -> str:

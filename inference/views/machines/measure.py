@@ -16,14 +16,13 @@ from inference.isa.search import SearchError
 from inference.models import Machine
 from inference.models.scheme_search import select_schemes
 from inference.queries.machines import machines
-from inference.runs.errors import ConfigError, NameTakenError
 from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_MIXES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.runs.jobs.measure import MOST_INSTRUCTIONS, Effort, MeasureConfig, effort
-from inference.runs.lifecycle import submit, unused_name
 from inference.views.machines.list import shown
 from inference.views.machines.schemes import measurable_schemes
 from inference.views.naming import NOTE_LIMIT
+from inference.views.starting import start_run
 
 SELECTIONS = (
     ("starter", "the starter set of the ISA"),
@@ -126,9 +125,10 @@ def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
     wanted = _plan(machine, form)
     starts = request.POST.get("press") == "start"
     if starts and wanted is not None:
-        answer = _start(request, machine, form, wanted)
-        if answer is not None:
-            return answer
+        usual_name = f"{machine.name}: {dict(PLANS)[form.cleaned_data['plan']]}"
+        run = start_run(request, form, "measure", wanted.config, usual_name)
+        if run is not None:
+            return redirect("run", pk=run.pk)
     return _page(request, machine, form, wanted, refused=starts)
 
 
@@ -180,24 +180,6 @@ def _pace_of(machine: Machine) -> str:
     if machine.kind == Machine.Kind.AGENT and not machine.rate:
         return f"{machine.name} has not measured yet, so its pace is a guess."
     return ""
-
-
-def _start(request: HttpRequest, machine: Machine, form: MeasureForm, wanted: Plan) -> HttpResponse | None:
-    """The page of the new run; None where it was refused, which the form then says."""
-    data = form.cleaned_data
-    name = data["name"] or unused_name(f"{machine.name}: {dict(PLANS)[data['plan']]}")
-    try:
-        run = submit("measure", wanted.config, name, user=request.user)
-    except NameTakenError as error:
-        form.add_error("name", str(error))
-        return None
-    except ConfigError as error:
-        form.add_error(None, str(error))
-        return None
-    if data["note"]:
-        run.note = data["note"]
-        run.save(update_fields=["note"])
-    return redirect("run", pk=run.pk)
 
 
 def _page(

@@ -64,7 +64,7 @@ def deadline(seconds: float = 60.0):
 
 
 @contextmanager
-def posting(lease, machine: Machine, pulse=None, say=lambda text: None):
+def posting(lease, machine: Machine, pulse=None, say=lambda text, waits: None):
     board = DatabaseBoard(lease, machine, pulse or deadline(), say)
     try:
         yield board

@@ -125,7 +125,7 @@ def test_what_was_not_collected_is_withdrawn(home, machine):
 
 def test_the_next_attempt_finds_the_results_and_withdraws_the_rest(home, machine):
     _, lease = claim(home)
-    dead = DatabaseBoard(lease, machine, deadline(), lambda text: None)
+    dead = DatabaseBoard(lease, machine, deadline(), lambda text, waits: None)
     done = dead.post(batch_of("add R, R"))
     serve(machine, cycles=0.25)
     assert dead.collect()[0] == done
@@ -183,30 +183,31 @@ def test_a_machine_that_will_never_answer_is_an_error(home, machine, impatient):
 
 
 def test_the_user_hears_why_it_takes_long_and_when_that_is_over(home, machine, impatient):
-    said: list[str] = []
+    said: list[tuple[str, bool]] = []
     _, other = claim(home, "the other run")
     _, lease = claim(home)
     with (
         posting(other, machine) as theirs,
-        posting(lease, machine, pulse=Enough(10), say=said.append) as board,
+        posting(lease, machine, pulse=Enough(10), say=lambda *words: said.append(words)) as board,
     ):
         theirs.post(batch_of("add R, R"))
         board.post(batch_of("mul R, R"))
         _waits(board)
-        assert said == ["waiting for lab: it is offline"]
+        assert said == [("waiting for lab: it is offline", True)]
         session = connected(machine)
         leased = batches.lease(machine.pk, session.number)
         _waits(board)
-        assert said[1:] == ["waiting for lab: it is measuring for 'the other run'"]
+        assert said[1:] == [("waiting for lab: it is measuring for 'the other run'", True)]
         sessions.beat(session, Beat("contended", note="additions are 12 % slower"))
         _waits(board)
-        assert said[2:] == ["waiting for lab: it is disturbed by other work (additions are 12 % slower)"]
+        why = "waiting for lab: it is disturbed by other work (additions are 12 % slower)"
+        assert said[2:] == [(why, True)]
         sessions.beat(session, Beat("measuring"))
         given = answers(leased.content)
         assert batches.take_results(machine.pk, session.number, leased.batch, leased.fence, given)
         serve(machine, session)
         board.collect()
-        assert said[3:] == ["lab is back"]
+        assert said[3:] == [("lab is back", False)]
 
 
 def _waits(board):
@@ -218,7 +219,7 @@ def _waits(board):
 
 def test_a_reason_is_told_when_it_lasts_and_once():
     now, said = [0.0], []
-    teller = Teller("lab", said.append, clock=lambda: now[0])
+    teller = Teller("lab", lambda text, waits: said.append(text), clock=lambda: now[0])
     offline, disturbed = Reason("offline", "offline!"), Reason("disturbed", "disturbed!")
     for seconds, reason in (
         (1.0, offline),

@@ -1,0 +1,36 @@
+"""Starting a run from a form with the fields `name` and `note`."""
+
+from __future__ import annotations
+
+from django import forms
+from django.http import HttpRequest
+
+from inference.core.protocols import Json
+from inference.models import Run
+from inference.runs.errors import ConfigError, NameTakenError
+from inference.runs.lifecycle import submit, unused_name
+
+
+def start_run(
+    request: HttpRequest,
+    form: forms.Form,
+    kind: str,
+    config: Json,
+    usual_name: str,
+    forked_from: Run | None = None,
+) -> Run | None:
+    """The new run; None where it was refused, which the form then says. An empty name is made up."""
+    data = form.cleaned_data
+    name = data["name"] or unused_name(usual_name)
+    try:
+        run = submit(kind, config, name, user=request.user, forked_from=forked_from)
+    except NameTakenError as error:
+        form.add_error("name", str(error))
+        return None
+    except ConfigError as error:
+        form.add_error(None, str(error))
+        return None
+    if data["note"]:
+        run.note = data["note"]
+        run.save(update_fields=["note"])
+    return run

@@ -85,7 +85,7 @@ def _item(terms: tuple[tuple[str, int], ...]) -> Item:
     name = "; ".join(f"{count}*{text}" for text, count in terms)
     loop = unroll(terms)
     length = sum(count for _, count in terms)
-    return Item(name, name, loop.code, loop.copies, loop.half_bytes, loop.half_copies, length, terms)
+    return Item(name, loop.code, loop.copies, loop.half_bytes, loop.half_copies, length, terms)
 
 
 async def _two_rounds(

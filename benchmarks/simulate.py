@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks import Result
-from inference.core.evaluator import Evaluator, LocalSearch
+from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
+from inference.core.local_search import LocalSearch
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.oracle import lp_inverse_throughput
 from inference.core.tables import ExperimentTable, Population

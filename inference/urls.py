@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from inference.views import example, experiments, infer, isas, machines, mappings, runs, sets, uploads
+from inference.views import (
+    example,
+    experiments,
+    infer,
+    isas,
+    machines,
+    mappings,
+    resources,
+    runs,
+    sets,
+    uploads,
+)
 
 urlpatterns = [
     *example.urlpatterns,
@@ -11,6 +22,7 @@ urlpatterns = [
     *isas.urlpatterns,
     *machines.urlpatterns,
     *mappings.urlpatterns,
+    *resources.urlpatterns,
     *runs.urlpatterns,
     *uploads.urlpatterns,
     *sets.urlpatterns,

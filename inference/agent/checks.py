@@ -33,9 +33,7 @@ class Check:
 def _item(name: str, instructions: Sequence[bytes]) -> Item:
     code = b"".join(instructions)
     half = len(b"".join(instructions[: COPIES // 2]))
-    return Item(
-        id=name, name=name, code=code, copies=COPIES, half_bytes=half, half_copies=COPIES // 2, instructions=1
-    )
+    return Item(id=name, code=code, copies=COPIES, half_bytes=half, half_copies=COPIES // 2, instructions=1)
 
 
 def _addition(k: int) -> bytes:

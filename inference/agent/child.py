@@ -30,7 +30,7 @@ from typing import Any
 
 from inference.agent.code_pages import CodePagesError, Region
 from inference.agent.frame import FrameError
-from inference.agent.harness import DisturbedError, Harness, HarnessError
+from inference.agent.harness import DisturbedError, HarnessError, Timer
 from inference.agent.protocol import Frame, Item, Settings
 from inference.agent.sandbox import confine, die_with_parent
 
@@ -49,25 +49,25 @@ def serve(connection: socket.socket, core: int | None, parent: int) -> None:
         _say(connection, {"unfit": str(error)})
         return
     _say(connection, {"ready": dataclasses.asdict(confine())})
-    harness: Harness | None = None
+    timer: Timer | None = None
     for message in _messages(connection):
         if "frame" in message:
             try:
-                harness = Harness(Frame.read(message["frame"]), Settings.read(message["settings"]))
+                timer = Timer(Frame.read(message["frame"]), Settings.read(message["settings"]))
             except FrameError as error:
                 _say(connection, {"unfit": str(error)})
                 return
-        elif harness is not None:
+        elif timer is not None:
             for item in message["items"]:
-                _time(connection, harness, Item.read(item), message["quiet"])
+                _time(connection, timer, Item.read(item), message["quiet"])
             _say(connection, {"done": True})
         gc.collect()
 
 
-def _time(connection: socket.socket, harness: Harness, item: Item, quiet: float | None) -> None:
+def _time(connection: socket.socket, timer: Timer, item: Item, quiet: float | None) -> None:
     _say(connection, {"start": item.id})
     try:
-        timing = harness.time(item, quiet)
+        timing = timer.time(item, quiet)
     except HarnessError as error:
         _say(connection, {"id": item.id, "error": str(error)})
     except DisturbedError as error:

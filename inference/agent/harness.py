@@ -71,7 +71,7 @@ class Timing:
     sentinel: float
 
 
-class Harness:
+class Timer:
     """Times items of one frame; needs pages that may be written and executed (`CodePagesError`)."""
 
     def __init__(self, frame: Frame, settings: Settings) -> None:

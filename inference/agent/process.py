@@ -138,7 +138,7 @@ class MeasuringProcess:
     async def time(
         self, items: Sequence[Item], timeout: float, quiet: float | None = None
     ) -> AsyncIterator[dict[str, Any]]:
-        """The process's messages about each item, in order. `quiet`: see `Harness.time`.
+        """The process's messages about each item, in order. `quiet`: see `Timer.time`.
 
         Raises `UnfitError` where the frame is not for this computer, `LostError` when the process dies, and
         `HungError` when an item takes longer than `timeout` seconds: the last `start` tells which.

@@ -111,12 +111,11 @@ class Item:
 
     `code` is a loop body of `copies` copies of the experiment, of which `half_copies` fill the first
     `half_bytes` bytes: they are measured as a shorter loop as well. `instructions` is the length of one
-    copy. `name` and `terms` ((scheme, multiplicity) pairs) say what it is, for messages and for simulated
+    copy. `terms` ((scheme, multiplicity) pairs) say what it is, for whoever posted it and for simulated
     agents.
     """
 
     id: str
-    name: str
     code: bytes
     copies: int
     half_bytes: int

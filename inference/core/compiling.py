@@ -12,7 +12,29 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def compiled(function: Kernel) -> Kernel:
     """The function as machine code that needs no interpreter lock, kept on disk where that is possible."""
+    return _compiled(function)
+
+
+def compiled_in_place(function: Kernel) -> Kernel:
+    """The same for a function that makes no arrays but works in those that it is given.
+
+    Then numba need not count the references to them, which takes atomic instructions whenever an array is
+    passed on, several times as long as evaluating an experiment.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def inlined(function: Kernel) -> Kernel:
+    """The same as `compiled_in_place` for a function that becomes part of each caller.
+
+    Handing over a desk full of arrays would take as long as what is done with it.
+    """
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
+def _compiled(function: Kernel, **options: Any) -> Kernel:
+    compile_: Any = numba.njit  # its declared types know no `_nrt`
     try:
-        return cast(Kernel, numba.njit(nogil=True, cache=True)(function))
+        return cast(Kernel, compile_(nogil=True, cache=True, **options)(function))
     except RuntimeError:  # numba finds no directory that it may write its cache to
-        return cast(Kernel, numba.njit(nogil=True)(function))
+        return cast(Kernel, compile_(nogil=True, **options)(function))

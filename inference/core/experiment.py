@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
+from typing import TypeGuard
 
 from inference.core.errors import InvalidInputError
 
@@ -24,14 +26,13 @@ class Experiment:
     def of(cls, schemes: Iterable[str] | Mapping[str, int]) -> Experiment:
         """Build from a sequence of schemes (repeats add up) or from {scheme: multiplicity}."""
         counts = dict(schemes) if isinstance(schemes, Mapping) else Counter(schemes)
-        for scheme, count in counts.items():
-            if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-                raise InvalidInputError(
-                    f"multiplicity of {scheme!r} must be a whole number ≥ 1, not {count!r}"
-                )
-        if not counts:
-            raise InvalidInputError("an experiment needs at least one instruction scheme")
+        _check_terms(counts.items())
         return cls(tuple(sorted(counts.items())))
+
+    def __post_init__(self) -> None:
+        _check_terms(self.terms)
+        if any(first[0] >= second[0] for first, second in pairwise(self.terms)):
+            raise InvalidInputError(f"terms must be sorted by scheme, without repeats: {self}")
 
     @property
     def length(self) -> int:
@@ -50,6 +51,16 @@ class Experiment:
 
     def __str__(self) -> str:
         return "; ".join(f"{count}*{scheme}" if count > 1 else scheme for scheme, count in self.terms)
+
+
+def _check_terms(terms: Collection[tuple[str, int]]) -> None:
+    if not terms:
+        raise InvalidInputError("an experiment needs at least one instruction scheme")
+    for scheme, count in terms:
+        if not isinstance(scheme, str):
+            raise InvalidInputError(f"an instruction scheme is a text, not {scheme!r}")
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InvalidInputError(f"multiplicity of {scheme!r} must be a whole number ≥ 1, not {count!r}")
 
 
 class MeasurementState(StrEnum):
@@ -83,12 +94,21 @@ class Measured:
         if self.state is MeasurementState.FAILED:
             if self.cycles is not None:
                 raise InvalidInputError(f"a failed measurement of {self.experiment} cannot have cycles")
-        elif self.cycles is None or not math.isfinite(self.cycles) or self.cycles <= 0:
+        elif not _is_finite(self.cycles) or self.cycles <= 0:
             raise InvalidInputError(
                 f"cycles of {self.experiment} must be a finite number > 0, not {self.cycles!r}"
+            )
+
+        if self.spread is not None and (not _is_finite(self.spread) or self.spread < 0):
+            raise InvalidInputError(
+                f"the spread of {self.experiment} must be a finite number ≥ 0, not {self.spread!r}"
             )
 
     @property
     def usable(self) -> bool:
         """Whether inference may learn from this number."""
         return self.state is MeasurementState.SETTLED
+
+
+def _is_finite(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

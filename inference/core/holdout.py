@@ -27,13 +27,22 @@ def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.N
 
 
 def held_out_experiments(experiments: Iterable[Experiment], share: float, seed: int) -> set[Experiment]:
-    """The seeded share of the distinct experiments that training never sees.
-
-    Whole experiments, so that no repeat of one is on both sides. Single instructions stay in training as
-    far as possible: nothing else tells how long a scheme takes alone.
-    """
+    """The seeded share of the distinct experiments that training never sees: see `held_out_of`."""
     distinct = list(dict.fromkeys(experiments))
-    mixed = [experiment for experiment in distinct if not experiment.is_singleton]
-    pool = mixed if len(mixed) > share * len(distinct) else distinct
-    _, kept_back = split(len(pool), share * len(distinct) / len(pool), seed)
-    return {pool[index] for index in kept_back}
+    singletons = np.array([experiment.is_singleton for experiment in distinct], dtype=bool)
+    return {distinct[index] for index in held_out_of(singletons, share, seed)}
+
+
+def held_out_of(singletons: npt.NDArray[np.bool_], share: float, seed: int) -> npt.NDArray[np.int64]:
+    """The indices, ascending, of the distinct experiments to hold out.
+
+    Whole experiments, so that no repeat of one is on both sides. Single instructions, which `singletons`
+    marks, stay in training as far as possible: nothing else tells how long a scheme takes alone.
+    """
+    n = len(singletons)
+    if not n:
+        return np.zeros(0, dtype=np.int64)
+    mixed = np.flatnonzero(~singletons)
+    pool = mixed if len(mixed) > share * n else np.arange(n)
+    _, kept_back = split(len(pool), share * n / len(pool), seed)
+    return pool[kept_back].astype(np.int64)

@@ -6,11 +6,11 @@ are a tuple of (mask, count), sorted by mask. The two-level model is the case of
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.core.errors import InvalidInputError
+from inference.core.errors import InvalidInputError, UnknownSchemeError
+from inference.core.tunables import check_number
 
 MAX_PORTS = 63  # masks travel as signed 64-bit integers through numpy and the database
 R_MAX_RANGE = (1e-3, 1e3)  # instructions per cycle; beyond it, no processor was described
@@ -48,12 +48,14 @@ class PortMapping:
     r_max: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.ports) <= MAX_PORTS:
-            raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {len(self.ports)}")
+        check_ports(len(self.ports))
+        for name in self.ports:
+            if not isinstance(name, str) or not name:
+                raise InvalidInputError(f"the name of a port is a text that is not empty, not {name!r}")
         if len(set(self.ports)) != len(self.ports):
             raise InvalidInputError(f"port names must differ: {', '.join(self.ports)}")
-        if self.r_max is not None and not (math.isfinite(self.r_max) and self.r_max > 0):
-            raise InvalidInputError(f"R_max must be a finite number > 0, not {self.r_max!r}")
+        if self.r_max is not None:
+            check_number("R_max", self.r_max, *R_MAX_RANGE)
         limit = 1 << len(self.ports)
         for scheme, uops in self.usage.items():
             for mask, count in uops:
@@ -72,13 +74,23 @@ class PortMapping:
         return sum(count * mask.bit_count() for uops in self.usage.values() for mask, count in uops)
 
     def describe(self, scheme: str) -> str:
-        """`2×[0,1,5,6] + 1×[2,3]`, or "no ports"."""
-        uops = self.usage[scheme]
-        if not uops:
-            return "no ports"
-        return " + ".join(
-            f"{count}×[{','.join(self.ports[k] for k in ports_in(mask))}]" for mask, count in uops
-        )
+        """`2×[0,1,5,6] + 1×[2,3]`, or "no ports". Raises `UnknownSchemeError`."""
+        if scheme not in self.usage:
+            raise UnknownSchemeError([scheme])
+        return described(self.usage[scheme], self.ports)
+
+
+def check_ports(number: int) -> None:
+    """Raise `InvalidInputError` for what cannot be the number of ports of a mapping."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_PORTS:
+        raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {number!r}")
+
+
+def described(uops: Uops, ports: Sequence[str]) -> str:
+    """`2×[0,1,5,6] + 1×[2,3]`, or "no ports"."""
+    if not uops:
+        return "no ports"
+    return " + ".join(f"{count}×[{','.join(ports[k] for k in ports_in(mask))}]" for mask, count in uops)
 
 
 def _check_uop(scheme: str, mask: int, count: int, limit: int, n_ports: int) -> None:

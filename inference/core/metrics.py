@@ -1,4 +1,7 @@
-"""How well predictions agree with measurements: MAPE, Pearson's r, Kendall's τ_b (thesis §3.2.2, §5.2)."""
+"""How well predictions agree with measurements: MAPE, Pearson's r, Kendall's τ_b (thesis §3.2.2, §5.2).
+
+`Agreement` takes points as they come and is merged with others; `score` is that for two whole lists.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
+from inference.core.moments import Moments
+from inference.core.ranks import PairCounts
 
 Floats = npt.NDArray[np.float64]
+
+PART = 1 << 16
+"""Points looked at at once: what is needed on the way fits the cache, however many there are."""
 
 
 class Unit(StrEnum):
@@ -72,6 +80,58 @@ class Scores:
         return asdict(self)
 
 
+_PENDING = 16 * PART  # distinct pairs that may wait to be merged: 24 MiB
+
+
+class Agreement:
+    """The scores of points that come in parts, and are not kept.
+
+    In whatever parts they come, and in whatever order parts are merged, n and τ_b are the same bit for bit;
+    MAPE and r differ by rounding alone. Memory: a dozen numbers, and for τ_b 24 bytes per distinct pair of a
+    measurement, rounded to two decimals, and a prediction: at most 24 bytes per point, and up to five times
+    that while parts are merged and τ_b is counted.
+    """
+
+    def __init__(self) -> None:
+        self._moments = Moments()
+        self._pairs: list[PairCounts] = []
+
+    def add(self, measured: npt.ArrayLike, predicted: npt.ArrayLike) -> None:
+        """Take in two equally long lists in one unit: measurements finite and > 0, predictions ≥ 0.
+
+        Raises `InvalidInputError`, and then has taken in none of them.
+        """
+        seen = np.asarray(measured, dtype=np.float64)
+        said = np.asarray(predicted, dtype=np.float64)
+        if seen.ndim != 1 or seen.shape != said.shape:
+            raise InvalidInputError(f"scores need two equally long lists, not {seen.shape} and {said.shape}")
+        _require(np.isfinite(seen) & (seen > 0), seen, "measurement {}: {} is not a finite number > 0")
+        _require(said >= 0, said, "prediction {}: {} is not a number ≥ 0")
+        for start in range(0, len(seen), PART):
+            part = slice(start, start + PART)
+            self._moments = self._moments.merged(Moments.of(seen[part], said[part]))
+            self._take_in(PairCounts.of(np.round(seen[part], 2), said[part]))
+
+    def merge(self, other: Agreement) -> None:
+        """Take in the points of another, which stays as it is."""
+        self._moments = self._moments.merged(other._moments)
+        for part in other._pairs:
+            self._take_in(part)
+
+    def _take_in(self, part: PairCounts) -> None:
+        # Merged when they have doubled: every pair is touched a few times, however many parts there are.
+        self._pairs.append(part)
+        if sum(map(len, self._pairs[1:])) >= max(len(self._pairs[0]), _PENDING):
+            self._pairs = [PairCounts.merged(self._pairs)]
+
+    @property
+    def scores(self) -> Scores:
+        """The scores of everything taken in so far; see `score` for what is undefined."""
+        self._pairs = [PairCounts.merged(self._pairs)] if len(self._pairs) > 1 else self._pairs
+        kendall = self._pairs[0].tau_b() if self._pairs else None
+        return Scores(self._moments.n, self._moments.mape, self._moments.pearson, kendall)
+
+
 def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
     """Compare two equally long lists in one unit: measurements finite and > 0, predictions ≥ 0.
 
@@ -79,19 +139,9 @@ def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
     that the processor does not have. None: everything for n = 0; r and τ where either list is constant;
     MAPE and r where a prediction is infinite (0 cycles as instructions per cycle).
     """
-    seen = np.asarray(measured, dtype=np.float64)
-    said = np.asarray(predicted, dtype=np.float64)
-    if seen.ndim != 1 or seen.shape != said.shape:
-        raise InvalidInputError(f"scores need two equally long lists, not {seen.shape} and {said.shape}")
-    _require(np.isfinite(seen) & (seen > 0), seen, "measurement {}: {} is not a finite number > 0")
-    _require(said >= 0, said, "prediction {}: {} is not a number ≥ 0")
-    if not len(seen):
-        return Scores(0, None, None, None)
-    kendall = _kendall(np.round(seen, 2), said)
-    if np.any(np.isinf(said)):
-        return Scores(len(seen), None, None, kendall)
-    mape = float(np.mean(np.abs(said - seen) / seen)) * 100
-    return Scores(len(seen), mape, _pearson(seen, said), kendall)
+    agreement = Agreement()
+    agreement.add(measured, predicted)
+    return agreement.scores
 
 
 def _require(good: npt.NDArray[np.bool_], values: Floats, complaint: str) -> None:
@@ -105,23 +155,3 @@ def _unit(unit: Unit | str) -> Unit:
         return Unit(unit)
     except ValueError:
         raise InvalidInputError(f"unknown unit {unit!r}; known: {', '.join(Unit)}") from None
-
-
-def _pearson(x: Floats, y: Floats) -> float | None:
-    # Compared before anything is subtracted: a mean can differ from equal values by its own rounding.
-    if np.all(x == x[0]) or np.all(y == y[0]):
-        return None
-    a = x - x.mean()
-    b = y - y.mean()
-    spread = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
-    if spread == 0:
-        return None
-    return min(1.0, max(-1.0, float(a @ b) / spread))
-
-
-def _kendall(x: Floats, y: Floats) -> float | None:
-    if np.all(x == x[0]) or np.all(y == y[0]):
-        return None
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(x, y, variant="b").statistic)

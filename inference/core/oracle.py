@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, ports_in
-from inference.core.throughput import work_of
+from inference.core.throughput import check_work, work_of
 
 
 def lp_port_bounds(works: Sequence[Mapping[int, int]]) -> npt.NDArray[np.float64]:
@@ -17,8 +17,10 @@ def lp_port_bounds(works: Sequence[Mapping[int, int]]) -> npt.NDArray[np.float64
 
     Per experiment e the variables are its bound t_e and, for each kind of µop u and each k in ports(u), the
     share x_uk ≥ 0 of u on port k. Minimise Σ t_e subject to Σ_k x_uk = mass(u) and Σ_u x_uk ≤ t_e. No
-    constraint joins two experiments, so every t_e is the optimum of its own LP.
+    constraint joins two experiments, so every t_e is the optimum of its own LP. Raises `InvalidInputError`.
     """
+    for work in works:
+        check_work(work)
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
 

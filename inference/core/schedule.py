@@ -7,19 +7,23 @@ loads each kind of µop is spread over its ports as evenly as possible (largest 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from inference.core.experiment import Experiment
-from inference.core.flow import densest_ports
+from inference.core.flow import Densest, densest_ports
+from inference.core.intervals import Interval, load_intervals
 from inference.core.mapping import PortMapping, ports_in
 from inference.core.throughput import work_of
 
 _TOLERANCE = 1e-13
-_MAX_SWEEPS = 20_000
+_MAX_STEPS = 2_000
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Schedule:
     `cycles`: inverse throughput, R_max included; `port_cycles`: what the ports alone would need.
     `loads[k]`: work on port k. `shares[(mask, k)]` > 0: work of the µops `mask` on port k.
     `scheme_shares[scheme][(mask, k)]` > 0: the part of it that comes from one scheme.
-    `bottleneck`: the ports that are busy all of `port_cycles` in every optimal distribution, ascending.
+    `bottleneck`: the ports that are busy all of `port_cycles` in every distribution that takes no longer.
+    `intervals[k]`: the least and the greatest load of port k among all distributions within `cycles`.
     """
 
     ports: tuple[str, ...]
@@ -39,6 +44,7 @@ class Schedule:
     shares: Mapping[tuple[int, int], float]
     scheme_shares: Mapping[str, Mapping[tuple[int, int], float]]
     bottleneck: tuple[int, ...]
+    intervals: tuple[Interval, ...]
 
     @property
     def limited_by_r_max(self) -> bool:
@@ -56,16 +62,19 @@ def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
         for port in ports_in(level.ports):
             loads[port] = level.mass / level.width
         shares.update(level.spread())
-    port_cycles = levels[0].mass / levels[0].width if levels else 0.0
-    cycles = port_cycles if mapping.r_max is None else max(port_cycles, experiment.length / mapping.r_max)
+    port_time = Fraction(levels[0].mass, levels[0].width) if levels else Fraction(0)
+    time = port_time
+    if mapping.r_max is not None:
+        time = max(port_time, experiment.length / Fraction(mapping.r_max))
     return Schedule(
         ports=mapping.ports,
-        cycles=cycles,
-        port_cycles=port_cycles,
+        cycles=float(time),
+        port_cycles=float(port_time),
         loads=tuple(loads),
         shares=dict(sorted(shares.items())),
         scheme_shares=_by_scheme(mapping, experiment, work, shares),
         bottleneck=tuple(ports_in(levels[0].ports)) if levels else (),
+        intervals=load_intervals(work, len(mapping.ports), time),
     )
 
 
@@ -85,26 +94,43 @@ class _Level:
     def spread(self) -> dict[tuple[int, int], float]:
         """Amounts per (mask, port) with the right sums and the largest entropy.
 
-        Scaling rows and columns in turn, from equal shares, converges to just that (iterative proportional
-        fitting), quickly because every open place holds a positive amount in the limit.
+        These are the amounts in which a port takes the same share of every kind of µop that is open to it, up
+        to a factor for each kind: `amount = factor(mask) · weight(port)`. The weights come from Newton's
+        method; where a step of it leads away, ports are scaled to their loads instead (iterative proportional
+        fitting), which always converges because every open place holds a positive amount in the limit.
         """
         masks = sorted(self.work)
         ports = list(ports_in(self.ports))
-        amounts = np.array([[float(self.open_to[mask] >> port & 1) for port in ports] for mask in masks])
+        closed = np.array([[not self.open_to[mask] >> port & 1 for port in ports] for mask in masks])
         rows = np.array([self.work[mask] for mask in masks], dtype=np.float64)
         load = self.mass / self.width
-        for _ in range(_MAX_SWEEPS):
-            amounts *= (rows / amounts.sum(axis=1))[:, None]
+        weights = np.zeros(len(ports))  # their logarithms
+        amounts = _amounts(weights, closed, rows)
+        for _ in range(_MAX_STEPS):
             columns = amounts.sum(axis=0)
-            if np.all(np.abs(columns - load) <= _TOLERANCE * load):
+            missing = load - columns
+            worst = np.max(np.abs(missing))
+            if worst <= _TOLERANCE * load:
                 break
-            amounts *= load / columns
+            slope = np.diag(columns) - amounts.T @ (amounts / rows[:, None])
+            newton = weights + np.linalg.lstsq(slope, missing, rcond=None)[0]
+            amounts = _amounts(newton, closed, rows)
+            if np.max(np.abs(load - amounts.sum(axis=0))) < worst:
+                weights = newton
+            else:
+                weights = weights + np.log(load / columns)
+                amounts = _amounts(weights, closed, rows)
         return _nonzero(amounts, masks, ports)
 
 
-def _nonzero(
-    amounts: npt.NDArray[np.float64], masks: list[int], ports: list[int]
-) -> dict[tuple[int, int], float]:
+def _amounts(weights: Floats, closed: npt.NDArray[np.bool_], rows: Floats) -> Floats:
+    """Each row's total over its open ports, in proportion to the exponentials of the weights."""
+    exponents = np.where(closed, -np.inf, weights)
+    parts = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+    return np.asarray(parts * (rows / parts.sum(axis=1))[:, None])
+
+
+def _nonzero(amounts: Floats, masks: list[int], ports: list[int]) -> dict[tuple[int, int], float]:
     return {
         (masks[row], ports[column]): float(amounts[row, column])
         for row, column in np.argwhere(amounts > 0).tolist()
@@ -121,7 +147,7 @@ def _levels(work: Mapping[int, int]) -> list[_Level]:
             masses[remaining] = masses.get(remaining, 0) + amount
         densest = densest_ports(masses)
         bound = {mask: left[mask] for mask in sorted(left) if left[mask][0] & ~densest.ports == 0}
-        open_to = _open_places({mask: densest.placed[mask] for mask in masses if mask & ~densest.ports == 0})
+        open_to = _open_places({remaining for remaining, _ in bound.values()}, densest)
         levels.append(
             _Level(
                 mass=sum(amount for _, amount in bound.values()),
@@ -139,29 +165,21 @@ def _levels(work: Mapping[int, int]) -> list[_Level]:
     return levels
 
 
-def _open_places(placed: Mapping[int, Mapping[int, int]]) -> dict[int, int]:
+def _open_places(masks: Collection[int], densest: Densest) -> dict[int, int]:
     """For each kind of µop the ports that it can get work to in some distribution with the same port loads.
 
-    Moving work of u onto port k must push other work off k along a cycle back to u. So port k is open to u
-    exactly if, with steps u → any port of u and k → any µops that have work on k, k leads back to u.
+    Work that moves onto port k must push other work off k, from port to port, until a port is reached that
+    the newcomer left. So port k is open to u exactly if u has work on k or on a port that k can push to.
     """
-    reach: dict[int, int] = {}
-    for start in placed:
-        seen, frontier = 0, start
-        while frontier & ~seen:
-            seen |= frontier
-            for mask, share in placed.items():
-                if any(amount and seen >> port & 1 for port, amount in share.items()):
-                    frontier |= mask
-        reach[start] = seen
-    open_to = {}
-    for mask in placed:
-        open_to[mask] = 0
-        for port in ports_in(mask):
-            users = [other for other, share in placed.items() if share.get(port, 0)]
-            if mask in users or any(placed[mask].get(k, 0) for u in users for k in ports_in(reach[u])):
-                open_to[mask] |= 1 << port
-    return open_to
+    packing = densest.packing
+    ports = list(ports_in(densest.ports))
+    reach = {port: packing.moves(port) | 1 << port for port in ports}
+    for through in ports:
+        for port in ports:
+            if reach[port] >> through & 1:
+                reach[port] |= reach[through]
+    held = {mask: sum(1 << port for port in ports if mask in packing.on[port]) for mask in masks}
+    return {mask: sum(1 << port for port in ports_in(mask) if reach[port] & held[mask]) for mask in masks}
 
 
 def _by_scheme(
@@ -171,12 +189,14 @@ def _by_scheme(
     shares: Mapping[tuple[int, int], float],
 ) -> dict[str, dict[tuple[int, int], float]]:
     """Equal µops are interchangeable: each scheme gets its part of every share."""
-    result: dict[str, dict[tuple[int, int], float]] = {}
-    for scheme, repeats in experiment.terms:
-        own = dict(mapping.usage[scheme])
-        result[scheme] = {
-            (mask, port): amount * own[mask] * repeats / work[mask]
-            for (mask, port), amount in sorted(shares.items())
-            if mask in own
+    places: dict[int, list[tuple[int, float]]] = {mask: [] for mask in work}
+    for (mask, port), amount in sorted(shares.items()):
+        places[mask].append((port, amount / work[mask]))
+    return {
+        scheme: {
+            (mask, port): part * count * repeats
+            for mask, count in mapping.usage[scheme]
+            for port, part in places[mask]
         }
-    return result
+        for scheme, repeats in experiment.terms
+    }

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
-from inference.core.mapping import MAX_PORTS, PortMapping, Uops, uops_of
+from inference.core.mapping import PortMapping, Uops, check_ports, uops_of
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -35,6 +36,24 @@ class ExperimentTable:
     scheme: Int32s
     count: Int32s
     lengths: Int64s
+
+    def __post_init__(self) -> None:
+        entries = len(self.scheme)
+        _check_offsets(self.offsets, len(self.lengths), entries, "an experiment table")
+        if self.count.shape != (entries,):
+            raise InvalidInputError(f"{entries} schemes need as many multiplicities, not {self.count.shape}")
+        _check_whole(self.scheme, "scheme numbers of an experiment table")
+        _check_whole(self.count, "multiplicities of an experiment table")
+        if entries and not 0 <= self.scheme.min() <= self.scheme.max() < self.n_schemes:
+            found = f"{self.scheme.min()} to {self.scheme.max()}"
+            raise InvalidInputError(f"scheme numbers run from 0 to {self.n_schemes - 1}, not {found}")
+        if entries and self.count.min() < 1:
+            raise InvalidInputError(f"a multiplicity must be at least 1, not {self.count.min()}")
+        instructions = np.concatenate(([0], np.cumsum(self.count, dtype=np.int64)))
+        if not np.array_equal(np.diff(instructions[self.offsets]), self.lengths):
+            raise InvalidInputError(
+                "the lengths of an experiment table must be the sums of its multiplicities"
+            )
 
     @classmethod
     def from_experiments(
@@ -112,16 +131,15 @@ class Population:
     n_ports: int
 
     def __post_init__(self) -> None:
-        if not 1 <= self.n_ports <= MAX_PORTS:
-            raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {self.n_ports}")
+        check_ports(self.n_ports)
         rows = self.n_mappings * self.n_schemes
-        if self.offsets.shape != (rows + 1,) or self.masks.shape != self.counts.shape:
+        if self.masks.shape != self.counts.shape:
             raise InvalidInputError(
-                f"a population of {self.n_mappings} × {self.n_schemes} rows needs {rows + 1} offsets and as "
-                f"many masks as counts, not {self.offsets.shape}, {self.masks.shape}, {self.counts.shape}"
+                f"a population needs as many masks as counts, not {self.masks.shape} and {self.counts.shape}"
             )
-        if self.offsets[0] != 0 or self.offsets[-1] != len(self.masks) or np.any(np.diff(self.offsets) < 0):
-            raise InvalidInputError("offsets of a population must rise from 0 to the number of masks")
+        _check_offsets(self.offsets, rows, len(self.masks), "a population")
+        _check_whole(self.masks, "port sets of a population")
+        _check_whole(self.counts, "µop counts of a population")
         if len(self.masks) and (self.masks.min() < 1 or int(self.masks.max()) >= 1 << self.n_ports):
             raise InvalidInputError(
                 f"a port set is empty, or names a port beyond the {self.n_ports} there are"
@@ -153,14 +171,10 @@ class Population:
             raise InvalidInputError(f"{len(rows)} rows do not divide into {n_mappings} mappings")
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
-        masks = [mask for row in rows for mask, _ in row]
-        counts = [count for row in rows for _, count in row]
-        if any(count > _INT32_MAX for count in counts):
-            raise InvalidInputError(f"a µop count may be at most {_INT32_MAX}")
         return cls(
             offsets=offsets,
-            masks=np.array(masks, dtype=np.int64),
-            counts=np.array(counts, dtype=np.int32),
+            masks=_whole_numbers([mask for row in rows for mask, _ in row], "a port set", np.int64),
+            counts=_whole_numbers([count for row in rows for _, count in row], "a µop count", np.int32),
             n_mappings=n_mappings,
             n_schemes=len(rows) // n_mappings,
             n_ports=n_ports,
@@ -185,3 +199,29 @@ class Population:
         total = np.concatenate(([0], np.cumsum(weight)))
         ends = self.offsets[:: self.n_schemes] if self.n_schemes else np.zeros(self.n_mappings + 1, np.int64)
         return np.asarray(np.diff(total[ends]), dtype=np.int64)
+
+
+def _check_offsets(offsets: Int64s, rows: int, entries: int, whose: str) -> None:
+    if offsets.shape != (rows + 1,):
+        raise InvalidInputError(f"{whose} of {rows} rows needs {rows + 1} offsets, not {offsets.shape}")
+    if offsets[0] != 0 or offsets[-1] != entries or np.any(np.diff(offsets) < 0):
+        raise InvalidInputError(f"offsets of {whose} must rise from 0 to its {entries} entries")
+
+
+def _check_whole(values: npt.NDArray[np.integer], what: str) -> None:
+    if values.dtype.kind != "i":
+        raise InvalidInputError(f"{what} must be whole numbers, not {values.dtype}")
+
+
+def _whole_numbers(values: Sequence[int], what: str, kind: type[np.signedinteger]) -> npt.NDArray[Any]:
+    """The values as an array, where numpy alone would round, wrap around, or take truth for 1."""
+    limit = int(np.iinfo(kind).max)
+    array = np.array(values) if values else np.empty(0, dtype=kind)
+    if array.dtype.kind != "i" or array.max(initial=0) > limit:
+        wrong = next(
+            value
+            for value in values
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value > limit
+        )
+        raise InvalidInputError(f"{what} must be a whole number, at most {limit}, not {wrong!r}")
+    return array.astype(kind)

@@ -14,7 +14,7 @@ import numpy as np
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.flow import densest_ports
-from inference.core.mapping import MAX_PORTS, PortMapping
+from inference.core.mapping import MAX_PORTS, PortMapping, check_ports
 
 MAX_ENUMERATED_PORTS = 20
 """`over_ports` looks at 2^ports subsets; beyond this it would need gigabytes."""
@@ -51,7 +51,7 @@ def inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float:
 
 def port_bound(masses: Mapping[int, int]) -> float:
     """`tp⁻¹` in cycles for {port mask: µops}, by enumeration where that is quick and by flow elsewhere."""
-    _check(masses)
+    check_work(masses)
     work = {mask: mass for mask, mass in masses.items() if mass}
     if not work:
         return 0.0
@@ -67,7 +67,7 @@ def over_uops(masses: Mapping[int, int]) -> float:
     `masses`: {port mask: µops}, any number of ports up to 63. Time grows with the number of different
     unions, at most 2^len(masses). Unions of pairs alone, as in Facile, would not do (thesis App. E.2).
     """
-    _check(masses)
+    check_work(masses)
     unions = {0}
     for mask in masses:
         unions |= {union | mask for union in unions}
@@ -86,15 +86,13 @@ def over_ports(masses: Mapping[int, int], n_ports: int) -> float:
 
     `masses`: {port mask: µops}; `n_ports` from 1 to 20. A zeta transform sums the µops inside each set.
     """
-    _check(masses)
     if not 1 <= n_ports <= MAX_ENUMERATED_PORTS:
         raise InvalidInputError(
             f"all port sets can be listed for 1 to {MAX_ENUMERATED_PORTS} ports, not for {n_ports}"
         )
+    check_work(masses, n_ports)
     inside = np.zeros(1 << n_ports, dtype=np.int64)
     for mask, mass in masses.items():
-        if mask >> n_ports:
-            raise InvalidInputError(f"port set {mask:#x} names a port beyond the {n_ports} there are")
         inside[mask] += mass
     for port in range(n_ports):
         halves = inside.reshape(-1, 2, 1 << port)
@@ -103,10 +101,14 @@ def over_ports(masses: Mapping[int, int], n_ports: int) -> float:
     return float(np.max(inside[1:] / sizes[1:]))
 
 
-def _check(masses: Mapping[int, int]) -> None:
+def check_work(masses: Mapping[int, int], n_ports: int = MAX_PORTS) -> None:
+    """Raise `InvalidInputError`, naming the culprit, if this is not {port mask: µops} on `n_ports` ports."""
+    check_ports(n_ports)
     for mask, mass in masses.items():
         if isinstance(mask, bool) or not isinstance(mask, int) or not 0 < mask < 1 << MAX_PORTS:
             raise InvalidInputError(f"a µop needs a port set of 1 to {MAX_PORTS} ports, not mask {mask!r}")
+        if mask >> n_ports:
+            raise InvalidInputError(f"port set {mask:#x} names a port beyond the {n_ports} there are")
         if isinstance(mass, bool) or not isinstance(mass, int) or mass < 0:
             raise InvalidInputError(
                 f"the number of µops on port set {mask:#x} must be whole and ≥ 0, not {mass!r}"

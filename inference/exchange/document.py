@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inference.core.mapping import Uops
+from inference.core.resources import Loads
 from inference.exchange.problems import Problems, excerpt
 
 NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
@@ -39,17 +40,35 @@ class UsageEntry:
     uops: Uops
 
 
+@dataclass(frozen=True, slots=True)
+class LoadEntry:
+    """The loads of one scheme as written; indices refer to the document's resources.
+
+    `called` is the instruction that the loads are from, where that is not the scheme's own name.
+    """
+
+    row: int
+    column: str
+    scheme: str
+    loads: Loads
+    called: str = ""
+
+
 @dataclass(frozen=True)
 class Document:
     """The content of a file. `facts` is what a preview shows about it: units, tools, names it mentions.
 
     `refused` are the scheme names of entries that something else is wrong with, as (name, row, column): so
-    that one look at a file finds all that is wrong with it.
+    that one look at a file finds all that is wrong with it. Of a `partial` document, loads without a scheme
+    are left out; of all others, an unknown name is a problem.
     """
 
     experiments: tuple[ExperimentEntry, ...] = ()
     refused: tuple[tuple[str, int, str], ...] = ()
     usages: tuple[UsageEntry, ...] = ()
+    loads: tuple[LoadEntry, ...] = ()
+    resources: tuple[str, ...] = ()
+    partial: bool = False
     ports: tuple[str, ...] = ()
     r_max: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -1,135 +1,250 @@
-"""How well a stored mapping predicts measurements, computed once and remembered."""
+"""How well what predicts agrees with measurements: compared chunk by chunk, computed once and remembered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.evaluator import Evaluator
 from inference.core.experiment import Measured
-from inference.core.mapping import PortMapping
-from inference.core.metrics import Scores, Unit, convert, score
+from inference.core.metrics import Agreement, Scores, Unit, convert, score
+from inference.core.predicting import Predictor, predicted
 from inference.core.tables import ExperimentTable
 from inference.exchange.errors import ExchangeError
-from inference.exchange.stored import load_mapping, load_measurements
-from inference.figures.heatmap import heat_map
-from inference.models import Evaluation, ExperimentSet
-from inference.models import PortMapping as PortMappingRow
+from inference.exchange.listing import Listing, ToolScores, listing_of
+from inference.exchange.resource_mappings import load_predictor
+from inference.exchange.streaming import Chunk, set_chunks
+from inference.figures.heatmap import HeatMap, heat_map
+from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
 
 Floats = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+Source = ExperimentSet | Sequence[Measured]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
-    """Measurements beside predictions for them, both in one unit.
+    """Measurements beside predictions for them, both in one unit: 24 bytes per measurement.
 
-    `kept[i]` is the index, in the list that was compared, of the measurement `measured[i]` with prediction
-    `predicted[i]` (float64[n] each). `skipped` counts the others: not settled, without a prediction, or with
-    one of 0 cycles where the unit is instructions per cycle.
+    `kept[i]` tells which one `measured[i]` with prediction `predicted[i]` is (int64[n], float64[n] each): the
+    id of its row where a set was compared, its index in a list. `skipped` counts the others: not settled,
+    without a prediction, or with one of 0 cycles where the unit is instructions per cycle.
     """
 
-    kept: npt.NDArray[np.int64]
+    kept: Int64s
     measured: Floats
     predicted: Floats
     skipped: int
 
-    @property
+    @cached_property
     def scores(self) -> Scores:
         """MAPE, r and τ of the predictions."""
         return score(self.measured, self.predicted)
 
+    @cached_property
+    def heat_map(self) -> HeatMap:
+        """Predictions against measurements."""
+        return heat_map(self.measured, self.predicted)
 
-def compare_mapping(mapping: PortMapping, measured: Sequence[Measured], unit: Unit) -> Comparison:
-    """Measurements beside the cycles that a mapping predicts, its R_max applied."""
-    described = [
-        index
-        for index, result in enumerate(measured)
-        if result.usable and all(scheme in mapping.usage for scheme in result.experiment.schemes)
-    ]
-    return _comparison(described, predict(mapping, [measured[index] for index in described]), measured, unit)
-
-
-def compare_tool(tool: str, measured: Sequence[Measured], unit: Unit) -> Comparison:
-    """Measurements beside another tool's answers, which came with them as annotations."""
-    annotated = [i for i, result in enumerate(measured) if result.usable and tool in result.annotations]
-    answers = np.array([measured[index].annotations[tool] for index in annotated], dtype=np.float64)
-    return _comparison(annotated, answers, measured, unit)
+    def worked_out(self) -> Self:
+        """Itself, its scores and its heat map computed now: not in the transaction that stores them."""
+        _ = self.scores, self.heat_map
+        return self
 
 
-def predict(mapping: PortMapping, measured: Sequence[Measured]) -> Floats:
-    """Cycles (float64[n]) that a mapping predicts for experiments whose schemes it describes.
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """All that an evaluation on a set remembers: the comparison, and what is shown beside its numbers."""
 
-    The plain numpy kernels do: for one mapping they are done before the compiled ones are loaded.
+    comparison: Comparison
+    listing: Listing
+
+
+def compare(predictor: Predictor, source: Source, unit: Unit) -> Comparison:
+    """Measurements beside the cycles that a predictor says, its own bottlenecks applied.
+
+    A set is streamed: beside what is returned, memory is needed for a chunk.
     """
-    table = ExperimentTable.from_experiments(result.experiment for result in measured)
-    if not len(table):
-        return np.zeros(0)
-    return Evaluator(table, len(mapping.ports), compiled=False).cycles_one(mapping)
+    return _together(_compared(predictor, chunk, unit) for chunk in _chunks(source))
 
 
-def _comparison(
-    indices: Sequence[int], predicted: Floats, measured: Sequence[Measured], unit: Unit
-) -> Comparison:
-    kept = np.array(indices, dtype=np.int64)
-    lengths = np.array([measured[index].experiment.length for index in indices], dtype=np.float64)
-    cycles = np.array([measured[index].cycles for index in indices], dtype=np.float64)
-    said = convert(predicted, lengths, unit)
-    finite = np.isfinite(said)
-    return Comparison(
-        kept=kept[finite],
-        measured=convert(cycles, lengths, unit)[finite],
-        predicted=said[finite],
-        skipped=len(measured) - int(finite.sum()),
-    )
+def compare_chunks(predictor: Predictor, chunks: Iterable[Chunk], unit: Unit) -> Comparison:
+    """The same for measurements that are streamed already."""
+    return _together(_compared(predictor, chunk, unit) for chunk in chunks)
+
+
+def compare_tool(tool: str, source: Source, unit: Unit) -> Comparison:
+    """Measurements beside another tool's answers, which came with them as annotations."""
+    return _together(_answered(tool, chunk, unit) for chunk in _chunks(source, answers=True))
+
+
+def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
+    """The scores of all tools that have answers among measurements, in the order of their first answer.
+
+    Nothing is kept but what `Agreement` keeps of each tool.
+    """
+    scored = _ToolScoring(unit)
+    for chunk in _chunks(source, answers=True):
+        scored.add(chunk)
+    return scored.found
+
+
+def judge(
+    predictor: Predictor, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
+) -> Judged:
+    """Compare with a set, and score the tools whose answers came with it: one pass over its rows.
+
+    The lists are those of the bins of `drawn`, by default of the comparison's own heat map.
+    """
+    tools = _ToolScoring(unit)
+
+    def parts() -> Iterator[Comparison]:
+        for chunk in _chunks(experiment_set, answers=True):
+            tools.add(chunk)
+            yield _compared(predictor, chunk, unit)
+
+    comparison = _together(parts())
+    drawn = drawn or comparison.heat_map
+    listing = listing_of(comparison.kept, comparison.measured, comparison.predicted, drawn)
+    return Judged(comparison.worked_out(), listing.beside(tools.found))
 
 
 def evaluate(
-    row: PortMappingRow, source: ExperimentSet | Sequence[Measured], unit: Unit | str = Unit.CYCLES
+    row: PortMapping | ResourceMapping, source: Source, unit: Unit | str = Unit.CYCLES
 ) -> Evaluation:
-    """Compare a mapping with a set, or with what its run held out, and store the result.
+    """Compare what predicts with a set, or with what its run held out, and store the result.
 
     Raises `ExchangeError` as `store_evaluation` does.
     """
     unit = Unit(unit)
+    predictor = load_predictor(row)
     if isinstance(source, ExperimentSet):
-        measured: Sequence[Measured] = load_measurements(source)
-        compared_with = source
-    else:
-        measured, compared_with = source, None
-    return store_evaluation(row, compared_with, unit, compare_mapping(load_mapping(row), measured, unit))
+        _require_same_isa(row, source)
+        judged = judge(predictor, source, unit)
+        return store_evaluation(row, source, unit, judged.comparison, judged.listing)
+    return store_evaluation(row, None, unit, compare(predictor, source, unit))
 
 
 def store_evaluation(
-    row: PortMappingRow, source: ExperimentSet | None, unit: Unit, comparison: Comparison
+    row: PortMapping | ResourceMapping,
+    source: ExperimentSet | None,
+    unit: Unit,
+    comparison: Comparison,
+    listing: Listing | None = None,
 ) -> Evaluation:
-    """Store how a mapping compares with a set, or (None) with what its run held out, once per unit.
+    """Store how predictions compare with a set, or (None) with what the run of a mapping held out.
 
-    Raises `ExchangeError` for a set of another instruction set, and for held-out measurements of a mapping
-    that no run has made.
+    There is one evaluation per source and unit. `listing` spares whoever looks at the result first a pass
+    over the measurements. Raises `ExchangeError` for a set of another instruction set, and for held-out
+    measurements of what no run has made.
     """
-    if source is not None and source.isa_id != row.isa_id:
-        raise ExchangeError(
-            f"the mapping {row.name!r} is for {row.isa.name}, the experiments {source.name!r} are for "
-            f"{source.isa.name}: choose two of the same instruction set"
-        )
-    if source is None and row.run is None:
+    by_run = row.run if isinstance(row, PortMapping) else None
+    if source is not None:
+        _require_same_isa(row, source)
+    elif by_run is None:
         raise ExchangeError(f"the mapping {row.name!r} was not made by a run: evaluate it on a set")
     scores = comparison.scores
+    drawn = comparison.heat_map.as_json()
     evaluation, _ = Evaluation.objects.update_or_create(
-        mapping=row,
+        mapping=row if isinstance(row, PortMapping) else None,
+        resource_mapping=row if isinstance(row, ResourceMapping) else None,
         unit=unit.value,
         experiment_set=source,
-        held_out_by=row.run if source is None else None,
+        held_out_by=by_run if source is None else None,
         defaults={
             "n": scores.n,
             "skipped": comparison.skipped,
             "mape": scores.mape,
             "pearson": scores.pearson,
             "kendall": scores.kendall,
-            "heat_map": heat_map(comparison.measured, comparison.predicted).as_json(),
+            "heat_map": drawn if listing is None else {**drawn, "listing": listing.as_json()},
         },
     )
     return evaluation
+
+
+def _require_same_isa(row: PortMapping | ResourceMapping, source: ExperimentSet) -> None:
+    if source.isa_id != row.isa_id:
+        raise ExchangeError(
+            f"the mapping {row.name!r} is for {row.isa.name}, the experiments {source.name!r} are for "
+            f"{source.isa.name}: choose two of the same instruction set"
+        )
+
+
+def _chunks(source: Source, *, answers: bool = False) -> Iterable[Chunk]:
+    if isinstance(source, ExperimentSet):
+        return set_chunks(source, answers=answers)
+    return [_chunk_of(source)]
+
+
+def _chunk_of(measured: Sequence[Measured]) -> Chunk:
+    usable = [(index, result) for index, result in enumerate(measured) if result.usable]
+    tools = dict.fromkeys(tool for _, result in usable for tool in result.annotations)
+    indices = np.array([index for index, _ in usable], dtype=np.int64)
+    return Chunk(
+        read=len(measured),
+        ids=indices,
+        experiments=indices,
+        cycles=np.array([result.cycles for _, result in usable], dtype=np.float64),
+        table=ExperimentTable.from_experiments(result.experiment for _, result in usable),
+        answers={
+            tool: np.array([result.annotations.get(tool, np.nan) for _, result in usable]) for tool in tools
+        },
+    )
+
+
+def _compared(predictor: Predictor, chunk: Chunk, unit: Unit) -> Comparison:
+    return _comparison(chunk, *predicted(predictor, chunk.table), unit)
+
+
+def _answered(tool: str, chunk: Chunk, unit: Unit) -> Comparison:
+    answers = chunk.answers.get(tool, np.full(len(chunk.ids), np.nan))
+    at = np.flatnonzero(~np.isnan(answers))
+    return _comparison(chunk, at, answers[at], unit)
+
+
+def _comparison(chunk: Chunk, at: Int64s, cycles: Floats, unit: Unit) -> Comparison:
+    lengths = chunk.table.lengths[at]
+    said = convert(cycles, lengths, unit)
+    finite = np.isfinite(said)
+    return Comparison(
+        kept=chunk.ids[at][finite],
+        measured=convert(chunk.cycles[at], lengths, unit)[finite],
+        predicted=said[finite],
+        skipped=chunk.read - int(finite.sum()),
+    )
+
+
+def _together(parts: Iterable[Comparison]) -> Comparison:
+    nothing = Comparison(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0)
+    found = [nothing, *parts]
+    return Comparison(
+        kept=np.concatenate([part.kept for part in found]),
+        measured=np.concatenate([part.measured for part in found]),
+        predicted=np.concatenate([part.predicted for part in found]),
+        skipped=sum(part.skipped for part in found),
+    )
+
+
+class _ToolScoring:
+    """Scores of every tool in the chunks that go by."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        self._read = 0
+        self._agreements: dict[str, Agreement] = {}
+
+    def add(self, chunk: Chunk) -> None:
+        self._read += chunk.read
+        for tool in chunk.answers:
+            answered = _answered(tool, chunk, self._unit)
+            self._agreements.setdefault(tool, Agreement()).add(answered.measured, answered.predicted)
+
+    @property
+    def found(self) -> list[ToolScores]:
+        scored = ((tool, agreement.scores) for tool, agreement in self._agreements.items())
+        return [ToolScores(tool, scores, self._read - scores.n) for tool, scores in scored]

@@ -10,6 +10,7 @@ from inference.core.metrics import Unit
 from inference.exchange.document import Document
 from inference.exchange.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
 from inference.exchange.mapping_json import is_mapping_json, read_mapping_json
+from inference.exchange.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
 from inference.exchange.pmevo_json import (
     is_experiment_list,
     is_mapping3,
@@ -17,6 +18,7 @@ from inference.exchange.pmevo_json import (
     read_mapping3,
 )
 from inference.exchange.problems import Problems
+from inference.exchange.resource_json import is_resource_json, read_resource_json
 from inference.exchange.source import Source
 
 
@@ -25,6 +27,8 @@ class Content(StrEnum):
 
     EXPERIMENTS = "experiments"
     MAPPING = "mapping"
+    RESOURCES = "resources"
+    NAMES = "names"
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,9 @@ class Format:
 FORMATS = (
     Format("mapping-json", "port mapping (JSON)", Content.MAPPING, is_mapping_json, read_mapping_json),
     Format(
+        "resource-json", "resource mapping (JSON)", Content.RESOURCES, is_resource_json, read_resource_json
+    ),
+    Format(
         "pmevo-experiments",
         "PMEvo ExperimentList (JSON)",
         Content.EXPERIMENTS,
@@ -52,6 +59,8 @@ FORMATS = (
         read_experiment_list,
     ),
     Format("pmevo-mapping", "PMEvo Mapping3 (JSON)", Content.MAPPING, is_mapping3, read_mapping3),
+    Format("palmed-mapping", "Palmed resource mapping (JSON)", Content.RESOURCES, is_palmed, read_palmed),
+    Format("palmed-names", "Palmed name list (JSON)", Content.NAMES, is_name_list, read_name_list),
     Format(
         "experiment-csv", "experiments (CSV)", Content.EXPERIMENTS, is_experiment_csv, read_experiment_csv
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
@@ -14,14 +14,24 @@ from inference.exchange.errors import ExchangeError, RefusedError
 from inference.exchange.formats import Content
 from inference.exchange.instruction_sets import X86, likely_isa, new_isa, vocabulary
 from inference.exchange.names import NAME_LIMIT, free_name, free_or_refuse
+from inference.exchange.palmed_json import NameList, is_name_list, read_names
 from inference.exchange.parsing import AnyNames, Parsed, parse, read, resolve
+from inference.exchange.problems import Problems
+from inference.exchange.resource_mappings import store_resource_mapping
+from inference.exchange.source import read_source
 from inference.exchange.stored import store_mapping, store_measurements
-from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
 
 if TYPE_CHECKING:
     from inference.models import Run
 
 SOURCE_LENGTH = 300
+
+
+_MODELS: dict[Content | None, type[PortMapping] | type[ResourceMapping]] = {
+    Content.MAPPING: PortMapping,
+    Content.RESOURCES: ResourceMapping,
+}
 
 
 @dataclass(frozen=True)
@@ -38,9 +48,9 @@ class Preview:
     own_name: str
 
     @property
-    def model(self) -> type[ExperimentSet] | type[PortMapping]:
+    def model(self) -> type[ExperimentSet] | type[PortMapping] | type[ResourceMapping]:
         """What an import would make."""
-        return PortMapping if self.parsed.content is Content.MAPPING else ExperimentSet
+        return _MODELS.get(self.parsed.content, ExperimentSet)
 
     @cached_property
     def name(self) -> str:
@@ -55,9 +65,9 @@ class Preview:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has made: an experiment set or a mapping, and how many rows it has."""
+    """What an import has made, and how many measurements or schemes it has."""
 
-    row: ExperimentSet | PortMapping
+    row: ExperimentSet | PortMapping | ResourceMapping
     rows: int
     isa: ISA
     isa_made: bool
@@ -70,19 +80,36 @@ def preview(
     isa: ISA | None = None,
     founding: str = "",
     unit: Unit = Unit.CYCLES,
+    names: NameList | None = None,
 ) -> Preview:
     """Parse a file against an instruction set: the given one, a new one named `founding`, or the likely one.
 
+    `names` are scheme names for the instructions of a Palmed file, see `name_list_of`.
     Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set.
     """
     if founding:
         parsed = parse(content, file_name, AnyNames(), unit)
         return Preview(parsed, None, founding, _name(parsed))
-    reading = read(content, file_name, unit)
+    reading = read(content, file_name, unit).translated(names or {})
     if isa is None:
         isa = likely_isa(reading.scheme_names(), reading.document.facts) or _default_isa()
     parsed = resolve(reading, vocabulary(isa))
     return Preview(parsed, isa, "", _name(parsed))
+
+
+def name_list_of(content: bytes, file_name: str) -> NameList:
+    """The names in a file that translates Palmed's instructions; raises `ExchangeError` for others."""
+    problems = Problems()
+    source = read_source(content, file_name, problems)
+    if source is not None and is_name_list(source):
+        names = read_names(source, problems)
+        if not problems:
+            return names
+    elif not problems:
+        problems.add(
+            "this is no list of names", 'an object {"our scheme": ["Palmed\'s instruction"]} is expected'
+        )
+    raise ExchangeError("\n".join(problem.line(file_name) for problem in problems.listed))
 
 
 def _default_isa() -> ISA:
@@ -115,7 +142,19 @@ def commit(
     source = f"{PurePath(parsed.file_name).name}, {parsed.format.title}"[:SOURCE_LENGTH]
     free_or_refuse(seen.model, name)
     isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200])
-    row: ExperimentSet | PortMapping
+    row: ExperimentSet | PortMapping | ResourceMapping
+    if parsed.resources is not None:
+        row = store_resource_mapping(
+            name,
+            isa,
+            parsed.resources,
+            origin=ResourceMapping.Origin.IMPORT,
+            source=source,
+            machine=machine,
+            report=_report_of(parsed),
+            note=note,
+        )
+        return Imported(row, len(parsed.resources.loads), isa, seen.isa is None)
     if parsed.mapping is not None:
         row = store_mapping(
             name,
@@ -137,3 +176,9 @@ def commit(
         source=source,
     )
     return Imported(row, store_measurements(row, parsed.measured), isa, seen.isa is None)
+
+
+def _report_of(parsed: Parsed) -> dict[str, Any]:
+    """What the page of an imported resource mapping tells of its file: counts, and what was left out."""
+    counts = {key: parsed.facts[key] for key in ("instructions", "classes") if key in parsed.facts}
+    return {**counts, "left_out": dict(parsed.left_out)} if counts else {}

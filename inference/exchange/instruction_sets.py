@@ -49,7 +49,7 @@ def store_isa(name: str, schemes: Iterable[Scheme], source: str) -> ISA:
     gone = [row_id for text, row_id in scheme_ids(isa).items() if text not in texts]
     for start in range(0, len(gone), BATCH):
         batch = isa.schemes.filter(id__in=gone[start : start + BATCH])
-        batch.filter(terms__isnull=True, usages__isnull=True).delete()
+        batch.filter(terms=None, usages=None, resource_loads=None).delete()
         batch.update(exclusion=GONE, starter=False)
     return isa
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inference.core.mapping import MAX_PORTS, Uops, uops_of
+from inference.core.resources import LOAD_RANGE, MAX_RESOURCES, Loads
 from inference.exchange.document import ENTRY_LIMIT, NAME_LENGTH, check_name
 from inference.exchange.problems import Problems, excerpt
 
@@ -117,3 +119,56 @@ def as_uops(
                 )
         uops.append((mask, count))
     return uops_of(uops) if problems.count == before else None
+
+
+def as_resources(value: object, problems: Problems, *, column: str) -> tuple[str, ...] | None:
+    """Resource names from a list of texts; there may be none."""
+    listed = as_list(value, problems, row=None, column=column)
+    if listed is None:
+        return None
+    before = problems.count
+    names = tuple(check_name(name, problems, row=None, column=column) or "" for name in listed)
+    if len(names) > MAX_RESOURCES:
+        problems.add(f"{len(names)} resources", f"at most {MAX_RESOURCES} are expected", column=column)
+    elif problems.count == before and len(set(names)) < len(names):
+        problems.add("a resource is listed twice", "every resource is listed once", column=column)
+    return names if problems.count == before else None
+
+
+def as_loads(
+    pairs: Iterable[tuple[object, object]],
+    indices: Mapping[str, int],
+    problems: Problems,
+    *,
+    row: int | None,
+    column: str,
+) -> Loads | None:
+    """Loads from (resource, cycles) pairs; 0 cycles say the same as no pair at all."""
+    loads: dict[int, float] = {}
+    before = problems.count
+    named: set[object] = set()
+    low, high = LOAD_RANGE
+    for resource, number in pairs:
+        name = check_name(resource, problems, row=row, column=column)
+        cycles = as_number(number, problems, row=row, column=column)
+        if name is None or cycles is None:
+            continue
+        if name not in indices:
+            problems.add(
+                f"there is no resource {excerpt(name)}", "use one of the resources", row=row, column=column
+            )
+        elif name in named:
+            problems.add(
+                f"two loads on {excerpt(name)}", "one per resource is expected", row=row, column=column
+            )
+        elif cycles != 0 and not (math.isfinite(cycles) and low <= cycles <= high):
+            problems.add(
+                f"{cycles!r} cannot be a load on {excerpt(name)}",
+                f"cycles, 0 or from {low:g} to {high:g}, are expected",
+                row=row,
+                column=column,
+            )
+        elif cycles:
+            loads[indices[name]] = cycles
+        named.add(name)
+    return tuple(sorted(loads.items())) if problems.count == before else None

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit
-from inference.exchange.document import Document, ExperimentEntry, UsageEntry
+from inference.core.resources import Loads, ResourceMapping
+from inference.exchange.document import Document, ExperimentEntry, LoadEntry, UsageEntry
 from inference.exchange.formats import Content, Format, format_of, known_formats
+from inference.exchange.palmed_json import NameList, translated
 from inference.exchange.problems import Problem, Problems, excerpt
 from inference.exchange.source import read_source
 
@@ -60,21 +62,29 @@ class Reading:
         """All scheme names of the file, as written, in the order of their first occurrence."""
         names = dict.fromkeys(name for entry in self.document.experiments for name, _ in entry.terms)
         names.update(dict.fromkeys(usage.scheme for usage in self.document.usages))
+        names.update(dict.fromkeys(entry.scheme for entry in self.document.loads))
         names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
         return names
+
+    def translated(self, names: NameList) -> Reading:
+        """The file with scheme names from a list beside its own."""
+        return replace(self, document=translated(self.document, names))
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a file would bring: `measured` or `mapping`, and the problems that keep it from being stored.
+    """What a file would bring: `measured`, `mapping` or `resources`, or problems that keep it from that.
 
-    `merged` lists names of the file that mean the same scheme, {scheme: names}.
+    `merged` lists names of the file that mean the same scheme, {scheme: names}; `left_out` instructions of a
+    partial document that bring nothing, {instruction: why}.
     """
 
     file_name: str
     format: Format | None
     measured: tuple[Measured, ...] = ()
     mapping: PortMapping | None = None
+    resources: ResourceMapping | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
@@ -82,7 +92,7 @@ class Parsed:
 
     @property
     def content(self) -> Content | None:
-        """Whether the file brings experiments or a mapping."""
+        """What the file brings."""
         return None if self.format is None else self.format.content
 
     @property
@@ -90,6 +100,8 @@ class Parsed:
         """The distinct schemes, in the order of their first occurrence."""
         if self.mapping is not None:
             return tuple(self.mapping.usage)
+        if self.resources is not None:
+            return tuple(self.resources.loads)
         return tuple(dict.fromkeys(s for result in self.measured for s in result.experiment.schemes))
 
     def lines(self) -> list[str]:
@@ -128,17 +140,21 @@ def resolve(reading: Reading, names: Names) -> Parsed:
     texts = {name: names.resolve(name) for name in reading.scheme_names()}
     _report_unknown(reading.document, texts, names, problems)
     known = {name: text for name, text in texts.items() if text is not None}
+    partial = reading.document.partial
     merged: dict[str, tuple[str, ...]] = {}
     for name, text in known.items():
         merged[text] = (*merged.get(text, ()), name)
     mapping = _mapping(reading.document, known, problems)
+    loads, left_out = _loads(reading.document, known, problems)
     measured = () if problems else _measured(reading.document.experiments, known)
     return Parsed(
         file_name=reading.file_name,
         format=reading.format,
         measured=measured,
         mapping=None if problems else mapping,
-        merged={text: written for text, written in merged.items() if len(written) > 1},
+        resources=ResourceMapping(reading.document.resources, loads) if loads and not problems else None,
+        left_out=left_out,
+        merged={text: written for text, written in merged.items() if len(written) > 1 and not partial},
         facts=reading.document.facts,
         problems=tuple(sorted(problems.listed, key=lambda problem: problem.row or 0)),
         problem_count=problems.count,
@@ -152,6 +168,9 @@ def _places(document: Document) -> Iterable[tuple[str, int, str]]:
             yield name, entry.row, entry.column
     for usage in document.usages:
         yield usage.scheme, usage.row, usage.column
+    if not document.partial:
+        for entry in document.loads:
+            yield entry.scheme, entry.row, entry.column
     yield from document.refused
 
 
@@ -215,3 +234,42 @@ def _mapping(document: Document, texts: Mapping[str, str], problems: Problems) -
         return None
     usage_by_scheme = {text: usage.uops for text, usage in first.items()}
     return PortMapping(ports=document.ports, usage=usage_by_scheme, r_max=document.r_max)
+
+
+NO_SCHEME = "the instruction set has no such scheme"
+
+
+def _loads(
+    document: Document, texts: Mapping[str, str], problems: Problems
+) -> tuple[dict[str, Loads], dict[str, str]]:
+    """{scheme: loads}, and of a partial document the instructions that bring nothing, with the reason.
+
+    Two names of one scheme must agree on its loads; in a partial document the first one counts.
+    """
+    first: dict[str, LoadEntry] = {}
+    left_out: dict[str, str] = {}
+    used: set[str] = set()
+    for entry in document.loads:
+        text = texts.get(entry.scheme)
+        if text is None:
+            left_out.setdefault(entry.called, NO_SCHEME)
+            continue
+        same = first.setdefault(text, entry)
+        if same.loads == entry.loads:
+            used.add(entry.called)
+        elif document.partial:
+            left_out[entry.called] = f"{text} has the loads of {same.called}"
+        else:
+            problems.add(
+                f"{excerpt(same.scheme)} and {excerpt(entry.scheme)} are one scheme with different loads",
+                f"keep one of them for {text!r}, or import the file as a new instruction set",
+                row=entry.row,
+                column=entry.column,
+            )
+    if document.loads and not first and document.partial:
+        problems.add(
+            f"none of the {len(left_out)} instructions is known",
+            "choose the instruction set that the file is about, or import it as a new one",
+        )
+    listed = {name: why for name, why in left_out.items() if name not in used} if document.partial else {}
+    return {text: entry.loads for text, entry in first.items()}, listed

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.core.holdout import held_out_experiments
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.holdout import held_out_experiments, held_out_of
+from inference.core.predicting import known_to
 from inference.exchange.stored import StoredMeasurement, measurements_of
+from inference.exchange.streaming import Chunk, set_chunks
 from inference.models import ISA, ExperimentSet
 from inference.models.scheme_search import select_schemes
 
@@ -50,3 +55,31 @@ def recorded_shares(
         training=tuple(row for row in usable if row.value.experiment not in kept),
         held_out=tuple(row for row in usable if row.value.experiment in kept),
     )
+
+
+def held_out_rows(
+    sets: Sequence[ExperimentSet], selection: str | Sequence[int], share: float, seed: int
+) -> npt.NDArray[np.int64]:
+    """The ids of the measurements that `recorded_shares` holds out, in its order, without their values.
+
+    17 bytes per usable measurement of the sets, and no object for any.
+    """
+    wanted = selected_schemes(sets[0].isa, selection) if sets else None
+    parts = [
+        _facts(chunk, wanted) for one in sorted(sets, key=lambda row: row.pk) for chunk in set_chunks(one)
+    ]
+    if not parts:
+        return np.zeros(0, dtype=np.int64)
+    ids, experiments, singletons = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    _, first, which = np.unique(experiments, return_index=True, return_inverse=True)
+    met = np.sort(first)  # the distinct experiments, as they were first met
+    kept = met[held_out_of(singletons[met], share, seed)]
+    return ids[np.isin(first[which], kept)]
+
+
+def _facts(
+    chunk: Chunk, wanted: set[str] | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Of the measurements of the wanted schemes alone: row, experiment, whether it is one instruction."""
+    admitted = np.ones(len(chunk.ids), dtype=bool) if wanted is None else known_to(wanted, chunk.table)
+    return chunk.ids[admitted], chunk.experiments[admitted], (chunk.table.lengths == 1)[admitted]

@@ -157,7 +157,7 @@ def measurements_of(rows: QuerySet[Measurement]) -> list[StoredMeasurement]:
         "annotations",
     )
     found = list(rows.values_list(*fields))
-    texts = _texts_in(key for _, _, key, *_ in found)
+    texts = texts_in(key for _, _, key, *_ in found)
     values: dict[str, Experiment] = {}
     stored = []
     for row_id, experiment_id, key, cycles, state, spread, passes, note, answers in found:
@@ -177,7 +177,8 @@ def measurements_of(rows: QuerySet[Measurement]) -> list[StoredMeasurement]:
     return stored
 
 
-def _texts_in(keys: Iterable[str]) -> dict[int, str]:
+def texts_in(keys: Iterable[str]) -> dict[int, str]:
+    """{row id: scheme text} of the schemes that occur in experiments with these keys."""
     ids = sorted({int(term.partition(":")[0]) for key in keys for term in key.split(",")})
     texts: dict[int, str] = {}
     for start in range(0, len(ids), BATCH):

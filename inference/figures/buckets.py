@@ -14,9 +14,10 @@ def buckets(schedule: Schedule) -> Json:
 
     - `cycles`, `port_cycles`: heights of the two possible bounds; `limited_by`: "ports" or "r_max";
     - `schemes`: texts; `uops`: as `uop_json` tells them;
-    - `ports`: {"name", "load", "bottleneck": bool, "blocks": [{"scheme", "uop", "bottom", "height"}]} with
-      indices into `schemes` and `uops`, blocks from the bottom up, heights in cycles.
+    - `ports`: {"name", "load", "least", "greatest", "bottleneck": bool, "blocks": [{"scheme", "uop",
+      "bottom", "height"}]} with indices into `schemes` and `uops`, blocks from the bottom up, in cycles.
 
+    The load of a port can be anything from `least` to `greatest` without the experiment taking longer.
     µops with few ports lie at the bottom: they had no choice.
     """
     masks = sorted({mask for mask, _ in schedule.shares}, key=lambda mask: (mask.bit_count(), mask))
@@ -31,6 +32,8 @@ def buckets(schedule: Schedule) -> Json:
             {
                 "name": name,
                 "load": round(schedule.loads[port], _DIGITS),
+                "least": round(schedule.intervals[port].least, _DIGITS),
+                "greatest": round(schedule.intervals[port].greatest, _DIGITS),
                 "bottleneck": port in schedule.bottleneck,
                 "blocks": _stack(schedule, port, masks, schemes),
             }

@@ -2,6 +2,10 @@
 
 A million experiments become 1,225 numbers. The axes end where nearly everything is inside; what lies beyond
 is counted and said, never dropped in silence.
+
+Experiments may come in parts: a first look at all of them (`Reach`) says where the axes end, a second one
+(`BinCounts`) counts. Both hold a fixed number of integers, however many experiments there are, and give the
+same answer in whatever parts they come, and merged in whatever order. `heat_map` is both for whole lists.
 """
 
 from __future__ import annotations
@@ -15,18 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import Unit
+from inference.core.metrics import PART, Unit
 from inference.figures.plotly_json import Json, figure_json
+from inference.figures.reach import Floats, Reach, checked_points
 
 BINS = 35
-COVERED = 0.995
-"""Share of the experiments that the axes must reach."""
 
-_ROUND = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
 _TICKS = tuple(digit * 10**power for power in range(9) for digit in (1, 3))
-
-_LIMITS = (1e-3, 1e300)
-"""Axes end between these, lest scaling to bins under- or overflows."""
 
 _PLAIN = 1e6
 """Axes that end beyond have their bounds written with an exponent."""
@@ -142,6 +141,50 @@ class HeatMap:
         return layout
 
 
+class BinCounts:
+    """Counts experiments into the bins of a map whose axes are known: bins² integers."""
+
+    def __init__(self, limit: float, bins: int = BINS) -> None:
+        if bins < 1:
+            raise InvalidInputError(f"a heat map needs at least one bin, not {bins}")
+        self._limit = _checked_limit(limit)
+        self._bins = bins
+        self._n = 0
+        self._counts = np.zeros(bins * bins, dtype=np.int64)
+
+    def add(self, measured: npt.ArrayLike, predicted: npt.ArrayLike) -> None:
+        """Count more experiments: see `heat_map` for what they may be."""
+        seen, said = checked_points(measured, predicted)
+        for start in range(0, len(seen), PART):
+            part = slice(start, start + PART)
+            rows, columns = bins_of(seen[part], said[part], limit=self._limit, bins=self._bins)
+            inside = rows >= 0
+            flat = rows[inside] * self._bins + columns[inside]
+            self._counts += np.bincount(flat, minlength=len(self._counts))
+        self._n += len(seen)
+
+    def merge(self, other: BinCounts) -> None:
+        """Count what another has counted; its axes and bins must be the same."""
+        if (self._limit, self._bins) != (other._limit, other._bins):
+            raise InvalidInputError(
+                f"heat maps of {self._bins} bins up to {self._limit:g} and of {other._bins} bins up to "
+                f"{other._limit:g} cannot be merged: count both with the same axes"
+            )
+        self._counts += other._counts
+        self._n += other._n
+
+    @property
+    def heat_map(self) -> HeatMap:
+        """The map of everything counted so far."""
+        return HeatMap(
+            bins=self._bins,
+            limit=self._limit,
+            n=self._n,
+            outside=self._n - int(self._counts.sum()),
+            counts=tuple(tuple(row) for row in self._counts.reshape(self._bins, self._bins).tolist()),
+        )
+
+
 def heat_map(
     measured: npt.ArrayLike, predicted: npt.ArrayLike, *, limit: float | None = None, bins: int = BINS
 ) -> HeatMap:
@@ -150,61 +193,31 @@ def heat_map(
     `limit` is where both axes end; by default a round number that reaches all experiments, or, where single
     ones lie far out, 99.5 % of them. None in, none out: an empty map has limit 1.
     """
-    seen, said = _checked(measured, predicted)
-    if bins < 1:
-        raise InvalidInputError(f"a heat map needs at least one bin, not {bins}")
     if limit is None:
-        limit = _sensible_limit(np.maximum(seen, said))
-    rows, columns = bins_of(seen, said, limit=limit, bins=bins)
-    inside = rows >= 0
-    flat = np.bincount(rows[inside] * bins + columns[inside], minlength=bins * bins)
-    return HeatMap(
-        bins=bins,
-        limit=limit,
-        n=len(seen),
-        outside=int(len(seen) - inside.sum()),
-        counts=tuple(tuple(row) for row in flat.reshape(bins, bins).tolist()),
-    )
+        reach = Reach()
+        reach.add(measured, predicted)
+        limit = reach.limit
+    counted = BinCounts(limit, bins)
+    counted.add(measured, predicted)
+    return counted.heat_map
 
 
 def bins_of(
     measured: npt.ArrayLike, predicted: npt.ArrayLike, *, limit: float, bins: int = BINS
 ) -> tuple[Indices, Indices]:
     """(rows, columns) of experiments in a map with these axes, both -1 for one outside: int64[n] each."""
-    seen, said = _checked(measured, predicted)
-    if not (math.isfinite(limit) and limit > 0):
-        raise InvalidInputError(f"the axes of a heat map must end at a finite number > 0, not {limit!r}")
+    seen, said = checked_points(measured, predicted)
+    limit = _checked_limit(limit)
     inside = (seen <= limit) & (said <= limit)
 
-    def index(values: npt.NDArray[np.float64]) -> Indices:
+    def index(values: Floats) -> Indices:
         scaled = np.floor(np.where(inside, values, 0.0) * bins / limit).astype(np.int64)
         return np.where(inside, np.minimum(scaled, bins - 1), -1)
 
     return index(said), index(seen)
 
 
-def _sensible_limit(largest: npt.NDArray[np.float64]) -> float:
-    finite = largest[np.isfinite(largest) & (largest > 0)]
-    if not len(finite):
-        return 1.0
-    finite = np.clip(finite, *_LIMITS)
-    farthest = _round_up(float(finite.max()))
-    most = _round_up(float(np.quantile(finite, COVERED, method="higher")))
-    return farthest if farthest <= 1.5 * most else most
-
-
-def _round_up(value: float) -> float:
-    unit = 10.0 ** math.floor(math.log10(value))
-    return next(step * unit for step in (*_ROUND, 20.0) if step * unit >= value)
-
-
-def _checked(
-    measured: npt.ArrayLike, predicted: npt.ArrayLike
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    seen = np.asarray(measured, dtype=np.float64)
-    said = np.asarray(predicted, dtype=np.float64)
-    if seen.ndim != 1 or seen.shape != said.shape:
-        raise InvalidInputError(f"a heat map needs two equally long lists, not {seen.shape} and {said.shape}")
-    if not (np.all(np.isfinite(seen) & (seen >= 0)) and np.all(said >= 0)):
-        raise InvalidInputError("a heat map needs finite measurements ≥ 0 and predictions ≥ 0")
-    return seen, said
+def _checked_limit(limit: float) -> float:
+    if not (math.isfinite(limit) and limit > 0):
+        raise InvalidInputError(f"the axes of a heat map must end at a finite number > 0, not {limit!r}")
+    return limit

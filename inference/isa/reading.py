@@ -1,10 +1,11 @@
 """Read the name of an x86 scheme, in whichever style it is written, into one comparable form.
 
-Three styles are understood:
+Four styles are understood:
 
 - the scheme texts of this project, `add GPR[64]:RW, IMM[8]:R`, and the papers, `add ⟨GPR[64]⟩RW, ⟨IMM[8]⟩R`;
 - PMEvo's: `ADD_((REG:RW:G:64)),_qword_ptr_[((MEM:64))_+_((MIMM:16))]`;
-- iwho's, after uops.info: `add RW:GPR:64, qword ptr R:MEM(64)`, where sets of registers are spelt out.
+- iwho's, after uops.info: `add RW:GPR:64, qword ptr R:MEM(64)`, where sets of registers are spelt out;
+- Palmed's, after Intel XED: `ADD_GPR64i64_MEM64i64`, each operand with the type of its elements.
 
 Styles differ in how they see a scheme, too: iwho leaves out the `1` of a shift by one, writes `xmm0` where it
 is implied, and gives every comparison predicate a mnemonic of its own. `Reading.variants` covers that.
@@ -136,6 +137,8 @@ def read(name: str) -> Reading | None:
     plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
     if "((" in plain or "_ptr_" in plain:
         return _read_pmevo(plain)
+    if _PALMED.fullmatch(plain):
+        return _read_palmed(plain)
     head, rest = _head(plain)
     if not head:
         return None
@@ -285,3 +288,32 @@ def _iwho_name(what: str, width: int) -> str | None:
     if fixed_base:
         return f"mem[{width},{fixed_base}]"
     return vector or ("mm" if mmx else "seg" if segment else None)
+
+
+_PALMED = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
+_PALMED_OPERAND = re.compile(
+    r"(?:gpr(?P<gpr>8|16|32|64)(?:norex)?|vr(?P<vector>64|128|256)|(?P<memory>mem)64|(?P<address>addr)\d+"
+    r"|imm(?=[iu](?P<imm>\d+))|(?P<fixed>[re]?[a-d]x|[a-d]l))[iuf](?P<element>\d+)(?:x(?P<lanes>\d+))?"
+)
+
+
+def _read_palmed(plain: str) -> Reading | None:
+    mnemonic, *operands = plain.replace("_xmm_", "_", 1).split("_")  # cmpsd_xmm is not the string operation
+    return _reading(mnemonic, operands, _palmed_operand)
+
+
+def _palmed_operand(part: str) -> tuple[str, str] | None:
+    """The operand, without an access: the names say nothing of it."""
+    if part == "one":
+        return "0x1", ""
+    match = _PALMED_OPERAND.fullmatch(part)
+    if match is None:
+        return None
+    if match["memory"]:
+        return f"mem[{int(match['element']) * int(match['lanes'] or 1)}]", ""
+    if match["vector"]:
+        return _VECTOR[match["vector"]], ""
+    for kind in ("gpr", "imm"):
+        if match[kind]:
+            return f"{kind}[{match[kind]}]", ""
+    return ("addr" if match["address"] else match["fixed"]), ""

@@ -172,7 +172,6 @@ class RemoteMeasurer:
             return failure(experiment, f"{error.scheme}: {error.reason}")
         return Item(
             id=item_id(experiment),
-            name=str(experiment),
             code=code.code,
             copies=code.copies,
             half_bytes=code.half_bytes,

@@ -4,6 +4,7 @@ from inference.models.experiment import Experiment, ExperimentSet, ExperimentTer
 from inference.models.isa import ISA, InstructionScheme
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
 from inference.models.mapping import Evaluation, PortMapping, PortUsage
+from inference.models.resource import ResourceLoad, ResourceMapping
 from inference.models.run import Run, RunCheckpoint, RunEvent
 from inference.models.upload import Upload
 
@@ -21,6 +22,8 @@ __all__ = [
     "Measurement",
     "PortMapping",
     "PortUsage",
+    "ResourceLoad",
+    "ResourceMapping",
     "Run",
     "RunCheckpoint",
     "RunEvent",

@@ -1,4 +1,4 @@
-"""Port mappings, the µops of their schemes, and how well they predict."""
+"""Port mappings, the µops of their schemes, and how well mappings predict."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from inference.models.naming import Named
+from inference.models.resource import ResourceMapping
 
 
 class PortMapping(Named):
@@ -65,7 +66,7 @@ class PortUsage(models.Model):
 
 
 class Evaluation(models.Model):
-    """A mapping's predictions against measurements: summary numbers and the heat map's counts.
+    """The predictions of a port or resource mapping against measurements: summary numbers, heat map.
 
     The measurements are those of `experiment_set`, or the share that `held_out_by` kept from training.
     Metrics are null where undefined (constant input, fewer than two points). `heat_map` is the JSON of
@@ -77,7 +78,16 @@ class Evaluation(models.Model):
         CPI = "cpi", "cycles per instruction"
         IPC = "ipc", "instructions per cycle"
 
-    mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="evaluations")
+    mapping = models.ForeignKey(
+        PortMapping, null=True, blank=True, on_delete=models.CASCADE, related_name="evaluations"
+    )
+    resource_mapping = models.ForeignKey(
+        ResourceMapping,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="evaluations",
+    )
     experiment_set = models.ForeignKey(
         "inference.ExperimentSet", null=True, blank=True, on_delete=models.CASCADE, related_name="evaluations"
     )
@@ -97,6 +107,11 @@ class Evaluation(models.Model):
         ordering = ["id"]
         constraints = [
             models.CheckConstraint(
+                condition=Q(mapping__isnull=False, resource_mapping__isnull=True)
+                | Q(mapping__isnull=True, resource_mapping__isnull=False, held_out_by__isnull=True),
+                name="evaluation_of_one_predictor",
+            ),
+            models.CheckConstraint(
                 condition=Q(experiment_set__isnull=False, held_out_by__isnull=True)
                 | Q(experiment_set__isnull=True, held_out_by__isnull=False),
                 name="evaluation_has_one_source",
@@ -107,6 +122,11 @@ class Evaluation(models.Model):
                 name="evaluation_once_per_set_and_unit",
             ),
             models.UniqueConstraint(
+                fields=["resource_mapping", "experiment_set", "unit"],
+                condition=Q(resource_mapping__isnull=False),
+                name="resource_evaluation_once_per_set_and_unit",
+            ),
+            models.UniqueConstraint(
                 fields=["mapping", "held_out_by", "unit"],
                 condition=Q(held_out_by__isnull=False),
                 name="evaluation_once_per_run_and_unit",
@@ -115,3 +135,10 @@ class Evaluation(models.Model):
                 condition=Q(unit__in=["cycles", "cpi", "ipc"]), name="evaluation_unit_known"
             ),
         ]
+
+    @property
+    def predictor(self) -> PortMapping | ResourceMapping:
+        """The mapping whose predictions these are."""
+        found = self.mapping or self.resource_mapping
+        assert found is not None, "the database allows no evaluation without a predictor"
+        return found

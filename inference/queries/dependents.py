@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.models.naming import Named
 from inference.queries.machines import runs_on
 
@@ -15,6 +15,7 @@ ENDED = "are kept, but cannot be run again as they were"
 NEEDED = "need it: let them end or cancel them first"
 GONE = "are deleted with it"
 KEPT = "are kept"
+CONVERTED = "resource mappings converted from it"
 FIRST = "would lose their machine: delete them first"
 
 
@@ -34,6 +35,8 @@ def dependents_of(row: Named) -> list[Dependent]:
             return _of_set(row)
         case PortMapping():
             return _of_mapping(row)
+        case ResourceMapping():
+            return _of_resource_mapping(row)
         case Run():
             return _of_run(row)
         case Machine():
@@ -52,7 +55,15 @@ def _of_set(row: ExperimentSet) -> list[Dependent]:
 def _of_mapping(row: PortMapping) -> list[Dependent]:
     return [
         *_counted(row.evaluations.count(), "evaluation", GONE),
+        *_counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
         *_users(_runs_with(row, "simulate", "mapping", "")),
+    ]
+
+
+def _of_resource_mapping(row: ResourceMapping) -> list[Dependent]:
+    return [
+        *_counted(row.evaluations.count(), "evaluation", GONE),
+        *_users(Run.objects.filter(kind="evaluate", config__resource_mapping=row.pk)),
     ]
 
 
@@ -76,6 +87,7 @@ def _of_machine(row: Machine) -> list[Dependent]:
         *([connected] if row.is_online() else []),
         *_counted(row.experiment_sets.count(), "experiment set", FIRST, blocks=True),
         *_counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
+        *_counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
         *_users(runs_on(row)),
         *_counted(tokens, "token", GONE),
         *_counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),

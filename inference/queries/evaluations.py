@@ -1,21 +1,23 @@
-"""Evaluations as pages and shell show them: of one mapping, on one set, and of tools that came with a set."""
+"""Evaluations as pages and shell show them: of a mapping, on one set, and of tools that came with a set."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 
 from django.db.models import F, QuerySet
 
-from inference.core.experiment import Measured
 from inference.core.metrics import Scores, Unit
 from inference.exchange.errors import UnknownNameError
-from inference.exchange.evaluating import compare_tool
-from inference.exchange.stored import load_measurements
-from inference.models import Evaluation, ExperimentSet, PortMapping
+from inference.exchange.evaluating import compare_chunks, judge, score_tools
+from inference.exchange.listing import Listing, listing_of
+from inference.exchange.resource_mappings import load_predictor
+from inference.figures.heatmap import HeatMap
+from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
+from inference.queries.held_out import held_out_of
 
 
-def evaluations_of(mapping: PortMapping) -> QuerySet[Evaluation]:
+def evaluations_of(mapping: PortMapping | ResourceMapping) -> QuerySet[Evaluation]:
     """All evaluations of a mapping, the ones on held-out experiments first, without their heat maps."""
     rows = mapping.evaluations.select_related("experiment_set", "held_out_by").defer("heat_map")
     return rows.order_by(F("held_out_by").desc(nulls_last=True), "experiment_set__name", "unit")
@@ -23,31 +25,40 @@ def evaluations_of(mapping: PortMapping) -> QuerySet[Evaluation]:
 
 def evaluations_on(experiment_set: ExperimentSet) -> QuerySet[Evaluation]:
     """All evaluations on a set, the most accurate mapping first, without their heat maps."""
-    return experiment_set.evaluations.select_related("mapping").defer("heat_map").order_by("unit", "mape")
+    rows = experiment_set.evaluations.select_related("mapping", "resource_mapping").defer("heat_map")
+    return rows.order_by("unit", "mape")
 
 
-@dataclass(frozen=True)
-class ToolScores:
-    """How well another tool's answers, which came with a set, agree with its measurements."""
+def listing_in(evaluation: Evaluation) -> Listing:
+    """What is listed beside an evaluation's heat map.
 
-    tool: str
-    scores: Scores
-    skipped: int
+    It is stored with the evaluation, but for those on what a run held out, for those that an inference run
+    made, and those from before there were listings: for them the measurements are gone through once per
+    process and computation.
+    """
+    stored = evaluation.heat_map.get("listing")
+    if stored is not None:
+        return Listing.from_json(stored)
+    return _found_again(evaluation.pk, evaluation.computed)
 
 
-def scores_of_tools(measured: Sequence[Measured], unit: Unit = Unit.CYCLES) -> list[ToolScores]:
-    """The scores of all tools that have answers among measurements, in the order of their first answer."""
-    tools = dict.fromkeys(tool for result in measured for tool in result.annotations)
-    found = []
-    for tool in tools:
-        comparison = compare_tool(tool, measured, unit)
-        found.append(ToolScores(tool, comparison.scores, comparison.skipped))
-    return found
+@lru_cache(maxsize=16)
+def _found_again(pk: int, _computed: datetime) -> Listing:
+    evaluation = Evaluation.objects.select_related(
+        "mapping", "resource_mapping", "experiment_set", "held_out_by"
+    ).get(pk=pk)
+    predictor = load_predictor(evaluation.mapping or evaluation.resource_mapping)
+    unit, drawn = Unit(evaluation.unit), HeatMap.from_json(evaluation.heat_map)
+    if evaluation.experiment_set is not None:
+        return judge(predictor, evaluation.experiment_set, unit, drawn).listing
+    assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
+    compared = compare_chunks(predictor, held_out_of(evaluation.held_out_by), unit)
+    return listing_of(compared.kept, compared.measured, compared.predicted, drawn)
 
 
 def tool_scores(experiment_set: ExperimentSet, tool: str, unit: Unit) -> tuple[Scores, int]:
     """Scores and skipped measurements of one tool; raises `UnknownNameError` where it has no answer."""
-    found = {entry.tool: entry for entry in scores_of_tools(load_measurements(experiment_set), unit)}
+    found = {entry.tool: entry for entry in score_tools(experiment_set, unit)}
     if tool not in found:
         raise UnknownNameError(f"tool with answers in {experiment_set.name!r}", tool, list(found)[:3])
     return found[tool].scores, found[tool].skipped

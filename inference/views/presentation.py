@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from inference.core.mapping import Uops, ports_in
 from inference.figures import palette
-from inference.models import ExperimentSet, PortMapping
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
 
 register = template.Library()
 
@@ -95,6 +95,12 @@ def decimals(value: float | None, places: int = 2) -> str:
 
 
 @register.filter
+def load(cycles: float) -> str:
+    """Cycles of a resource without idle zeros: 0.3333333 → 0.333, 2.0 → 2."""
+    return f"{cycles:.0f}" if cycles >= 1000 else f"{cycles:.3g}"
+
+
+@register.filter
 def change(value: float | None, places: int = 1) -> str:
     """Return a signed share: 3.21|change → +3.2 %, -3|change:0 → −3 %, the value being per cent already."""
     if value is None or not math.isfinite(value):
@@ -111,7 +117,7 @@ def subscript(text: str) -> SafeString:
 
 
 @register.filter
-def provenance(row: ExperimentSet | PortMapping) -> str:
+def provenance(row: ExperimentSet | PortMapping | ResourceMapping) -> str:
     """Return where a set or mapping comes from: its origin and its source, or the latter if it says both."""
     origin = row.get_origin_display()
     told = row.source if row.source.startswith(origin) else " · ".join(filter(None, (origin, row.source)))

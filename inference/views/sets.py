@@ -23,6 +23,7 @@ from inference.queries.experiment_sets import (
 )
 from inference.queries.paging import Order, Page, page_of
 from inference.views.address import one_of, whole_number
+from inference.views.mappings.list import evaluation_url
 from inference.views.naming import delete_page, edit_page
 
 MEANINGS = (
@@ -102,7 +103,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
             "set": found,
             "summary": summary_of(found),
             "harness": harness_of(found.identity),
-            "evaluations": evaluations_on(found),
+            "evaluations": [(row, evaluation_url(row)) for row in evaluations_on(found)],
             "page": page,
             "rows": rows,
             "tools": tools,

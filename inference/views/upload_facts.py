@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inference.core.metrics import Unit
+from inference.core.resources import ResourceMapping
 from inference.exchange.importing import Preview
 from inference.exchange.parsing import Parsed
 
@@ -25,7 +26,10 @@ class Fact:
 def facts_of(seen: Preview) -> list[Fact]:
     """The counts, ranges, units and columns that were found in a file."""
     parsed = seen.parsed
-    found = _mapping_facts(parsed) if parsed.mapping is not None else _experiment_facts(parsed)
+    if parsed.resources is not None:
+        found = _resource_facts(parsed, parsed.resources)
+    else:
+        found = _mapping_facts(parsed) if parsed.mapping is not None else _experiment_facts(parsed)
     if parsed.schemes:
         found.insert(1 if found else 0, Fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
     if columns := parsed.facts.get("columns"):
@@ -62,6 +66,18 @@ def _mapping_facts(parsed: Parsed) -> list[Fact]:
         Fact("Kinds of µops", f"{mapping.uop_kinds:,}", figure=True),
         Fact("R_max", r_max),
     ]
+
+
+def _resource_facts(parsed: Parsed, resources: ResourceMapping) -> list[Fact]:
+    found = [
+        Fact("Resources", f"{len(resources.resources):,}", figure=True),
+        Fact("Classes of equal loads", f"{resources.classes:,}", figure=True),
+    ]
+    if total := parsed.facts.get("instructions"):
+        found.append(
+            Fact("Instructions with a scheme", f"{total - len(parsed.left_out):,} of {total:,}", figure=True)
+        )
+    return found
 
 
 def _range(values: Iterable[float], form: str) -> str:

@@ -17,16 +17,18 @@ from django.views.decorators.http import require_POST
 
 from inference.core.metrics import Unit
 from inference.exchange.errors import NameTakenError
-from inference.exchange.importing import Preview, preview
+from inference.exchange.importing import Preview, name_list_of, preview
 from inference.exchange.names import free_name, free_or_refuse
-from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
-from inference.queries.uploads import waiting_uploads
+from inference.exchange.palmed_json import INSTRUCTIONS
+from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
+from inference.queries.uploads import waiting_name_lists, waiting_uploads
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError
 from inference.views.address import one_of
 from inference.views.upload_facts import SAMPLE, facts_of, names_no_unit
 
 NEW = "new"
+NO_NAMES = "none"
 
 
 class ImportForm(forms.Form):
@@ -42,7 +44,7 @@ class ImportForm(forms.Form):
 
     def __init__(self, seen: Preview, data: object = None) -> None:
         super().__init__(data, initial={"name": seen.name, "new_isa": seen.new_isa})  # type: ignore[arg-type]
-        self.model = PortMapping if seen.parsed.mapping is not None else ExperimentSet
+        self.model = seen.model
         if seen.isa is not None:
             del self.fields["new_isa"]
 
@@ -55,7 +57,7 @@ class ImportForm(forms.Form):
         return _free(ISA, self.cleaned_data["new_isa"])
 
 
-def _free(model: type[ISA | ExperimentSet | PortMapping], name: str) -> str:
+def _free(model: type[ISA | ExperimentSet | PortMapping | ResourceMapping], name: str) -> str:
     try:
         free_or_refuse(model, name)
     except NameTakenError as error:
@@ -100,11 +102,13 @@ def _keep(request: HttpRequest, file: UploadedFile) -> Upload:
 def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what a file would bring; a POST starts its import."""
     found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
-    seen, unit = _preview(request, found)
+    lists = waiting_name_lists() if _takes_names(found) else []
+    names = _chosen_names(request, lists)
+    seen, unit = _preview(request, found, names)
     form = ImportForm(seen, request.POST if request.method == "POST" else None) if seen.acceptable else None
     if form is not None and form.is_bound and form.is_valid():
         try:
-            return _onward(request, _start(request, found, seen, unit, form.cleaned_data))
+            return _onward(request, _start(request, found, seen, unit, form.cleaned_data, names))
         except RunsError as error:
             form.add_error(None, str(error))
     parsed = seen.parsed
@@ -119,9 +123,13 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
             "unit": unit,
             "units": [(choice.value, choice.label) for choice in Unit],
             "asks_unit": names_no_unit(parsed),
+            "name_lists": lists,
+            "names": names,
             "isas": ISA.objects.order_by("name"),
             "new_isa": NEW,
             "sample": parsed.measured[:SAMPLE],
+            "loads": _first_loads(seen),
+            "left_out": parsed.left_out.items(),
             "usages": list(parsed.mapping.usage.items())[:SAMPLE] if parsed.mapping else (),
             "waiting_count": waiting_uploads().count(),
         },
@@ -129,7 +137,27 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def _preview(request: HttpRequest, found: Upload) -> tuple[Preview, Unit]:
+def _takes_names(found: Upload) -> bool:
+    """Whether the file is one of Palmed's; cheaper than reading it."""
+    return INSTRUCTIONS.encode() in bytes(found.content)
+
+
+def _first_loads(seen: Preview) -> list[tuple[str, str]]:
+    """(scheme, its loads in words) of the first schemes of a resource mapping."""
+    resources = seen.parsed.resources
+    if resources is None:
+        return []
+    return [(text, resources.describe(text)) for text in list(resources.loads)[:SAMPLE]]
+
+
+def _chosen_names(request: HttpRequest, lists: list[Upload]) -> Upload | None:
+    """The list of names that the address asks for: an id, or none; where it says nothing, the first."""
+    ids = {str(each.pk): each for each in lists}
+    wanted = one_of(request, "names", (*ids, NO_NAMES), next(iter(ids), NO_NAMES))
+    return ids.get(wanted)
+
+
+def _preview(request: HttpRequest, found: Upload, names: Upload | None) -> tuple[Preview, Unit]:
     """Parse a file the way the address asks: `isa` is an id or "new", `unit` that of unnamed numbers."""
     unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
     ids = tuple(str(pk) for pk in ISA.objects.values_list("pk", flat=True))
@@ -139,10 +167,18 @@ def _preview(request: HttpRequest, found: Upload) -> tuple[Preview, Unit]:
         founding = free_name(ISA, PurePath(found.file_name).stem or "instruction set")
         return preview(content, found.file_name, founding=founding, unit=unit), unit
     isa = ISA.objects.get(pk=wanted) if wanted else None
-    return preview(content, found.file_name, isa=isa, unit=unit), unit
+    listed = None if names is None else name_list_of(bytes(names.content), names.file_name)
+    return preview(content, found.file_name, isa=isa, unit=unit, names=listed), unit
 
 
-def _start(request: HttpRequest, found: Upload, seen: Preview, unit: Unit, answers: dict[str, str]) -> Run:
+def _start(
+    request: HttpRequest,
+    found: Upload,
+    seen: Preview,
+    unit: Unit,
+    answers: dict[str, str],
+    names: Upload | None = None,
+) -> Run:
     config = {
         "upload": found.pk,
         "name": answers["name"],
@@ -151,6 +187,8 @@ def _start(request: HttpRequest, found: Upload, seen: Preview, unit: Unit, answe
         "new_isa": answers.get("new_isa", ""),
         "unit": unit.value,
     }
+    if names is not None:
+        config["names"] = names.pk
     name = free_name(Run, f"Import {found.file_name}")
     return lifecycle.submit("import", config, name, user=request.user)
 

@@ -23,7 +23,7 @@ needs_x86 = pytest.mark.skipif(
 
 def item(name: str, code: bytes, copies: int = 1) -> Item:
     """A loop body of equal copies."""
-    return Item(name, name, code * copies, copies, len(code) * max(copies // 2, 1), max(copies // 2, 1), 1)
+    return Item(name, code * copies, copies, len(code) * max(copies // 2, 1), max(copies // 2, 1), 1)
 
 
 ADD = ADDITIONS.item

@@ -30,7 +30,7 @@ json_values = st.recursive(
 )
 items = st.builds(
     lambda key, code, copies, instructions, terms: Item(
-        key, key, code, copies, len(code), copies, instructions, tuple(terms)
+        key, code, copies, len(code), copies, instructions, tuple(terms)
     ),
     st.text(max_size=10),
     st.binary(min_size=1, max_size=50),
@@ -104,7 +104,7 @@ def test_a_missing_field_is_named():
 
 
 def test_the_shorter_loop_must_lie_within_the_code():
-    good = Item("a", "a", b"\x90" * 4, 4, 2, 2, 1).as_json()
+    good = Item("a", b"\x90" * 4, 4, 2, 2, 1).as_json()
     with pytest.raises(ProtocolError, match="shorter loop"):
         Item.read({**good, "half_bytes": 5})
     with pytest.raises(ProtocolError, match="code"):
@@ -112,7 +112,7 @@ def test_the_shorter_loop_must_lie_within_the_code():
 
 
 def test_a_batch_has_a_limited_number_of_experiments():
-    one = Item("a", "a", b"\x90", 1, 1, 1, 1).as_json()
+    one = Item("a", b"\x90", 1, 1, 1, 1).as_json()
     content = {**Batch(Frame(), Settings(), ()).as_json(), "items": [one] * (MAX_ITEMS + 1)}
     with pytest.raises(ProtocolError, match=str(MAX_ITEMS)):
         Batch.read(content)

@@ -1,4 +1,4 @@
-"""`import`, `evaluate`, `export` and `load-isa` as scripts use them."""
+"""`import`, `evaluate`, `predict`, `export` and `load-isa` as scripts use them."""
 
 import json
 from io import StringIO
@@ -8,8 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from inference.exchange.instruction_sets import X86, new_isa, store_isa, x86_source
-from inference.exchange.stored import load_mapping, load_measurements
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.instruction_sets import X86, add_schemes, new_isa, store_isa, x86_source
+from inference.exchange.stored import load_mapping, load_measurements, store_mapping
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping
 
 CSV = 'experiment,cycles,tool:IACA\n"2*add R, R; mul R, R",1.5,1.5\n"add R, R",0.5,\n'
@@ -121,6 +122,68 @@ def test_evaluate_lists_the_nearest_names(imported: None, arguments: tuple[str, 
         manage("evaluate", *arguments, "--json")
 
 
+def test_predict_says_what_limits_each_mapping_and_how_far_loads_can_vary(
+    imported: None, tmp_path: Path
+) -> None:
+    wide = {**MAPPING, "arch": {"ports": ["0", "1", "2"]}, "assignment": {"add R, R": [["1", "2"]]}}
+    wide["assignment"]["mul R, R"] = [["0"], ["0"], ["0"]]
+    manage("import", written(tmp_path, "wide.json", json.dumps(wide)))
+    PortMapping.objects.filter(name="theirs").update(r_max=0.5)
+    assert manage("predict", "2*add R, R; mul R, R").splitlines() == [
+        "2*add R, R; mul R, R: 3 instructions",
+        "measured: 1.500 cycles",
+        "",
+        "wide: 3.000 cycles (+100.0 % of the measurement), limited by port 0",
+        "  port 0  3.000",
+        "  port 1  1.000, can be 0.000 to 2.000",
+        "  port 2  1.000, can be 0.000 to 2.000",
+        "",
+        "theirs: 6.000 cycles (+300.0 % of the measurement), limited by R_max; ports alone: 1.500",
+        "  port 0  1.500, can be 1.000 to 3.000",
+        "  port 1  1.500, can be 0.000 to 2.000",
+    ]
+
+
+def test_predict_prints_one_json_object_of_the_mappings_asked_for(imported: None, tmp_path: Path) -> None:
+    manage("import", written(tmp_path, "again.json", json.dumps(MAPPING)))
+    answer = json.loads(manage("predict", "3*ADD r, r", "--mapping", "theirs", "--json"))
+    assert (answer["experiment"], answer["isa"], answer["instructions"]) == ("3*add R, R", "toy", 3)
+    assert answer["measured"] is None
+    (said,) = answer["predictions"]
+    assert (said["mapping"], said["error"]) == ("theirs", None)
+    assert (said["cycles"], said["limited_by"]) == (1.5, "ports")
+    assert [(port["name"], port["load"], port["least"]) for port in said["ports"]] == [
+        ("0", 1.5, 1.5),
+        ("1", 1.5, 1.5),
+    ]
+    both = json.loads(manage("predict", "add R, R", "--mapping", "again", "--mapping", "theirs", "--json"))
+    assert [each["mapping"] for each in both["predictions"]] == ["again", "theirs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("add R, R", "--mapping", "their"), "no port mapping named 'their': did you mean 'theirs'"),
+        (("ad R, R",), r"toy has no scheme 'ad R, R'\ndid you mean 'add R, R'"),
+        (("0*add R, R",), "multiplicity 0"),
+        (("add R, R", "--isa", "toys"), "no ISA named 'toys': did you mean 'toy'"),
+        (("sub R, R",), "no port mapping describes all of these schemes"),
+        (("sub R, R", "--mapping", "theirs"), "not all of these schemes are described by 'theirs'"),
+        (("add R, R", "--mapping", "theirs", "--mapping", "alien"), "several instruction sets: alien, toy"),
+    ],
+)
+def test_predict_says_what_it_cannot_do(imported: None, arguments: tuple[str, ...], message: str) -> None:
+    add_schemes(ISA.objects.get(), ["sub R, R"])
+    store_mapping("alien", new_isa("alien", ["x"], "by hand"), Mapping(("0",), {"x": ()}), origin="import")
+    with pytest.raises(CommandError, match=message):
+        manage("predict", *arguments)
+
+
+def test_predict_needs_a_mapping(toy: ISA) -> None:
+    with pytest.raises(CommandError, match="there is no port mapping yet"):
+        manage("predict", "add R, R")
+
+
 @pytest.mark.parametrize("form", ["json", "pmevo"])
 def test_an_exported_mapping_can_be_imported_again(imported: None, tmp_path: Path, form: str) -> None:
     path = tmp_path / "copy.json"
@@ -160,6 +223,7 @@ def test_load_isa_does_nothing_where_the_instruction_set_is_up_to_date(db: None)
         ["evaluate", "--mapping", "m", "--dataset", "d"],
         ["export", "mapping", "m"],
         ["import", __file__],
+        ["predict", "add R, R"],
         ["infer", "--algorithm", "pmevo", "--dataset", "d"],
     ],
 )
@@ -169,3 +233,43 @@ def test_without_data_a_command_says_how_to_get_some(db: None, arguments: list[s
             cursor.execute(f"ALTER TABLE inference_{table} RENAME TO {table}_gone")
     with pytest.raises(CommandError, match=r"no usable database in .* Start the site once"):
         manage(*arguments)
+
+
+PALMED = {
+    "instr_to_class": {"ADD_GPR64i64_GPR64i64": "A", "SUB_GPR64i64_GPR64i64": "A"},
+    "class_to_resources": {"A": {"resource_use": [[0.25, "R0"]]}},
+}
+
+
+def test_import_of_a_palmed_file_says_what_has_a_scheme_and_names_the_rest(toy: ISA, tmp_path: Path) -> None:
+    path = written(tmp_path, "zen.json", json.dumps(PALMED))
+    names = written(tmp_path, "names.json", json.dumps({"add R, R": ["ADD_GPR64i64_GPR64i64"]}))
+    assert manage("import", path, "--names", names, "--isa", "toy").splitlines() == [
+        "resource mapping 'zen': 1 schemes, instruction set toy",
+        "1 of the file's 2 instructions have a scheme in toy",
+        "left out are 1:",
+        "  SUB_GPR64i64_GPR64i64: the instruction set has no such scheme",
+    ]
+    with pytest.raises(CommandError, match=r"^zen\.json: this is no list of names"):
+        manage("import", path, "--names", path)
+
+
+def test_a_port_mapping_is_converted_exported_and_imported_again(imported: None, tmp_path: Path) -> None:
+    assert manage("convert", "theirs") == "resource mapping 'theirs as resources': 2 resources\n"
+    text = manage("export", "resource-mapping", "theirs as resources")
+    again = written(tmp_path, "again.json", text)
+    assert manage("import", again, "--name", "again").startswith("resource mapping 'again': 2 schemes")
+    scores = [
+        manage("evaluate", *predictor, "--dataset", "mixes", "--json")
+        for predictor in (("--mapping", "theirs"), ("--resource-mapping", "again"))
+    ]
+    assert scores[0] == scores[1]
+
+
+def test_a_conversion_beyond_the_limit_says_how_many_resources_it_needs(imported: None) -> None:
+    with pytest.raises(CommandError, match=r"needs 2 resources.*1 are allowed.*--max-resources"):
+        manage("convert", "theirs", "--max-resources", "1")
+    with pytest.raises(CommandError, match="max_resources must be a whole number"):
+        manage("convert", "theirs", "--max-resources", "0")
+    with pytest.raises(CommandError, match="no port mapping named 'thiers'"):
+        manage("convert", "thiers")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.core import evaluator_kernels
 from inference.core.errors import InvalidInputError, UnknownSchemeError
-from inference.core.evaluator import Evaluator, LocalSearch
+from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
+from inference.core.local_search import LocalSearch
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
@@ -27,26 +27,24 @@ def test_more_than_2_to_the_53_uops_are_refused() -> None:
             evaluator.cycles_one(PortMapping(ports, {"a": ((1, 1 << 30),)}))
 
 
-def test_experiments_with_too_many_unions_for_the_compiled_kernel_are_still_exact() -> None:
+def test_experiments_with_too_many_unions_to_look_at_go_through_the_flow() -> None:
     ports = tuple(map(str, range(40)))
     usage = {
         scheme: uops_of((1 << (5 * k + j) % 40 | 1 << (11 * k + 3 * j) % 40, 1 + j) for j in range(6))
         for k, scheme in enumerate(SCHEMES)
     }
-    mixes = [Experiment.of(SCHEMES), Experiment.of(SCHEMES[:4]), Experiment.of(SCHEMES[:1])]
-    raw = np.empty(3)
-    table = ExperimentTable.from_experiments(mixes, SCHEMES)
-    masks = np.array([[mask for mask, _ in usage[scheme]] for scheme in SCHEMES])
-    counts = np.array([[count for _, count in usage[scheme]] for scheme in SCHEMES])
-    evaluator_kernels.cycles_by_unions(
-        masks, counts, table.offsets, table.scheme, table.count, np.zeros(3), np.arange(3), raw
-    )
-    assert np.isnan(raw[0])
-    assert not np.isnan(raw[2])
-    mapping = PortMapping(ports, usage)
-    assert Evaluator(table, 40).cycles_one(mapping).tolist() == [
-        inverse_throughput(mapping, mix) for mix in mixes
+    # Single ports with equally many µops: every union of them could still be the densest until the very end.
+    usage["even"] = uops_of((1 << k, 1) for k in range(20))
+    usage["uneven"] = uops_of(((3 << 2 * k) % (1 << 40), 2) for k in range(20))
+    schemes = (*SCHEMES, "even", "uneven")
+    mixes = [
+        Experiment.of(part) for part in (schemes, SCHEMES, SCHEMES[:4], SCHEMES[:1], ["even"], schemes[-2:])
     ]
+    mapping = PortMapping(ports, usage)
+    table = ExperimentTable.from_experiments(mixes, schemes)
+    expected = [inverse_throughput(mapping, mix) for mix in mixes]
+    assert Evaluator(table, 40, compiled=True).cycles_one(mapping).tolist() == expected
+    assert Evaluator(table, 40, compiled=False).cycles_one(mapping).tolist() == expected
 
 
 def random_population(
@@ -72,7 +70,7 @@ def test_the_mean_relative_error_is_that_of_the_cycles() -> None:
     evaluator = Evaluator(table, 6, r_max=2.5)
     cycles = evaluator.cycles(population)
     expected = np.mean(np.abs(cycles - measured) / measured, axis=1)
-    assert evaluator.mean_relative_error(population, measured) == pytest.approx(expected, rel=1e-12)
+    assert evaluator.mean_relative_error(population, measured) == pytest.approx(expected, abs=2**-32)
 
 
 @pytest.mark.parametrize("n_ports", [6, 20])
@@ -87,25 +85,88 @@ def test_threads_and_kernels_do_not_change_a_bit(n_ports: int) -> None:
         assert evaluator.cycles(population, threads).tolist() == evaluator.cycles(population).tolist()
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 11])
-def test_errors_of_any_number_of_experiments_are_summed_alike(n: int) -> None:
-    rng = np.random.default_rng(n)
-    cycles, measured = rng.uniform(0, 9, n), rng.uniform(0.1, 9, n)
-    mix = ExperimentTable.from_experiments([Experiment.of(["a"])])
-    values = {
-        Evaluator(mix, 1, compiled=c).kernels.mean_relative_error(cycles, measured) for c in (True, False)
+def few_variants(n_mappings: int, n_ports: int, seed: int) -> Population:
+    """Mappings that have most of their rows in common, as after some generations."""
+    rng = np.random.default_rng(seed)
+    variants = [
+        [
+            uops_of(
+                (int(rng.integers(1, 1 << n_ports)), int(rng.integers(1, 4)))
+                for _ in range(int(rng.integers(1, 4)))
+            )
+            for _ in range(1 + scheme)
+        ]
+        for scheme in range(len(SCHEMES))
+    ]
+    rows = [each[int(rng.integers(len(each)))] for _ in range(n_mappings) for each in variants]
+    return Population.from_rows(rows, n_mappings, n_ports)
+
+
+@pytest.mark.parametrize(("n_ports", "threads"), [(6, 1), (6, 3), (20, 1)])
+def test_what_mappings_have_in_common_changes_no_bit_of_their_errors(n_ports: int, threads: int) -> None:
+    table, _, measured = random_population(1, n_ports)
+    evaluator = Evaluator(table, n_ports, r_max=30.0)
+    population = few_variants(50, n_ports, seed=3)
+    errors = evaluator.mean_relative_error(population, measured, threads)
+    alone = [
+        evaluator.mean_relative_error(
+            Population.from_rows([population.row(m, s) for s in range(len(SCHEMES))], 1, n_ports), measured
+        )[0]
+        for m in range(population.n_mappings)
+    ]
+    assert errors.tolist() == alone
+    assert len(set(alone)) > 10
+
+
+def test_the_pulse_of_an_evaluation_can_end_it() -> None:
+    table, population, measured = random_population(7)
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    for threads in (1, 2):
+        with pytest.raises(KeyboardInterrupt):
+            Evaluator(table, 6).mean_relative_error(population, measured, threads, stop)
+
+
+def test_absurd_errors_do_not_overflow_their_sum() -> None:
+    table = ExperimentTable.from_experiments([Experiment.of(["a"])] * 1000)
+    population = Population.from_rows([((1, 10**9),)], 1, 1)
+    for compiled in (True, False):
+        error = Evaluator(table, 1, compiled=compiled).mean_relative_error(population, np.full(1000, 1e-9))
+        assert error.tolist() == [2**30 / 1000]
+
+
+@pytest.mark.parametrize("repeats", [1, 3, 100])
+@pytest.mark.parametrize("n_ports", [1, 5, 10, 13, 14, 24])
+@pytest.mark.parametrize("uops", [2, 7, 40, 30_000])
+def test_every_way_to_the_answer_gives_the_same(n_ports: int, uops: int, repeats: int) -> None:
+    """Crossed unions, tables, narrow tables, branch and bound: chosen by ports, kinds, repeats and masses."""
+    rng = np.random.default_rng(n_ports * 1000 + uops)
+    names = [f"s{k:02}" for k in range(30)]
+    usage = {
+        name: uops_of(
+            (int(rng.integers(1, 1 << n_ports)), int(rng.integers(1, uops)))
+            for _ in range(int(rng.integers(1, min(uops, 11))))
+        )
+        for name in names
     }
-    assert len(values) == 1
-    assert values.pop() == pytest.approx(np.mean(np.abs(cycles - measured) / measured), rel=1e-12)
+    mixes = [
+        Experiment.of({s: int(rng.integers(1, repeats + 1)) for s in rng.choice(names, size, replace=False)})
+        for size in (1, 2, 2, 2, 3, 4, 5, 6, 7, 30)
+    ]
+    mapping = PortMapping(tuple(map(str, range(n_ports))), usage, r_max=2.0)
+    table = ExperimentTable.from_experiments(mixes, names)
+    expected = [inverse_throughput(mapping, mix) for mix in mixes]
+    assert Evaluator(table, n_ports, compiled=True).cycles_one(mapping).tolist() == expected
+    assert Evaluator(table, n_ports, compiled=False).cycles_one(mapping).tolist() == expected
 
 
 @settings(max_examples=40, deadline=None)
-@given(data=st.data(), n_ports=st.sampled_from((3, 6, 17)), compiled=st.booleans())
-def test_a_local_search_knows_the_error_of_every_change(
-    data: st.DataObject, n_ports: int, compiled: bool
-) -> None:
+@given(data=st.data(), n_ports=st.sampled_from((3, 6, 17)))
+def test_a_local_search_knows_the_error_of_every_change(data: st.DataObject, n_ports: int) -> None:
     table, population, measured = random_population(2, n_ports)
-    evaluator = Evaluator(table, n_ports, r_max=3.0, compiled=compiled)
+    evaluator = Evaluator(table, n_ports, r_max=3.0)
     search = LocalSearch(evaluator, population, measured, index=1)
     assert search.error == evaluator.mean_relative_error(population, measured)[1]
     for _ in range(data.draw(st.integers(1, 5))):

@@ -22,19 +22,6 @@ def test_a_lone_scheme_spreads_over_its_ports() -> None:
     assert inverse_throughput(EXAMPLE, Experiment.of(["add"])) == 0.5
 
 
-def test_unions_of_pairs_alone_would_miss_the_maximum_of_appendix_e2() -> None:
-    a, b, c = 0b0011, 0b0110, 0b1010
-    masses = {a: 1, b: 1, c: 1}
-    pairs_only = max(
-        sum(mass for mask, mass in masses.items() if mask & ~(u | v) == 0) / (u | v).bit_count()
-        for u in masses
-        for v in masses
-    )
-    assert pairs_only == pytest.approx(2 / 3)
-    assert over_uops(masses) == over_ports(masses, 4) == port_bound(masses) == 0.75
-    assert lp_port_bounds([masses])[0] == pytest.approx(0.75)
-
-
 def test_dozens_of_uop_kinds_on_sixty_ports_take_no_exponential_time() -> None:
     masses = {(0b1011 << k) % (1 << 60) | 1 << (7 * k) % 60: 1 + k % 5 for k in range(56)}
     assert port_bound(masses) == pytest.approx(lp_port_bounds([masses])[0], rel=1e-6)

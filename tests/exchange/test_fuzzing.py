@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
@@ -10,11 +11,15 @@ from hypothesis import strategies as st
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
+from inference.core.resources import ResourceMapping
+from inference.exchange.errors import ExchangeError
 from inference.exchange.experiment_csv import write_experiment_csv
+from inference.exchange.importing import name_list_of
 from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.parsing import AnyNames, Parsed, parse
 from inference.exchange.pmevo_json import write_mapping3
 from inference.exchange.problems import SHOWN
+from inference.exchange.resource_json import write_resource_json
 from inference.isa.names import SchemeNames
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -24,6 +29,7 @@ ROUND_TRIP = settings(max_examples=30, deadline=None)
 KEYS = [
     *["kind", "arch", "ports", "exps", "iseq", "result", "cycles", "other_results", "id", "assignment"],
     *["format", "version", "usage", "r_max", "count", "a"],
+    *["resources", "loads", "instr_to_class", "class_to_resources", "resource_use"],
 ]
 cells = st.one_of(
     st.text(max_size=12),
@@ -39,7 +45,9 @@ json_values = st.recursive(
         st.integers(),
         st.floats(),
         st.text(max_size=8),
-        st.sampled_from(["ExperimentList", "Mapping3", "pmweb-port-mapping", 1, [[0]], ["a"]]),
+        st.sampled_from(
+            ["ExperimentList", "Mapping3", "pmweb-port-mapping", "pmweb-resource-mapping", 1, [[0]], ["a"]]
+        ),
     ),
     lambda inner: (
         st.lists(inner, max_size=4)
@@ -62,8 +70,10 @@ def is_one_or_the_other(parsed: Parsed) -> None:
     if parsed.problem_count:
         assert parsed.measured == ()
         assert parsed.mapping is None
+        assert parsed.resources is None
     else:
-        assert bool(parsed.measured) != (parsed.mapping is not None)
+        brought = [bool(parsed.measured), parsed.mapping is not None, parsed.resources is not None]
+        assert brought.count(True) == 1
         assert all(math.isfinite(result.cycles) and result.cycles > 0 for result in parsed.measured)
     json.dumps(dict(parsed.facts)).encode()
 
@@ -121,6 +131,39 @@ def test_any_content_of_an_own_mapping_is_values_or_problems(
     is_one_or_the_other(parse(json.dumps(document).encode(), "upload.json", AnyNames()))
 
 
+@FUZZ
+@given(json_values, json_values, json_values)
+def test_any_content_of_an_own_resource_mapping_is_values_or_problems(
+    resources: object, loads: object, cycles: object
+) -> None:
+    document = {
+        "format": "pmweb-resource-mapping",
+        "version": 1,
+        "resources": ["a", resources] if isinstance(resources, str) else resources,
+        "loads": {"a": loads, "b": {"a": cycles}},
+    }
+    is_one_or_the_other(parse(json.dumps(document).encode(), "upload.json", AnyNames()))
+
+
+@FUZZ
+@given(json_values, json_values, json_values)
+def test_any_content_of_a_palmed_document_is_values_or_problems(
+    instructions: object, uses: object, cycles: object
+) -> None:
+    classes = {"a": {"resource_use": [[1.0, "a"], uses]}, "b": {"resource_use": [[cycles, "a"]]}, "c": uses}
+    for told in (instructions, {"x": "a", "y": instructions}):
+        document = {"instr_to_class": told, "class_to_resources": classes}
+        is_one_or_the_other(parse(json.dumps(document).encode(), "upload.json", AnyNames()))
+
+
+@FUZZ
+@given(json_values | st.dictionaries(st.text(max_size=5), st.lists(st.text(max_size=5), max_size=2)))
+def test_any_name_list_is_names_or_an_error(value: object) -> None:
+    with suppress(ExchangeError):
+        names = name_list_of(json.dumps(value).encode(), "upload.json")
+        assert all(isinstance(name, str) for pair in names.items() for name in pair)
+
+
 measurements = st.lists(
     st.builds(
         Measured,
@@ -174,6 +217,24 @@ def test_a_mapping_written_as_own_json_reads_back_the_same(mapping: PortMapping)
 def test_a_mapping_written_as_mapping3_reads_back_the_same_but_for_r_max(mapping: PortMapping) -> None:
     parsed = parse(json.dumps(write_mapping3("m", mapping)).encode(), "upload.json", AnyNames())
     assert parsed.mapping == PortMapping(mapping.ports, mapping.usage)
+
+
+@st.composite
+def resource_mappings(draw: st.DrawFn) -> ResourceMapping:
+    resources = draw(st.lists(names, max_size=5, unique=True))
+    row = st.just({})
+    if resources:
+        row = st.dictionaries(st.integers(0, len(resources) - 1), st.floats(1e-6, 1e6))
+    loads = row.map(lambda each: tuple(sorted(each.items())))
+    return ResourceMapping(tuple(resources), draw(st.dictionaries(schemes, loads, min_size=1, max_size=5)))
+
+
+@ROUND_TRIP
+@given(resource_mappings())
+def test_a_resource_mapping_written_as_own_json_reads_back_the_same(mapping: ResourceMapping) -> None:
+    document = write_resource_json(mapping, name="m", isa="x86-64")
+    parsed = parse(json.dumps(document).encode(), "upload.json", AnyNames())
+    assert parsed.resources == mapping
 
 
 @FUZZ

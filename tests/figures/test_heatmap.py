@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
-from inference.figures.heatmap import BINS, HeatMap, bins_of, heat_map
+from inference.figures.heatmap import BINS, BinCounts, HeatMap, bins_of, heat_map
+from inference.figures.reach import Reach
 
 CYCLES = st.one_of(
     st.floats(0, 40), st.floats(0, 1e9), st.floats(0, allow_infinity=False), st.integers(0, 30).map(float)
@@ -36,6 +37,51 @@ def test_every_experiment_is_in_the_bin_that_bins_of_names_or_counted_outside(
             counts[place] += 1
     assert counts.tolist() == [list(row) for row in heat.counts]
     assert outside == heat.outside
+
+
+def limit_by_order(measured: np.ndarray, predicted: np.ndarray) -> float:
+    """Where the axes end, by sorting all points: the definition."""
+    largest = np.maximum(measured, predicted)
+    finite = largest[np.isfinite(largest) & (largest > 0)]
+    if not len(finite):
+        return 1.0
+    farthest, most = (
+        next(step * unit for step in STEPS if step * unit >= value)
+        for value in (float(finite.max()), float(np.quantile(finite, 0.995, method="higher")))
+        for unit in [10.0 ** math.floor(math.log10(value))]
+    )
+    return farthest if farthest <= 1.5 * most else most
+
+
+STEPS = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 20.0)
+DRAWN = st.one_of(st.floats(0.002, 40), st.floats(0.01, 1e9), st.integers(0, 30).map(float))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(DRAWN, st.one_of(DRAWN, st.just(math.inf))), max_size=300),
+    st.lists(st.integers(0, 300), max_size=6),
+)
+def test_a_map_of_parts_is_that_of_the_whole(points: list[tuple[float, float]], cuts: list[int]) -> None:
+    measured, predicted = (np.array([point[k] for point in points]) for k in (0, 1))
+    parts = list(zip(np.split(measured, sorted(cuts)), np.split(predicted, sorted(cuts)), strict=True))
+    reach = Reach()
+    for part in reversed(parts):
+        one = Reach()
+        one.add(*part)
+        reach.merge(one)
+    assert reach.limit == limit_by_order(measured, predicted)
+    counted = BinCounts(reach.limit)
+    for part in reversed(parts):
+        some = BinCounts(reach.limit)
+        some.add(*part)
+        counted.merge(some)
+    assert counted.heat_map == heat_map(measured, predicted)
+
+
+def test_maps_with_other_axes_are_not_merged() -> None:
+    with pytest.raises(InvalidInputError, match="35 bins up to 10 and of 35 bins up to 12 cannot be merged"):
+        BinCounts(10).merge(BinCounts(12))
 
 
 def place_of(heat: HeatMap, measured: float, predicted: float) -> tuple[int, int]:

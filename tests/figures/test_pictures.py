@@ -74,6 +74,7 @@ def test_buckets_are_stacked_without_gaps_up_to_the_load(
             assert block["bottom"] == pytest.approx(top, abs=1e-6)
             top += block["height"]
         assert top == pytest.approx(port["load"], abs=1e-6)
+        assert port["least"] <= port["load"] <= port["greatest"] <= picture["cycles"]
         if port["bottleneck"]:
             assert port["load"] == picture["port_cycles"]
 

@@ -107,6 +107,33 @@ def test_names_of_iwho_are_understood(name, text):
     assert X86.resolve(name) == text
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ADD_GPR64i64_MEM64i64", "add GPR[64]:RW, MEM[64]:R"),
+        ("ADC_ALi8_IMMi8", "adc al:RW, IMM[8]:R"),
+        ("SUB_RAXi64_IMMi32", "sub rax:RW, IMM[32]:R"),
+        ("SHL_GPR64i64_ONE", "shl GPR[64]:RW, 0x1"),
+        ("RCR_GPR32i32_CLi8", "rcr GPR[32]:RW, cl:R"),
+        ("CMOVNB_GPR16i16_GPR16i16", "cmovae GPR[16]:RW, GPR[16]:R"),
+        ("SETNBE_GPR8NOREXi8", "seta GPR[8]:W"),
+        ("LEA_GPR64i64_ADDR64i64", "lea GPR[64]:W, ADDR"),
+        ("CMPSD_XMM_VR128f64_MEM64f64_IMMu8", "cmpsd XMM:RW, MEM[64]:R, IMM[8]:R"),
+        ("VADDSUBPS_VR256f32x8_VR256f32x8_MEM64f32x8", "vaddsubps YMM:W, YMM:R, MEM[256]:R"),
+        ("PADDSB_VR64i64_VR64i64", "paddsb MM:RW, MM:R"),
+    ],
+)
+def test_names_of_palmed_are_understood(name, text):
+    assert X86.resolve(name) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["ADD_GPR64i64", "ADD_GPR64i64_GPR64", "ADD_VR512f32x16_VR512f32x16", "JMP_0"]
+)
+def test_names_that_only_resemble_palmeds_are_unknown(name):
+    assert X86.resolve(name) is None
+
+
 @pytest.mark.shared
 @pytest.mark.parametrize(
     ("file", "count"),

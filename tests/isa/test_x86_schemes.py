@@ -4,15 +4,17 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 from iced_x86 import Decoder, Encoder, RegisterExt
 
 from inference.isa.reading import read
-from inference.isa.x86 import forms_by_text, schemes
+from inference.isa.x86 import forms_by_text, scheme_set, schemes
 from inference.isa.x86.forms import forms
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
+from inference.isa.x86.scheme_set import described
 from inference.isa.x86.starter import STARTER_SET
 from inference.models import InstructionScheme
 
@@ -24,6 +26,24 @@ def test_every_form_encodes_and_decodes_back_to_itself():
         encoder.encode(instruction, ADDRESS_OF_CODE)
         decoded = Decoder(64, encoder.take_buffer(), ip=ADDRESS_OF_CODE).decode()
         assert decoded == instruction, f"{form} decodes as {decoded}"
+
+
+def test_a_scheme_that_is_looked_up_alone_is_the_one_of_the_whole_set():
+    together = dict(zip((scheme.text for scheme in schemes()), schemes(), strict=True))
+    forms_of = forms_by_text()
+    prefixed = [text for text in together if text.startswith(("{evex}", "lock ", "rep", "data16 ", "rex.w "))]
+    for text in [*prefixed[::7], *list(together)[::31]]:
+        assert described(text) == (together[text], forms_of[text])
+    assert described("") is described("lock") is described("addd GPR[64]:RW, GPR[64]:R") is None
+
+
+def test_looking_up_a_scheme_describes_those_of_its_mnemonic_alone(monkeypatch: pytest.MonkeyPatch):
+    asked = []
+    monkeypatch.setattr(scheme_set, "forms", lambda mnemonic=None: asked.append(mnemonic) or forms(mnemonic))
+    monkeypatch.setattr(scheme_set, "_described", cache(scheme_set._described.__wrapped__))
+    assert described("lock add MEM[64]:RW, GPR[64]:R")
+    assert described("add GPR[64]:RW, GPR[64]:R")
+    assert asked == ["add"]
 
 
 def test_the_register_operands_of_an_instance_are_distinct():

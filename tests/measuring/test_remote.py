@@ -41,7 +41,7 @@ class Harness:
         self.asked: list[str] = []
 
     async def measure(self, batch: Batch, _progress: object) -> list[Result]:
-        return [self.answer(item.id, item.name) for item in batch.items]
+        return [self.answer(item.id, str(Experiment(item.terms))) for item in batch.items]
 
     def answer(self, item: str, name: str) -> Result:
         self.asked.append(name)

@@ -16,7 +16,7 @@ MAPPING = PortMapping(("0", "1"), {"a": ((3, 1),), "b": ((1, 1),)})
 def batch(n: int = 4) -> Batch:
     code = stand_in([])
     items = tuple(
-        Item(str(k), "x", code.code, code.copies, code.half_bytes, code.half_copies, k, (("b", k),))
+        Item(str(k), code.code, code.copies, code.half_bytes, code.half_copies, k, (("b", k),))
         for k in range(1, n + 1)
     )
     return Batch(Frame(), Settings(), items)

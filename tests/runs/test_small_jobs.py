@@ -10,6 +10,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.errors import UnknownNameError
 from inference.exchange.instruction_sets import new_isa
+from inference.exchange.resource_mappings import convert
 from inference.exchange.stored import store_mapping, store_measurements
 from inference.models import Evaluation, ExperimentSet, Upload
 from inference.runs import leases, lifecycle
@@ -122,6 +123,15 @@ def test_an_evaluation_is_stored_and_repeated_in_place(mapping, measured):
     assert run.result["evaluation"] == evaluation.pk
 
 
+def test_a_resource_mapping_is_evaluated_like_a_port_mapping(mapping, measured):
+    converted = convert(mapping, "converted")
+    run = do("evaluate", {"resource_mapping": converted.pk, "experiment_set": measured.pk})
+    assert run.state == "done", run.error
+    evaluation = Evaluation.objects.get()
+    assert (evaluation.resource_mapping, evaluation.mapping) == (converted, None)
+    assert (evaluation.mape, run.result["resource_mapping"]) == (pytest.approx(12.5), converted.pk)
+
+
 def test_predicting_is_over_before_the_transaction_that_ends_the_run(mapping, measured):
     config = {"mapping": mapping.pk, "experiment_set": measured.pk, "unit": "cycles"}
     run = lifecycle.submit("evaluate", config, "a run")
@@ -146,6 +156,8 @@ def test_an_evaluation_whose_set_is_deleted_meanwhile_fails_with_the_reason(mapp
     ("config", "complaint"),
     [
         ({"mapping": 999}, "no port mapping with the id 999"),
+        ({"mapping": None, "resource_mapping": 999}, "no resource mapping with the id 999"),
+        ({"resource_mapping": 1}, "of one predictor"),
         ({"experiment_set": 999}, "none with the id 999"),
         ({"experiment_set": "s"}, "must be ids"),
         ({"unit": "miles"}, "unit must be one of"),

@@ -160,15 +160,46 @@ def test_the_picture_says_in_words_which_ports_limit():
     mapping = Mapping(("0", "1"), {ADD: ((0b11, 1),), IMUL: ((0b10, 1),)})
     drawn = picture(schedule(mapping, ExperimentValue.of({IMUL: 3})), ((IMUL, 3),))
     assert "limited by port 1" in drawn.summary
-    assert [bucket.bottleneck for bucket in drawn.buckets] == [False, True]
+    assert [bucket.full for bucket in drawn.buckets] == [False, True]
 
 
-def test_a_bottleneck_beside_the_ports_is_said_to_be_it():
+def test_a_bottleneck_beside_the_ports_is_said_to_be_it_and_no_port():
     mapping = Mapping(("0", "1"), {ADD: ((0b11, 1),)}, r_max=1.0)
     drawn = picture(schedule(mapping, ExperimentValue.of([ADD])), ((ADD, 1),))
     assert drawn.cycles == 1.0
     assert "R_max" in drawn.summary
     assert drawn.level < drawn.floor
+    assert not drawn.has_full
+
+
+def test_what_a_load_can_be_is_a_line_beside_its_bucket_and_told_in_words():
+    mapping = Mapping(("0", "1", "5"), {IMUL: ((0b001, 3),), ADD: ((0b110, 1),)})
+    value = ExperimentValue.of({IMUL: 1, ADD: 4})
+    drawn = picture(schedule(mapping, value), value.terms)
+    scale = (drawn.floor - drawn.level) / drawn.cycles
+    fixed, first, last = drawn.buckets
+    assert (fixed.range, fixed.full, first.full) == (None, True, False)
+    assert first.range is not None
+    assert first.range.bottom == pytest.approx(drawn.floor - 1 * scale)
+    assert first.range.top == pytest.approx(drawn.level)
+    assert first.range.dot == pytest.approx(first.blocks[-1].y)
+    assert first.right < first.range.left < first.range.right < last.x
+    free = "2 cycles, can be 1 to 3"
+    assert drawn.summary.endswith(f". port 0: 3 cycles; port 1: {free}; port 5: {free}.")
+
+
+def test_the_page_shows_the_ranges_and_explains_them_where_there_are_any(
+    visitor: Client, mapping: PortMapping
+):
+    row = store_mapping(
+        "free", mapping.isa, Mapping(("0", "1", "5"), {ADD: ((6, 2),), IMUL: ((1, 3),)}), origin="import"
+    )
+    free = visitor.get(typed(visitor, f"2*{ADD}; {IMUL}", mapping=row.pk)).content.decode()
+    assert "<title>port 5: 2 cycles, can be 1 to 3</title>" in free
+    assert ">1–3</text>" in free
+    assert "range: what the load can be" in free
+    bound = visitor.get(typed(visitor, IMUL, mapping=row.pk)).content.decode()
+    assert "range" not in bound[bound.index("<svg viewBox") : bound.index("Predicted by")]
 
 
 def test_a_bottleneck_beside_the_ports_has_its_subscript_in_the_caption(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.evaluator import LocalSearch
+from inference.core.local_search import LocalSearch
 from inference.core.mapping import Uops
 from inference.core.pmevo.fitness import Judge, Slopes
 from inference.core.tables import Population

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inference.core.evaluator_engines import MAX_TABLE_PORTS
+from inference.core.evaluator_numpy import MAX_TABLE_PORTS
 from inference.core.pmevo.settings import PMEvoSettings
 
 _PER_SET = 0.19e-9

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.pmevo.events import Generation, Log, Progress
-from inference.core.pmevo.fitness import Floats, Judge, Slopes
+from inference.core.pmevo.fitness import LARGEST_CHUNK, Floats, Judge, Slopes
 from inference.core.pmevo.population import children, chosen, count_limits, joined, random_population
 from inference.core.tables import Int64s, Population
 
@@ -78,7 +78,7 @@ def _initial(judge: Judge, scheme_times: list[float], seed: int) -> Evolved:
         _tell_first(judge, span.start, len(seeds), start)
         return random_population(seeds[span], limits)
 
-    population, errors = _bred(judge, len(seeds), breed)
+    population, errors = _bred(judge, len(seeds), breed, lambda: judge.chunk)
     volumes = population.volumes()
     slopes = Slopes.of(errors, volumes, settings, None)
     return _fittest(0, population, errors, volumes, slopes, settings.population)
@@ -102,7 +102,7 @@ def _next(judge: Judge, state: Evolved, seed: int) -> Evolved:
         wanted = span.stop - span.start
         return born if born.n_mappings == wanted else chosen(born, np.arange(wanted))
 
-    born, errors = _bred(judge, n, breed)
+    born, errors = _bred(judge, n, breed, lambda: LARGEST_CHUNK)
     population = joined([state.population, born])
     errors = np.concatenate([state.errors, errors])
     volumes = np.concatenate([state.volumes, born.volumes()])
@@ -110,12 +110,14 @@ def _next(judge: Judge, state: Evolved, seed: int) -> Evolved:
     return _fittest(state.generation + 1, population, errors, volumes, slopes, n)
 
 
-def _bred(judge: Judge, wanted: int, breed: Callable[[slice], Population]) -> tuple[Population, Floats]:
+def _bred(
+    judge: Judge, wanted: int, breed: Callable[[slice], Population], chunk: Callable[[], int]
+) -> tuple[Population, Floats]:
     parts: list[Population] = []
     errors: list[npt.NDArray[np.float64]] = []
     done = 0
     while done < wanted:
-        part = breed(slice(done, min(done + judge.chunk, wanted)))
+        part = breed(slice(done, min(done + chunk(), wanted)))
         parts.append(part)
         errors.append(judge.errors(part))
         done += part.n_mappings

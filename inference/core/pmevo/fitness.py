@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.evaluator import Evaluator, LocalSearch
+from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
+from inference.core.local_search import LocalSearch
 from inference.core.mapping import Uops
 from inference.core.pmevo.pacing import Pace
 from inference.core.pmevo.settings import PMEvoSettings
@@ -79,13 +80,13 @@ class Judge:
 
     @property
     def chunk(self) -> int:
-        """How many mappings to hand over at once so that the pulse keeps beating; always even."""
+        """How many random mappings to hand over at once so that their progress can be told; always even."""
         return self._chunk
 
     def errors(self, population: Population) -> Floats:
-        """D_avg of every mapping, a fraction; hand over about `chunk` mappings at a time."""
+        """D_avg of every mapping, a fraction; those with much in common are cheaper handed over together."""
         start = self.pace.clock()
-        errors = self.evaluator.mean_relative_error(population, self.measured, self._threads)
+        errors = self.evaluator.mean_relative_error(population, self.measured, self._threads, self.pace.pulse)
         seconds = self.pace.clock() - start
         self.evaluations += population.n_mappings
         if seconds < CHUNK_SECONDS / 2 and population.n_mappings == self._chunk:

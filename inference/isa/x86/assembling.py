@@ -20,7 +20,7 @@ from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.immediates import immediate
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
-from inference.isa.x86.scheme_set import forms_by_text, schemes
+from inference.isa.x86.scheme_set import described
 
 _SMALLEST_DISPLACEMENT, _LARGEST_DISPLACEMENT = -128, 127  # that fit into a byte
 
@@ -117,16 +117,11 @@ def _interleaved(terms: Sequence[tuple[str, int]]) -> list[str]:
 
 
 @cache
-def _schemes_by_text() -> dict[str, Scheme]:
-    return {scheme.text: scheme for scheme in schemes()}
-
-
-@cache
 def _plan(text: str) -> _Plan:
-    scheme = _schemes_by_text().get(text)
-    if scheme is None:
+    found = described(text)
+    if found is None:
         raise CannotMeasureError(text, "there is no such scheme for x86-64")
-    form = forms_by_text()[text]
+    scheme, form = found
     if reason := obstacle(scheme, form):
         raise CannotMeasureError(text, reason)
     return _Plan(scheme, demands(scheme, form), _pattern(form))

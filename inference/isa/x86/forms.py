@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import product
 from typing import cast
 
@@ -55,6 +56,7 @@ _NEAR_BRANCH_66 = frozenset({Kind.BR16_1, Kind.BR16_2, Kind.BR32_1, Kind.BR32_4}
 _DECODED_OTHERWISE = frozenset({Code.RETNW, Code.RETNW_IMM16, Code.CALL_RM16, Code.JMP_RM16, Code.UD0})
 """Near branches whose 66 prefix Intel's processors ignore, and `ud0` without the operand that they read."""
 
+PREFIXES = frozenset({"lock", "rep", "repe", "repne", "data16", "rex.w"})
 _REPEATED_WHILE_EQUAL = ("cmps", "scas")
 STRING_REGISTERS = frozenset({"rsi", "rdi"})
 _PREDICATES = {
@@ -67,7 +69,7 @@ _PREDICATES = {
 class Form:
     """One encoding of a scheme: `code` is iced's, `holes` has one entry per explicit operand.
 
-    `prefix` stands before the mnemonic: `lock`, `rep`, `repe`, `repne`, `data16`, `rex.w`. `masking` is "",
+    `prefix`, empty or one of `PREFIXES`, stands before the mnemonic. `masking` is "",
     `{k}` or `{k}{z}`; `rounding` is "", `{er}` or `{sae}`; `broadcast` is the number of copies of a memory
     element, 0 for none. `narrows` has the holes of the scheme that this one restricts by fixing an immediate
     or halving a register class, None where it is a scheme in its own right.
@@ -83,14 +85,17 @@ class Form:
     narrows: tuple[Hole, ...] | None = None
 
 
-def forms() -> Iterator[Form]:
-    """All forms, opcode by opcode in iced's order; narrowed ones after the form that they narrow."""
-    opcodes = [info for info in map(OpCodeInfo, _codes()) if _kept(info)]
+def forms(mnemonic: str | None = None) -> Iterator[Form]:
+    """All forms, or those of one mnemonic, opcode by opcode in iced's order.
+
+    Narrowed ones come after the form that they narrow. No form depends on another mnemonic's.
+    """
+    codes = _codes() if mnemonic is None else _codes_by_mnemonic().get(mnemonic, [])
+    opcodes = [info for info in map(OpCodeInfo, codes) if _kept(info)]
     prefixes = _operand_size_prefixes(opcodes)
     for info in opcodes:
-        mnemonic = MNEMONICS[info.mnemonic]
         for filling in _fillings(info):
-            form = Form(info.code, mnemonic, filling, prefixes.get(info.code, ""))
+            form = Form(info.code, MNEMONICS[info.mnemonic], filling, prefixes.get(info.code, ""))
             for variant in _evex_forms(info, form) if info.encoding == EncodingKind.EVEX else [form]:
                 yield variant
                 yield from _prefixed(info, variant)
@@ -99,6 +104,14 @@ def forms() -> Iterator[Form]:
 
 def _codes() -> list[CodeValue]:
     return [cast(CodeValue, code) for code in sorted(enum_names(Code))]
+
+
+@cache
+def _codes_by_mnemonic() -> dict[str, list[CodeValue]]:
+    grouped: dict[str, list[CodeValue]] = defaultdict(list)
+    for code in _codes():
+        grouped[MNEMONICS[OpCodeInfo(code).mnemonic]].append(code)
+    return dict(grouped)
 
 
 def _kept(info: OpCodeInfo) -> bool:

@@ -11,13 +11,16 @@ from iced_x86 import EncodingKind, OpCodeInfo
 from inference.isa.scheme import MemoryUse, Operand, Scheme
 from inference.isa.x86.category import category
 from inference.isa.x86.exclusion import exclusion
-from inference.isa.x86.forms import STRING_REGISTERS, Form, features, forms
+from inference.isa.x86.forms import PREFIXES, STRING_REGISTERS, Form, features, forms
 from inference.isa.x86.iced_types import CodeValue, FlowValue
 from inference.isa.x86.instances import instance
 from inference.isa.x86.operands import explicit_operands, implicit_operands, information
 from inference.isa.x86.starter import STARTER_SET
 
 SOURCE = f"iced-x86 {version('iced-x86')}"
+
+_EVEX = "{evex}"
+"""Stands before what reads like a VEX-encoded scheme otherwise."""
 
 _ENCODINGS = {
     EncodingKind.LEGACY: "legacy",
@@ -55,11 +58,20 @@ def forms_by_text() -> dict[str, Form]:
     return {text: form for text, (_, form) in _described().items()}
 
 
+def described(text: str) -> tuple[Scheme, Form] | None:
+    """The scheme of a text and its form, None for no scheme's text.
+
+    Describes the schemes of one mnemonic instead of all, which takes milliseconds instead of seconds.
+    """
+    words = [word for word in text.split() if word not in PREFIXES and word != _EVEX]
+    return _described(words[0]).get(text) if words else None
+
+
 @cache
-def _described() -> dict[str, tuple[Scheme, Form]]:
+def _described(mnemonic: str | None = None) -> dict[str, tuple[Scheme, Form]]:
     found: dict[str, tuple[Scheme, Form]] = {}
     evex = []
-    for form in forms():
+    for form in forms(mnemonic):
         scheme = _describe(form)
         if scheme.encoding == "EVEX":
             evex.append((scheme, form))
@@ -69,7 +81,7 @@ def _described() -> dict[str, tuple[Scheme, Form]]:
         twin = found.get(scheme.text)
         told_apart = scheme
         if twin is not None and twin[0].encoding != "EVEX":
-            told_apart = replace(scheme, text="{evex} " + scheme.text, starter=False)
+            told_apart = replace(scheme, text=f"{_EVEX} {scheme.text}", starter=False)
         found.setdefault(told_apart.text, (told_apart, form))
     return found
 

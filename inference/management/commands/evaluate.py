@@ -1,4 +1,7 @@
-"""`manage.py evaluate`: how well a mapping, or a tool whose answers came with the data, predicts a set."""
+"""`manage.py evaluate`: how well a mapping, or a tool whose answers came with the data, predicts a set.
+
+Mappings are port mappings, or resource mappings as Palmed infers them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from inference.exchange.errors import ExchangeError
 from inference.exchange.evaluating import evaluate
 from inference.exchange.names import by_name
 from inference.management.data_command import DataCommand
-from inference.models import ExperimentSet, PortMapping
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.queries.evaluations import tool_scores
 
 
@@ -27,6 +30,7 @@ class Command(DataCommand):
         """Declare the arguments."""
         predictor = parser.add_mutually_exclusive_group(required=True)
         predictor.add_argument("--mapping", metavar="NAME", help="port mapping that predicts")
+        predictor.add_argument("--resource-mapping", metavar="NAME", help="resource mapping that predicts")
         predictor.add_argument("--tool", metavar="NAME", help="tool whose answers came with the measurements")
         parser.add_argument("--dataset", metavar="NAME", required=True, help="experiment set to predict")
         parser.add_argument("--unit", choices=[unit.value for unit in Unit], default=Unit.CYCLES.value)
@@ -40,20 +44,26 @@ class Command(DataCommand):
             if options["tool"]:
                 scores, skipped = tool_scores(experiment_set, options["tool"], unit)
             else:
-                row = evaluate(by_name(PortMapping, options["mapping"]), experiment_set, unit)
+                row = evaluate(_predicting(options), experiment_set, unit)
                 scores, skipped = Scores(row.n, row.mape, row.pearson, row.kendall), row.skipped
         except ExchangeError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
             self.stdout.write(json.dumps(scores.as_json()))
             return
-        predictor = options["mapping"] or options["tool"]
+        predictor = options["mapping"] or options["resource_mapping"] or options["tool"]
         self.stdout.write(f"{predictor} on {experiment_set.name}, in {unit.label}:")
         self.stdout.write(f"  {scores.n} experiments, {skipped} skipped")
         self.stdout.write(f"  MAPE {_shown(scores.mape, 2)} %")
         self.stdout.write(
             f"  Pearson's r {_shown(scores.pearson, 3)}, Kendall's τ {_shown(scores.kendall, 3)}"
         )
+
+
+def _predicting(options: dict[str, Any]) -> PortMapping | ResourceMapping:
+    if options["mapping"]:
+        return by_name(PortMapping, options["mapping"])
+    return by_name(ResourceMapping, options["resource_mapping"])
 
 
 def _shown(value: float | None, places: int) -> str:

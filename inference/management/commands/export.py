@@ -1,4 +1,4 @@
-"""`manage.py export`: a port mapping or an experiment set as a file that `import` reads again."""
+"""`manage.py export`: a port or resource mapping or an experiment set as a file that `import` reads again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from inference.exchange.errors import ExchangeError
-from inference.exchange.exporting import MAPPING_EXPORTS, SET_EXPORTS
+from inference.exchange.exporting import MAPPING_EXPORTS, RESOURCE_EXPORTS, SET_EXPORTS
 from inference.exchange.names import by_name
 from inference.management.data_command import DataCommand
-from inference.models import ExperimentSet, PortMapping
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
 
 _KINDS: dict[str, tuple[Any, Any]] = {
     "mapping": (PortMapping, MAPPING_EXPORTS),
+    "resource-mapping": (ResourceMapping, RESOURCE_EXPORTS),
     "set": (ExperimentSet, SET_EXPORTS),
 }
 
@@ -23,14 +24,16 @@ _KINDS: dict[str, tuple[Any, Any]] = {
 class Command(DataCommand):
     """Exports in the shell; see the module."""
 
-    help = "Write a port mapping (json, pmevo) or the settled measurements of an experiment set (csv)."
+    help = "Write a port mapping (json, pmevo), a resource mapping (json) or the measurements of a set (csv)."
     requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("kind", choices=list(_KINDS))
         parser.add_argument("name", metavar="NAME")
-        parser.add_argument("--format", default="", help="mapping: json (default), pmevo; set: csv (default)")
+        parser.add_argument(
+            "--format", default="", help="mapping: json (default), pmevo; resource-mapping: json; set: csv"
+        )
         parser.add_argument("--output", type=Path, metavar="FILE", help="write here instead of to the output")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py import FILE`: experiments or a port mapping from a file, the format recognised."""
+"""`manage.py import FILE`: experiments, a port mapping or a resource mapping, the format recognised."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from django.core.management.base import CommandError
 
 from inference.core.metrics import Unit
 from inference.exchange.errors import ExchangeError
-from inference.exchange.importing import commit, preview
-from inference.exchange.names import by_name
+from inference.exchange.importing import Imported, commit, name_list_of, preview
+from inference.exchange.names import by_name, kind_of
+from inference.exchange.palmed_json import NameList
+from inference.exchange.parsing import Parsed
 from inference.management.data_command import DataCommand
-from inference.models import ISA, PortMapping
+from inference.models import ISA, ExperimentSet
 
 
 class Command(DataCommand):
     """Imports in the shell; see the module."""
 
-    help = "Import experiments (CSV, PMEvo ExperimentList) or a port mapping (own JSON, PMEvo Mapping3)."
+    help = (
+        "Import experiments (CSV, PMEvo ExperimentList), a port mapping (own JSON, PMEvo Mapping3) or a "
+        "resource mapping (own JSON, Palmed)."
+    )
     requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,6 +44,12 @@ class Command(DataCommand):
             default=Unit.CYCLES.value,
             help="unit of CSV rows that name none (default: cycles)",
         )
+        parser.add_argument(
+            "--names",
+            type=Path,
+            metavar="FILE",
+            help="scheme names for the instructions of a Palmed file, as JSON",
+        )
         parser.add_argument("--note", default="", help="free text kept with it")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -46,24 +57,51 @@ class Command(DataCommand):
         path: Path = options["file"]
         if options["isa"] and options["new_isa"]:
             raise CommandError("--isa and --new-isa exclude each other")
+        content = _content(path)
         try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise CommandError(f"{path} cannot be read: {error.strerror}") from error
-        try:
+            names = _names(options["names"])
             isa = by_name(ISA, options["isa"]) if options["isa"] else None
             seen = preview(
-                content, path.name, isa=isa, founding=options["new_isa"], unit=Unit(options["unit"])
+                content,
+                path.name,
+                isa=isa,
+                founding=options["new_isa"],
+                unit=Unit(options["unit"]),
+                names=names,
             )
             if not seen.acceptable:
                 raise CommandError("\n".join(["nothing was imported", *seen.parsed.lines()]))
             made = commit(seen, options["name"] or seen.own_name, note=options["note"])
         except ExchangeError as error:
             raise CommandError(str(error)) from error
-        mapping = isinstance(made.row, PortMapping)
-        kind, unit = ("port mapping", "schemes") if mapping else ("experiment set", "measurements")
+        self._tell(made, seen.parsed)
+
+    def _tell(self, made: Imported, parsed: Parsed) -> None:
+        kind = kind_of(type(made.row))
+        unit = "measurements" if isinstance(made.row, ExperimentSet) else "schemes"
         if made.isa_made:
-            self.stdout.write(f"new instruction set {made.isa.name!r}: {len(seen.parsed.schemes)} schemes")
+            self.stdout.write(f"new instruction set {made.isa.name!r}: {len(parsed.schemes)} schemes")
         self.stdout.write(f"{kind} {made.row.name!r}: {made.rows} {unit}, instruction set {made.isa.name}")
-        for scheme, names in seen.parsed.merged.items():
+        for scheme, names in parsed.merged.items():
             self.stdout.write(f"note: {len(names)} names of the file mean {scheme}: {', '.join(names)}")
+        if "instructions" in parsed.facts:
+            total = parsed.facts["instructions"]
+            matched = total - len(parsed.left_out)
+            self.stdout.write(
+                f"{matched} of the file's {total} instructions have a scheme in {made.isa.name}"
+            )
+        if parsed.left_out:
+            self.stdout.write(f"left out are {len(parsed.left_out)}:")
+        for name, why in parsed.left_out.items():
+            self.stdout.write(f"  {name}: {why}")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _names(path: Path | None) -> NameList | None:
+    return None if path is None else name_list_of(_content(path), path.name)

@@ -1,4 +1,4 @@
-"""Evaluation runs: a mapping's predictions against an experiment set."""
+"""Evaluation runs: the predictions of a port or resource mapping against an experiment set."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from functools import partial
 
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
-from inference.exchange.evaluating import Comparison, compare_mapping, store_evaluation
-from inference.exchange.stored import load_mapping, load_measurements
-from inference.models import Evaluation, ExperimentSet, PortMapping, Run
+from inference.exchange.evaluating import Judged, judge, store_evaluation
+from inference.exchange.resource_mappings import load_predictor
+from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
 
-_FIELDS = ("mapping", "experiment_set", "unit")
+_PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
+    "mapping": PortMapping,
+    "resource_mapping": ResourceMapping,
+}
+_FIELDS = (*_PREDICTORS, "experiment_set", "unit")
 
 
 class EvaluateJob:
-    """Runs of kind `evaluate`: {"mapping": id, "experiment_set": id, "unit": "cycles" | "cpi" | "ipc"}."""
+    """Runs of kind `evaluate`: {"mapping": id, "experiment_set": id, "unit": "cycles" | "cpi" | "ipc"}.
+
+    A resource mapping instead has the field "resource_mapping".
+    """
 
     short = True
 
@@ -32,19 +39,17 @@ class EvaluateJob:
         unit = config.get("unit", Unit.CYCLES.value)
         if unit not in {known.value for known in Unit}:
             raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {unit!r}")
-        complete = {
-            "mapping": config.get("mapping"),
-            "experiment_set": config.get("experiment_set"),
-            "unit": unit,
-        }
-        mapping, experiment_set = _rows(complete)
-        if mapping is None:
-            raise ConfigError(f"mapping: there is no port mapping with the id {complete['mapping']!r}")
+        field = _field(config)
+        complete = {field: config.get(field), "experiment_set": config.get("experiment_set"), "unit": unit}
+        predicts, experiment_set = _rows(complete)
+        if predicts is None:
+            kind = _PREDICTORS[field]._meta.verbose_name
+            raise ConfigError(f"{field}: there is no {kind} with the id {complete[field]!r}")
         if experiment_set is None:
             raise ConfigError(f"experiment_set: there is none with the id {complete['experiment_set']!r}")
-        if mapping.isa_id != experiment_set.isa_id:
+        if predicts.isa_id != experiment_set.isa_id:
             raise ConfigError(
-                f"{mapping.name!r} and {experiment_set.name!r} are for different instruction sets"
+                f"{predicts.name!r} and {experiment_set.name!r} are for different instruction sets"
             )
         return complete
 
@@ -54,33 +59,43 @@ class EvaluateJob:
     def work(self, task: Task) -> Store:
         """Predict, to be stored when the run is finished. Raises `JobError` where the rows are gone."""
         config = task.run.config
-        mapping, experiment_set = _existing(config)
-        measured = load_measurements(experiment_set)
-        compared = compare_mapping(load_mapping(mapping), measured, Unit(config["unit"]))
-        return partial(_store, config, compared)
+        predicts, experiment_set = _existing(config)
+        return partial(_store, config, judge(load_predictor(predicts), experiment_set, Unit(config["unit"])))
 
 
-def _rows(config: Json) -> tuple[PortMapping | None, ExperimentSet | None]:
-    ids = config["mapping"], config["experiment_set"]
+def _field(config: Json) -> str:
+    """Which kind of predictor is to be evaluated."""
+    named = [field for field in _PREDICTORS if config.get(field) is not None]
+    if len(named) > 1:
+        raise ConfigError(f"an evaluation is of one predictor: give one of {', '.join(named)}")
+    return named[0] if named else "mapping"
+
+
+def _rows(config: Json) -> tuple[PortMapping | ResourceMapping | None, ExperimentSet | None]:
+    field = _field(config)
+    ids = config.get(field), config["experiment_set"]
     if not all(type(pk) is int for pk in ids):
-        raise ConfigError(f"mapping and experiment_set must be ids, not {ids[0]!r} and {ids[1]!r}")
-    return PortMapping.objects.filter(pk=ids[0]).first(), ExperimentSet.objects.filter(pk=ids[1]).first()
+        raise ConfigError(f"{field} and experiment_set must be ids, not {ids[0]!r} and {ids[1]!r}")
+    predicts = _PREDICTORS[field].objects.filter(pk=ids[0]).first()
+    return predicts, ExperimentSet.objects.filter(pk=ids[1]).first()
 
 
-def _existing(config: Json) -> tuple[PortMapping, ExperimentSet]:
-    mapping, experiment_set = _rows(config)
-    if mapping is None or experiment_set is None:
+def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSet]:
+    predicts, experiment_set = _rows(config)
+    if predicts is None or experiment_set is None:
         raise JobError("the mapping or the experiment set to evaluate has been deleted")
-    return mapping, experiment_set
+    return predicts, experiment_set
 
 
-def _store(config: Json, compared: Comparison) -> tuple[Json, Sequence[Entry]]:
-    mapping, experiment_set = _existing(config)
-    evaluation = store_evaluation(mapping, experiment_set, Unit(config["unit"]), compared)
+def _store(config: Json, judged: Judged) -> tuple[Json, Sequence[Entry]]:
+    predicts, experiment_set = _existing(config)
+    evaluation = store_evaluation(
+        predicts, experiment_set, Unit(config["unit"]), judged.comparison, judged.listing
+    )
     result = {
         "evaluation": evaluation.pk,
-        "mapping": mapping.pk,
-        "name": mapping.name,
+        _field(config): predicts.pk,
+        "name": predicts.name,
         "scores": scores_of(evaluation),
     }
     return result, [log_of(evaluation), ("result", result)]

@@ -7,14 +7,29 @@ from functools import partial
 
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.exchange.importing import Preview, commit, preview
+from inference.exchange.errors import ExchangeError
+from inference.exchange.importing import Preview, commit, name_list_of, preview
 from inference.exchange.names import by_name
-from inference.models import ISA, PortMapping, Run, Upload
+from inference.exchange.palmed_json import NameList
+from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
 
-_FIELDS = {"upload": None, "name": "", "note": "", "isa": "", "new_isa": "", "unit": Unit.CYCLES.value}
+_FIELDS = {
+    "upload": None,
+    "name": "",
+    "note": "",
+    "isa": "",
+    "new_isa": "",
+    "unit": Unit.CYCLES.value,
+}
+_OPTIONAL = ("names",)
+_KINDS = {
+    ExperimentSet: "experiment_set",
+    PortMapping: "mapping",
+    ResourceMapping: "resource_mapping",
+}
 
 
 class ImportJob:
@@ -22,16 +37,19 @@ class ImportJob:
 
     `upload`: id of the file. `name`: of what it becomes ("": the one the file proposes). `isa`: name of its
     instruction set, or `new_isa`: the name of one to found (neither: the likely one). `unit`: of CSV rows
-    that name none.
+    that name none. `names`: id of an upload with scheme names for the instructions of a Palmed file;
+    absent where there are none.
     """
 
     short = True
 
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` or `UnknownNameError`."""
-        unknown = sorted(config.keys() - _FIELDS.keys())
+        unknown = sorted(config.keys() - _FIELDS.keys() - set(_OPTIONAL))
         if unknown:
-            raise ConfigError(f"an import has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}")
+            raise ConfigError(
+                f"an import has no field {unknown[0]!r}; its fields are {', '.join((*_FIELDS, *_OPTIONAL))}"
+            )
         complete = {**_FIELDS, **config}
         if complete["unit"] not in {unit.value for unit in Unit}:
             raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {complete['unit']!r}")
@@ -44,6 +62,8 @@ class ImportJob:
             raise ConfigError(f"upload: there is no uploaded file with the id {complete['upload']!r}")
         if upload.run is not None and upload.run.state not in Run.FINAL:
             raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
+        if "names" in complete and not Upload.objects.filter(pk=complete["names"]).exists():
+            raise ConfigError(f"names: there is no uploaded file with the id {complete['names']!r}")
         return complete
 
     def submitted(self, run: Run) -> None:
@@ -62,16 +82,29 @@ class ImportJob:
             isa=by_name(ISA, config["isa"]) if config["isa"] else None,
             founding=config["new_isa"],
             unit=Unit(config["unit"]),
+            names=_names(config.get("names")),
         )
         if not seen.acceptable:
             raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
         return partial(_store, task, seen, upload)
 
 
+def _names(pk: int | None) -> NameList | None:
+    if pk is None:
+        return None
+    upload = Upload.objects.filter(pk=pk).first()
+    if upload is None:
+        raise JobError("the uploaded list of names has been deleted")
+    try:
+        return name_list_of(bytes(upload.content), upload.file_name)
+    except ExchangeError as error:
+        raise JobError(str(error)) from error
+
+
 def _store(task: Task, seen: Preview, upload: Upload) -> tuple[Json, Sequence[Entry]]:
     made = commit(seen, task.run.config["name"] or seen.name, note=task.run.config["note"], run=task.run)
     upload.delete()
-    kind = "mapping" if isinstance(made.row, PortMapping) else "experiment_set"
-    result: Json = {kind: made.row.pk, "name": made.row.name, "rows": made.rows}
+    Upload.objects.filter(pk=task.run.config.get("names")).delete()
+    result: Json = {_KINDS[type(made.row)]: made.row.pk, "name": made.row.name, "rows": made.rows}
     log: Json = {"level": "info", "text": f"{made.rows} rows imported"}
     return result, [("log", log), ("result", result)]

@@ -8,8 +8,9 @@ from importlib.metadata import version
 
 from inference.core.metrics import Unit, score
 from inference.core.pmevo.events import Snapshot
+from inference.core.predicting import MappingPredictor
 from inference.core.protocols import Event, Json
-from inference.exchange.evaluating import Comparison, compare_mapping, store_evaluation
+from inference.exchange.evaluating import Comparison, compare, store_evaluation
 from inference.exchange.names import free_name
 from inference.exchange.stored import store_mapping
 from inference.figures.heatmap import heat_map
@@ -55,7 +56,7 @@ class InferJob:
             )
         stages.log(inferred.summary)
         # Judged here: the transaction that stores it all holds the database's only write lock.
-        judged = compare_mapping(inferred.mapping, subject.held_out, Unit.CYCLES)
+        judged = compare(MappingPredictor(inferred.mapping), subject.held_out, Unit.CYCLES).worked_out()
         return partial(_store, task, config, subject, inferred, judged)
 
 

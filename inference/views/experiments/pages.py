@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -14,13 +13,14 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from inference.core.experiment import Experiment as ExperimentValue
-from inference.exchange.stored import experiment_key, experiment_of, scheme_ids, scheme_texts
-from inference.models import ISA, Experiment, Machine, Measurement, PortMapping
+from inference.exchange.stored import experiment_of, texts_in
+from inference.exchange.typed import Typed, read_experiment
+from inference.models import ISA, Experiment, Machine, Measurement, PortMapping, ResourceMapping
+from inference.queries.answers import Prediction, measured_row, predictions_for, settled_cycles
+from inference.queries.resource_mappings import resource_predictions
 from inference.views.address import whole_number
-from inference.views.experiments.answers import Prediction, predictions_for
 from inference.views.experiments.code import code_of
 from inference.views.experiments.picture import Picture, picture
-from inference.views.experiments.reading import Typed, read_experiment
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Pinned:
 def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     """An experiment that was measured."""
     found = get_object_or_404(Experiment.objects.select_related("isa"), pk=pk)
-    value = experiment_of(found.key, scheme_texts(found.isa))
+    value = experiment_of(found.key, texts_in([found.key]))
     measurements = list(
         found.measurements.select_related("experiment_set__machine").order_by("experiment_set_id", "repeat")
     )
-    context = _context(request, value, found.isa, _measured_cycles(measurements))
+    context = _context(request, value, found.isa, settled_cycles(measurements))
     tools = sorted({tool for row in measurements for tool in row.annotations})
     context |= {
         "experiment": found,
@@ -64,11 +64,6 @@ def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:
     return f"{reverse('experiments')}?{urlencode({'e': str(value), 'isa': isa.pk, **kept})}"
 
 
-def _measured_cycles(measurements: Sequence[Measurement]) -> float | None:
-    settled = [row.cycles for row in measurements if row.state == Measurement.State.SETTLED]
-    return median(cycles for cycles in settled if cycles is not None) if settled else None
-
-
 def experiments(request: HttpRequest) -> HttpResponse:
     """Ask what mappings predict for any experiment; leads on to its own page where it was measured."""
     text = request.GET.get("e", "").strip()
@@ -80,8 +75,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
     if text and isa is not None:
         typed = read_experiment(text, isa)
         if typed.experiment is not None:
-            key = experiment_key(typed.experiment, scheme_ids(isa))
-            known = Experiment.objects.filter(isa=isa, key=key, measurements__isnull=False).first()
+            known = measured_row(typed.experiment, isa)
             if known is not None and request.GET.get("stay") != "1":
                 query = request.GET.copy()
                 kept = {"mapping": query["mapping"]} if query.get("mapping") else {}
@@ -95,8 +89,9 @@ def experiments(request: HttpRequest) -> HttpResponse:
 
 def _isas_with_mappings(chosen: int | None) -> QuerySet[ISA]:
     """Instruction sets for which something can be predicted, and the one that the address names."""
-    predicted = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
-    return ISA.objects.filter(predicted | Q(pk=chosen)).order_by("name")
+    by_ports = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
+    by_resources = Exists(ResourceMapping.objects.filter(isa=OuterRef("pk")))
+    return ISA.objects.filter(by_ports | by_resources | Q(pk=chosen)).order_by("name")
 
 
 def _context(
@@ -110,6 +105,7 @@ def _context(
         "isa": isa,
         "measured": measured,
         "predictions": found,
+        "resource_predictions": resource_predictions(value, isa, measured),
         "pinned": None if pinned is None else _pin(pinned, value),
         "missing": wanted is not None and (pinned is None or pinned.mapping != wanted),
         "wanted": wanted,

@@ -12,11 +12,12 @@ from inference.figures.buckets import buckets
 from inference.figures.palette import LIGHT
 
 BUCKET = 44
-GAP = 14
+GAP = 20
 HEIGHT = 280
 LEFT = 58
 TOP = 34
-BOTTOM = 46
+BOTTOM = 62
+END_STROKE = 4
 LABEL_HEIGHT = 13
 """A block lower than this has no room for its letter."""
 
@@ -45,15 +46,42 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Range:
+    """How far a port's load can vary: a line beside its bucket from `top` to `bottom`, a dot at its load."""
+
+    x: float
+    top: float
+    bottom: float
+    dot: float
+    label: str
+    title: str
+
+    @property
+    def left(self) -> float:
+        """Where its end strokes begin."""
+        return self.x - END_STROKE
+
+    @property
+    def right(self) -> float:
+        """Where they end."""
+        return self.x + END_STROKE
+
+
+@dataclass(frozen=True)
 class Bucket:
-    """One port: its walls, the blocks in it, and its load in cycles."""
+    """One port: its walls, the blocks in it, its load in cycles, and the range of that unless it is fixed.
+
+    `label` is the load as it stands below, `told` in words; `full`: the port limits the experiment.
+    """
 
     name: str
     x: float
-    colour: int
     load: float
-    bottleneck: bool
+    label: str
+    told: str
+    full: bool
     blocks: tuple[Block, ...]
+    range: Range | None
 
     @property
     def centre(self) -> float:
@@ -80,7 +108,22 @@ class Picture:
     buckets: tuple[Bucket, ...]
     schemes: tuple[tuple[str, str, int], ...]
     ticks: tuple[tuple[float, str], ...]
-    summary: str
+    caption: str
+
+    @property
+    def summary(self) -> str:
+        """All of the picture in words."""
+        return f"{self.caption}. {'; '.join(bucket.told for bucket in self.buckets)}."
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether the load of any port can vary."""
+        return any(bucket.range for bucket in self.buckets)
+
+    @property
+    def has_full(self) -> bool:
+        """Whether any port limits the experiment."""
+        return any(bucket.full for bucket in self.buckets)
 
     @property
     def left(self) -> float:
@@ -103,7 +146,6 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]]) -> Picture:
     letters = {text: _letter(index) for index, text in enumerate(data["schemes"])}
     counts = dict(terms)
     drawn = tuple(_bucket(index, data, letters, floor, scale) for index in range(len(data["ports"])))
-    busiest = [bucket.name for bucket in drawn if bucket.bottleneck]
     return Picture(
         width=LEFT + len(drawn) * (BUCKET + GAP),
         height=floor + BOTTOM,
@@ -118,7 +160,7 @@ def picture(schedule: Schedule, terms: Sequence[tuple[str, int]]) -> Picture:
             (floor - mark * step * scale, f"{mark * step:g}")
             for mark in range(int(top * 1.06 / step + 1e-9) + 1)
         ),
-        summary=_summary(data, drawn, busiest),
+        caption=_caption(data),
     )
 
 
@@ -141,17 +183,49 @@ def _bucket(index: int, data: dict[str, Any], letters: dict[str, str], floor: fl
                 f"on port {port['name']}",
             )
         )
-    return Bucket(port["name"], x, index % len(LIGHT), port["load"], port["bottleneck"], tuple(blocks))
+    return Bucket(
+        name=port["name"],
+        x=x,
+        load=port["load"],
+        label=_cycles(port["load"]),
+        told=_told(port),
+        full=port["bottleneck"] and data["limited_by"] == "ports",
+        blocks=tuple(blocks),
+        range=_range(port, x, floor, scale),
+    )
 
 
-def _summary(data: dict[str, Any], drawn: Sequence[Bucket], busiest: Sequence[str]) -> str:
-    loads = ", ".join(f"{bucket.name}: {bucket.load:.3g}" for bucket in drawn)
+def _range(port: dict[str, Any], x: float, floor: float, scale: float) -> Range | None:
+    if port["least"] == port["greatest"]:
+        return None
+    return Range(
+        x=x + BUCKET + GAP / 2,
+        top=floor - port["greatest"] * scale,
+        bottom=floor - port["least"] * scale,
+        dot=floor - port["load"] * scale,
+        label=f"{_cycles(port['least'])}–{_cycles(port['greatest'])}",
+        title=_told(port),
+    )
+
+
+def _told(port: dict[str, Any]) -> str:
+    load = f"port {port['name']}: {_cycles(port['load'])} cycles"
+    if port["least"] == port["greatest"]:
+        return load
+    return f"{load}, can be {_cycles(port['least'])} to {_cycles(port['greatest'])}"
+
+
+def _cycles(amount: float) -> str:
+    """Three digits that count, and no power of ten: there is little room."""
+    return f"{amount:.3g}" if amount < 999.5 else f"{amount:.0f}"
+
+
+def _caption(data: dict[str, Any]) -> str:
+    cycles = f"{_cycles(data['cycles'])} cycles, limited by"
     if data["limited_by"] == "r_max":
-        bound = f"{data['cycles']:.3g} cycles, limited by R_max; ports alone: {data['port_cycles']:.3g}"
-    else:
-        ports = "port" if len(busiest) == 1 else "ports"
-        bound = f"{data['cycles']:.3g} cycles, limited by {ports} {', '.join(busiest) or 'none'}"
-    return f"{bound}. Load in cycles per port: {loads}."
+        return f"{cycles} R_max; ports alone: {_cycles(data['port_cycles'])}"
+    busiest = [port["name"] for port in data["ports"] if port["bottleneck"]]
+    return f"{cycles} {'port' if len(busiest) == 1 else 'ports'} {', '.join(busiest) or 'none'}"
 
 
 def _letter(index: int) -> str:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 
-from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.exchange.stored import StoredMeasurement, load_mapping
+from inference.core.predicting import Predictor
+from inference.exchange.listing import Listing
 from inference.figures.heatmap import HeatMap
-from inference.models import Evaluation, ExperimentSet, PortMapping, Run
-from inference.queries.evaluations import ToolScores, scores_of_tools
+from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.queries.evaluations import evaluations_on, listing_in
 from inference.queries.experiment_sets import experiment_sets
-from inference.queries.predictions import Predicted, Predictions, measurements_in_set, predictions
+from inference.queries.predictions import Predicted, listed
 from inference.views.address import one_of
-from inference.views.mappings.held_out import held_out_of
+from inference.views.mappings.evaluating import evaluation_address, predictor_field
+from inference.views.mappings.list import evaluation_url
 
 HELD_OUT = "held-out"
-LISTED = 50  # experiments that the list of a bin, or of the largest errors, names
 UNITS = tuple((unit.value, unit.label) for unit in Unit)
 
 
@@ -52,9 +49,10 @@ class Bin:
     predicted: str
 
 
-def accuracy_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
-    """The chosen evaluation, or a button to make it."""
-    del value  # what it predicts is remembered with the evaluation
+def accuracy_tab(
+    request: HttpRequest, row: PortMapping | ResourceMapping, predictor: Predictor
+) -> dict[str, Any]:
+    """The chosen evaluation of what predicts, beside others on the same set; or a button to make it."""
     sources = _sources(row)
     chosen = _chosen(request, sources)
     unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
@@ -65,6 +63,8 @@ def accuracy_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict
         "chosen": chosen,
         "unit": unit.value,
         "unit_label": unit.label,
+        "evaluate_url": evaluation_address(row),
+        "pins": isinstance(row, PortMapping),
         "units": UNITS[:1] if chosen is not None and chosen.experiment_set is None else UNITS,
     }
     if chosen is None:
@@ -72,38 +72,29 @@ def accuracy_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict
     evaluation = row.evaluations.filter(unit=unit.value, experiment_set=chosen.experiment_set).first()
     if evaluation is None:
         return {**context, "waiting": _evaluation_run(row, chosen, unit)}
-    compared = _compared(evaluation.pk, evaluation.computed)
-    found = _bin(request, evaluation, compared.predictions)
+    listing = listing_in(evaluation)
+    found = _bin(request, evaluation, listing, predictor)
     return {
         **context,
         "evaluation": evaluation,
         "on": chosen.label,
         "heat_map": {"figure": HeatMap.from_json(evaluation.heat_map).figure(unit)},
         "bin": found,
-        "worst": [] if found else _worst(compared.predictions),
-        "tools": compared.tools,
+        "worst": [] if found else listed(predictor, listing.worst, unit),
+        "tools": listing.tools,
+        "others": _others(evaluation),
     }
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """What the tab shows beside an evaluation's stored numbers."""
-
-    predictions: Predictions
-    tools: Sequence[ToolScores]
-
-
-@lru_cache(maxsize=16)
-def _compared(pk: int, _computed: datetime) -> _Compared:
-    """Everything behind an evaluation, remembered until it is computed anew: large sets take seconds."""
-    evaluation = Evaluation.objects.select_related("mapping", "experiment_set", "held_out_by").get(pk=pk)
-    stored = _measured(evaluation)
-    unit = Unit(evaluation.unit)
-    tools = scores_of_tools([entry.value for entry in stored], unit) if evaluation.experiment_set else []
-    return _Compared(predictions(load_mapping(evaluation.mapping), stored, unit), tools)
+def _others(evaluation: Evaluation) -> list[tuple[Evaluation, str]]:
+    """The evaluations of other mappings on the same set in the same unit, with the address of each."""
+    if evaluation.experiment_set is None:
+        return []
+    rows = evaluations_on(evaluation.experiment_set).filter(unit=evaluation.unit).exclude(pk=evaluation.pk)
+    return [(other, evaluation_url(other)) for other in rows]
 
 
-def _sources(row: PortMapping) -> list[Source]:
+def _sources(row: PortMapping | ResourceMapping) -> list[Source]:
     evaluated = set(row.evaluations.values_list("experiment_set_id", flat=True).distinct())
     held_out = row.evaluations.filter(held_out_by__isnull=False).first()
     first = [Source("held out by its run", held_out.n, True)] if held_out else []
@@ -122,26 +113,15 @@ def _chosen(request: HttpRequest, sources: list[Source]) -> Source | None:
     return found
 
 
-def _evaluation_run(row: PortMapping, chosen: Source, unit: Unit) -> Run | None:
+def _evaluation_run(row: PortMapping | ResourceMapping, chosen: Source, unit: Unit) -> Run | None:
     """The run that makes the missing evaluation, if one was asked for and is not over."""
     if chosen.experiment_set is None:
         return None
-    asked = {"mapping": row.pk, "experiment_set": chosen.experiment_set.pk, "unit": unit.value}
+    asked = {predictor_field(row): row.pk, "experiment_set": chosen.experiment_set.pk, "unit": unit.value}
     return Run.objects.filter(kind="evaluate", config=asked).exclude(state__in=Run.FINAL).first()
 
 
-def _measured(evaluation: Evaluation) -> list[StoredMeasurement]:
-    if evaluation.experiment_set is not None:
-        return measurements_in_set(evaluation.experiment_set)
-    assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
-    return held_out_of(evaluation.held_out_by)
-
-
-def _worst(compared: Predictions) -> list[Predicted]:
-    return compared.listed(compared.worst()[:LISTED])
-
-
-def _bin(request: HttpRequest, evaluation: Evaluation, compared: Predictions) -> Bin | None:
+def _bin(request: HttpRequest, evaluation: Evaluation, listing: Listing, predictor: Predictor) -> Bin | None:
     text = request.GET.get("bin", "")
     if not text:
         return None
@@ -149,12 +129,12 @@ def _bin(request: HttpRequest, evaluation: Evaluation, compared: Predictions) ->
     row, _, column = text.partition(",")
     if not all(_below(part, heat_map.bins) for part in (row, column)):
         raise BadRequest(f"bin must be two numbers below {heat_map.bins}, not {text[:40]!r}")
-    found = compared.in_bin(evaluation.heat_map, int(row), int(column))
+    place = int(row), int(column)
     return Bin(
-        compared.listed(found[:LISTED]),
-        len(found),
-        measured=heat_map.bounds(int(column)),
-        predicted=heat_map.bounds(int(row)),
+        listed(predictor, listing.bins.get(place, ()), Unit(evaluation.unit)),
+        heat_map.counts[place[0]][place[1]],
+        measured=heat_map.bounds(place[1]),
+        predicted=heat_map.bounds(place[0]),
     )
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import path, reverse
+from django.shortcuts import get_object_or_404
+from django.urls import path
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from inference.exchange.exporting import MAPPING_EXPORTS
-from inference.models import ExperimentSet, PortMapping
-from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
+from inference.models import PortMapping
 from inference.views.address import one_of
+from inference.views.mappings.evaluating import start_evaluation
 from inference.views.naming import delete_page, edit_page
 
 
@@ -32,20 +30,7 @@ def mapping_export(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def mapping_evaluate(request: HttpRequest, pk: int) -> HttpResponse:
     """Submit a run that evaluates the mapping on `set`, and lead back to where its result will be."""
-    row = get_object_or_404(PortMapping, pk=pk)
-    chosen = get_object_or_404(ExperimentSet, pk=_number(request.POST.get("set", "")))
-    unit = request.POST.get("unit", "cycles")
-    try:
-        config = {"mapping": row.pk, "experiment_set": chosen.pk, "unit": unit}
-        submit("evaluate", config, unused_name(f"Evaluate {row.name} on {chosen.name}"), user=request.user)
-    except ConfigError as error:
-        messages.error(request, str(error))
-        return redirect(f"{reverse('mapping', args=[pk])}?tab=accuracy")
-    return redirect(f"{reverse('mapping', args=[pk])}?tab=accuracy&set={chosen.pk}&unit={unit}")
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 19 else -1
+    return start_evaluation(request, get_object_or_404(PortMapping, pk=pk))
 
 
 def mapping_edit(request: HttpRequest, pk: int) -> HttpResponse:

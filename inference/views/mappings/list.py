@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path, reverse
 
-from inference.models import Evaluation, ExperimentSet, PortMapping
+from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
 from inference.queries.mappings import MAPPING_COLUMNS, port_mappings
 from inference.queries.paging import Order, page_of
 from inference.views.address import whole_number
@@ -16,9 +16,9 @@ from inference.views.address import whole_number
 
 @dataclass(frozen=True)
 class Row:
-    """A mapping of the list with the evaluation shown for it."""
+    """A mapping of a list with the evaluation shown for it."""
 
-    mapping: PortMapping
+    mapping: PortMapping | ResourceMapping
     evaluation: Evaluation | None
 
     @property
@@ -39,7 +39,10 @@ def source_label(evaluation: Evaluation) -> str:
 
 def evaluation_url(evaluation: Evaluation) -> str:
     """The address of the evaluation's heat map."""
-    page = reverse("mapping", args=[evaluation.mapping_id])
+    if evaluation.mapping_id is None:
+        page = reverse("resource-mapping", args=[evaluation.resource_mapping_id])
+    else:
+        page = reverse("mapping", args=[evaluation.mapping_id])
     source = evaluation.experiment_set_id or "held-out"
     return f"{page}?tab=accuracy&set={source}&unit={evaluation.unit}"
 

@@ -1,4 +1,4 @@
-"""A mapping's page: facts, and one of three views chosen by `?tab=`."""
+"""A mapping's page: facts, and one of several views chosen by `?tab=`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.predicting import MappingPredictor
 from inference.exchange.stored import load_mapping
 from inference.models import PortMapping
 from inference.queries.evaluations import evaluations_of
 from inference.views.address import one_of
 from inference.views.mappings.accuracy import accuracy_tab
+from inference.views.mappings.compare import compare_tab
 from inference.views.mappings.graph import graph_tab
 from inference.views.mappings.list import evaluation_url, source_label
 from inference.views.mappings.schemes import schemes_tab
@@ -32,10 +34,15 @@ class Tab:
     scripts: tuple[str, ...] = ()
 
 
+def _accuracy(request: HttpRequest, row: PortMapping, value: Mapping) -> Context:
+    return accuracy_tab(request, row, MappingPredictor(value))
+
+
 TABS: dict[str, Tab] = {
     "graph": Tab("Graph", graph_tab, ("js/graph.js",)),
-    "accuracy": Tab("Accuracy", accuracy_tab, ("js/heatmap.js",)),
+    "accuracy": Tab("Accuracy", _accuracy, ("js/heatmap.js",)),
     "schemes": Tab("Schemes", schemes_tab),
+    "compare": Tab("Compare", compare_tab),
 }
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from django.http import HttpRequest
@@ -15,18 +13,11 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.throughput import inverse_throughput
 from inference.isa.search import SearchError
-from inference.models import ExperimentSet, ExperimentTerm, InstructionScheme, Measurement, PortMapping
+from inference.models import ExperimentSet, InstructionScheme, PortMapping
 from inference.models.scheme_search import search_schemes
-from inference.queries.paging import PAGE_SIZE, Order, Page
+from inference.queries.paging import Order, Page, page_in_memory
+from inference.queries.singletons import Singleton, measured_singletons
 from inference.views.address import whole_number
-
-
-@dataclass(frozen=True)
-class Singleton:
-    """What measuring one instance of a scheme gave: the median over the sets, and its experiment."""
-
-    cycles: float
-    experiment_id: int
 
 
 @dataclass(frozen=True)
@@ -77,13 +68,13 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
     except SearchError as error:
         return {**context, "error": str(error)}
     rows.sort(key=COLUMNS[order.column], reverse=order.descending)
-    return {**context, "page": _page(rows, whole_number(request, "page", 0) or 0)}
+    return {**context, "page": page_in_memory(rows, whole_number(request, "page", 0) or 0)}
 
 
 def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[Row]:
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
     found = search_schemes(described, q) if q else described
-    singletons = measured_singletons(row, set_id)
+    singletons = measured_singletons(row.isa, set_id)
     return [
         Row(
             pk=pk,
@@ -94,32 +85,3 @@ def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[
         )
         for pk, text in found.values_list("pk", "text")
     ]
-
-
-def measured_singletons(row: PortMapping, set_id: int | None) -> dict[int, Singleton]:
-    """{scheme id: what one instance was measured to take}, in one set or in all of the instruction set."""
-    terms = ExperimentTerm.objects.filter(experiment__isa=row.isa, experiment__length=1)
-    measured = Measurement.objects.filter(
-        experiment__in=terms.values("experiment"), state=Measurement.State.SETTLED
-    )
-    if set_id is not None:
-        measured = measured.filter(experiment_set=set_id)
-    schemes = dict(terms.values_list("experiment_id", "scheme_id"))
-    cycles: dict[int, list[float]] = defaultdict(list)
-    for experiment_id, value in measured.values_list("experiment_id", "cycles"):
-        cycles[experiment_id].append(value)
-    return {
-        schemes[experiment_id]: Singleton(median(values), experiment_id)
-        for experiment_id, values in cycles.items()
-    }
-
-
-def _page(rows: Sequence[Row], number: int) -> Page[Row]:
-    """Page `number` from 0: the whole table is in memory here, since every column is computed."""
-    start = number * PAGE_SIZE
-    return Page(
-        rows[start : start + PAGE_SIZE],
-        len(rows),
-        next_cursor=str(number + 1) if start + PAGE_SIZE < len(rows) else None,
-        previous_cursor=str(number - 1) if number else None,
-    )

@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.urls import reverse
 
 from inference.core.protocols import Json
-from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.runs.jobs.infer_config import InferConfig
 from inference.runs.jobs.stages import BOTTLENECK
 from inference.runs.jobs.subject import own_stages
@@ -109,6 +109,8 @@ def _plain(run: Run) -> Iterator[Item]:
         label = key.replace("_", " ").capitalize()
         if key == "mapping":
             yield Item("Port mapping", links=_links(PortMapping, "mapping", [value]))
+        elif key == "resource_mapping":
+            yield Item("Resource mapping", links=_links(ResourceMapping, "resource-mapping", [value]))
         elif key == "experiment_set":
             yield Item("Measurements", links=_links(ExperimentSet, "set", [value]))
         else:

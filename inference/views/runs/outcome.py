@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Model
 from django.urls import reverse
 
-from inference.models import ExperimentSet, PortMapping, Run
+from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 
 
 @dataclass(frozen=True)
@@ -20,24 +20,35 @@ class Outcome:
 
 
 def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
-    """{run id: outcome} of those runs that have one (two queries at most, however many runs)."""
+    """{run id: outcome} of those runs that have one (three queries at most, however many runs)."""
     shown = [run for run in runs if run.result]
     mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})
     sets = _names(ExperimentSet, {run.result.get("experiment_set") for run in shown})
-    found = {run.pk: _outcome(run, mappings, sets) for run in shown}
+    resources = _names(ResourceMapping, {run.result.get("resource_mapping") for run in shown})
+    found = {run.pk: _outcome(run, mappings, resources, sets) for run in shown}
     return {pk: outcome for pk, outcome in found.items() if outcome is not None}
 
 
-def _outcome(run: Run, mappings: dict[int, str], sets: dict[int, str]) -> Outcome | None:
+def _outcome(
+    run: Run, mappings: dict[int, str], resources: dict[int, str], sets: dict[int, str]
+) -> Outcome | None:
     made = run.result
     if made.get("mapping") in mappings:
         url = reverse("mapping", args=[made["mapping"]])
-        if run.kind == "evaluate":
-            url += f"?tab=accuracy&set={run.config['experiment_set']}&unit={run.config['unit']}"
-        return Outcome(mappings[made["mapping"]], url)
+        return Outcome(mappings[made["mapping"]], url + _place(run))
+    if made.get("resource_mapping") in resources:
+        url = reverse("resource-mapping", args=[made["resource_mapping"]])
+        return Outcome(resources[made["resource_mapping"]], url + _place(run))
     if made.get("experiment_set") in sets:
         return Outcome(sets[made["experiment_set"]], reverse("set", args=[made["experiment_set"]]))
     return None
+
+
+def _place(run: Run) -> str:
+    """Where on a mapping's page the result is."""
+    if run.kind != "evaluate":
+        return ""
+    return f"?tab=accuracy&set={run.config['experiment_set']}&unit={run.config['unit']}"
 
 
 def _names(model: type[Model], ids: set[int | None]) -> dict[int, str]:

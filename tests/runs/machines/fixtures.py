@@ -41,9 +41,7 @@ def machine(home: Site) -> Machine:
 def batch_of(*schemes: str, padding: int = 0) -> Batch:
     """One experiment per scheme, named after it."""
     code = b"\x90" * (100 + padding)
-    items = tuple(
-        Item(scheme, scheme, code, 100, 50, 50, instructions=1, terms=((scheme, 1),)) for scheme in schemes
-    )
+    items = tuple(Item(scheme, code, 100, 50, 50, instructions=1, terms=((scheme, 1),)) for scheme in schemes)
     return Batch(Frame(), Settings(), items)
 
 

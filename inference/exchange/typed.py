@@ -35,17 +35,17 @@ def read_experiment(text: str, isa: ISA) -> Typed:
     terms = parse_terms(text, problems, row=1)
     if terms is None:
         return Typed(problems=tuple(f"{entry.message}; {entry.right}" for entry in problems.listed))
-    names = vocabulary(isa)
+    exact = set(isa.schemes.filter(text__in=[name for name, _ in terms]).values_list("text", flat=True))
     counts: dict[str, int] = {}
     unknown: list[str] = []
     suggestions: list[Suggestion] = []
     for name, count in terms:
-        scheme = names.resolve(name)
+        # The vocabulary is only made for names that are written otherwise: that takes a moment.
+        scheme = name if name in exact else vocabulary(isa).resolve(name)
         if scheme is None:
             unknown.append(name)
-            suggestions += [
-                Suggestion(name, near, text.replace(name, near)) for near in names.nearest(name, 3)
-            ]
+            nearest = vocabulary(isa).nearest(name, 3)
+            suggestions += [Suggestion(name, near, text.replace(name, near)) for near in nearest]
         else:
             counts[scheme] = counts.get(scheme, 0) + count
     if unknown:

@@ -1,17 +1,20 @@
-"""What mappings predict for one experiment, and what measuring it gave."""
+"""What port mappings predict for one experiment, and what measuring it gave."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from collections.abc import Mapping as TextMapping
 from dataclasses import dataclass
+from statistics import median
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, uops_of
 from inference.core.schedule import Schedule, schedule
-from inference.exchange.stored import scheme_ids
-from inference.models import ISA, PortMapping, PortUsage
+from inference.exchange.stored import experiment_key
+from inference.models import ISA, Measurement, PortMapping, PortUsage
+from inference.models import Experiment as ExperimentRow
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,7 @@ class Prediction:
 
 def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[Prediction]:
     """Of every mapping of the instruction set that describes all schemes of the experiment, newest first."""
-    ids = scheme_ids(isa)
-    wanted = {ids[text]: text for text in experiment.schemes}
+    wanted = {row: text for text, row in _ids(experiment, isa).items()}
     rows = PortUsage.objects.filter(scheme__in=wanted, mapping__isa=isa)
     usages: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(dict)
     for mapping_id, scheme_id, mask, count in rows.values_list("mapping_id", "scheme_id", "mask", "count"):
@@ -48,6 +50,23 @@ def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) ->
     found = PortMapping.objects.filter(pk__in=complete).defer("report").order_by("-id")
     partial = ((row, _partial(row, usages[row.pk])) for row in found)
     return [Prediction(row, value.usage, schedule(value, experiment), measured) for row, value in partial]
+
+
+def measured_row(experiment: Experiment, isa: ISA) -> ExperimentRow | None:
+    """The stored experiment, if any set has a measurement of it."""
+    key = experiment_key(experiment, _ids(experiment, isa))
+    return ExperimentRow.objects.filter(isa=isa, key=key, measurements__isnull=False).first()
+
+
+def settled_cycles(measurements: Iterable[Measurement]) -> float | None:
+    """The median of the settled measurements in cycles, None where there are none."""
+    settled = [row.cycles for row in measurements if row.state == Measurement.State.SETTLED]
+    return median(cycles for cycles in settled if cycles is not None) if settled else None
+
+
+def _ids(experiment: Experiment, isa: ISA) -> dict[str, int]:
+    """{scheme text: row id} of the experiment's schemes."""
+    return dict(isa.schemes.filter(text__in=experiment.schemes).values_list("text", "id"))
 
 
 def _partial(row: PortMapping, usage: dict[str, list[tuple[int, int]]]) -> Mapping:

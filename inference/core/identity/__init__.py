@@ -1,0 +1,35 @@
+"""When two port mappings are the same, how alike they are, and which experiment tells them apart.
+
+Throughput cannot tell ports apart that merely swapped their names (thesis §3.3), so mappings are compared up
+to a renaming of ports. In the two-level model nothing else is lost: mappings that no renaming makes equal are
+told apart by some experiment. In the three-level model some are not, e.g. `{1} + {2}` and `2 × {1,2}` for a
+scheme that is all there is; there, equality of the µops is finer than equality of all throughputs.
+
+- `canonical`: the canonical form; `same_up_to_renaming`: equality
+- `renaming`: the renaming of one mapping's ports that makes it most like another
+- `agreement`: the share of schemes with the same µops under it
+- `comparison`: two mappings side by side, for a reader
+- `distinguishing`: an experiment that tells two mappings apart: `constructing` it in the two-level model,
+  `searching` for it in the three-level model
+"""
+
+from inference.core.identity.agreement import Agreement, structural_agreement
+from inference.core.identity.canonical import canonical, same_up_to_renaming
+from inference.core.identity.comparison import ComparedScheme, Comparison, Kind, compare
+from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
+from inference.core.identity.renaming import Renaming, best_renaming
+
+__all__ = [
+    "Agreement",
+    "ComparedScheme",
+    "Comparison",
+    "Distinction",
+    "Kind",
+    "Renaming",
+    "best_renaming",
+    "canonical",
+    "compare",
+    "distinguishing_experiment",
+    "same_up_to_renaming",
+    "structural_agreement",
+]

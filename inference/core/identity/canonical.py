@@ -1,0 +1,182 @@
+"""The canonical form of a port mapping: the same for all mappings that differ in the names of their ports
+alone.
+
+Ports are told apart by colours. Refinement splits ports of one colour by the µops that can use them and by
+the colours of the other ports of those µops, until nothing splits any more. Where ports of one colour are
+left, each of them is singled out in turn and the smallest of the resulting forms wins; but of ports that a
+symmetry of the mapping exchanges, one is enough. Symmetries are seen directly (two ports that can be swapped)
+or found when two ways end in the same form, as in McKay's graph canonisation. In the two-level model
+refinement alone leaves only ports with equal columns, which can be swapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inference.core.identity.renumbering import renumbered
+from inference.core.mapping import PortMapping, ports_in
+
+Colours = tuple[int, ...]
+"""For each port, how many ports have a smaller colour: a permutation once all ports are told apart."""
+
+Picture = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]
+"""What is left of a mapping when only the colours of ports are seen."""
+
+
+def canonical(mapping: PortMapping) -> PortMapping:
+    """The mapping with ports "0", "1", … in one fixed order, its schemes sorted, its R_max kept.
+
+    Two mappings have equal canonical forms exactly when a renaming of ports makes them equal: same schemes
+    with the same µops, same number of ports (those that nothing uses included), same R_max. Time is
+    polynomial where ports of one colour are symmetric, as they are in port mappings of processors; µops that
+    form a highly regular graph without symmetries could take longer, the answer stays exact.
+    """
+    order = canonical_order(mapping)
+    usage = {scheme: renumbered(mapping.usage[scheme], order) for scheme in sorted(mapping.usage)}
+    return PortMapping(tuple(str(k) for k in range(len(order))), usage, mapping.r_max)
+
+
+def same_up_to_renaming(a: PortMapping, b: PortMapping) -> bool:
+    """Whether a renaming of ports makes the mappings equal, R_max included."""
+    return (
+        len(a.ports) == len(b.ports)
+        and a.r_max == b.r_max
+        and _widths(a) == _widths(b)
+        and canonical(a) == canonical(b)
+    )
+
+
+def canonical_order(mapping: PortMapping) -> tuple[int, ...]:
+    """For each port its index in the canonical form."""
+    return _Search(len(mapping.ports), labelled_kinds(mapping)).order()
+
+
+def labelled_kinds(mapping: PortMapping) -> dict[int, int]:
+    """{port mask of a kind of µops: label}; equal labels serve the same schemes equally often.
+
+    The labels are numbered by what they stand for, which no renaming of ports changes.
+    """
+    served: dict[int, list[tuple[str, int]]] = {}
+    for scheme in sorted(mapping.usage):
+        for mask, count in mapping.usage[scheme]:
+            served.setdefault(mask, []).append((scheme, count))
+    number = {label: k for k, label in enumerate(sorted({tuple(label) for label in served.values()}))}
+    return {mask: number[tuple(label)] for mask, label in served.items()}
+
+
+def can_swap(labels: Mapping[int, int], one: int, other: int) -> bool:
+    """Whether a mapping with these labelled kinds stays the same when the two ports change places."""
+    both = 1 << one | 1 << other
+    return all(
+        labels.get(mask ^ both) == label for mask, label in labels.items() if (mask & both).bit_count() == 1
+    )
+
+
+def _widths(mapping: PortMapping) -> dict[str, list[tuple[int, int]]]:
+    """What a renaming of ports leaves alone, and quick to compare: {scheme: [(ports of a µop, its
+    count)]}.
+    """
+    return {
+        scheme: sorted((mask.bit_count(), count) for mask, count in uops)
+        for scheme, uops in mapping.usage.items()
+    }
+
+
+@dataclass
+class _Leaf:
+    """All ports told apart: `path` are the ports singled out, `trace` the pictures on the way."""
+
+    path: tuple[int, ...]
+    trace: tuple[Picture, ...]
+    colours: Colours
+
+
+@dataclass
+class _Search:
+    """The smallest form that was seen, and the symmetries that were found on the way."""
+
+    n_ports: int
+    labels: dict[int, int]
+    best: _Leaf | None = None
+    symmetries: list[tuple[int, ...]] = field(default_factory=list)
+
+    def order(self) -> tuple[int, ...]:
+        self._kinds = [(label, tuple(ports_in(mask))) for mask, label in self.labels.items()]
+        self._visit((0,) * self.n_ports, (), ())
+        assert self.best is not None, "the first way always ends in a form"
+        return self.best.colours
+
+    def _visit(self, colours: Colours, path: tuple[int, ...], trace: tuple[Picture, ...]) -> int:
+        """Look at all forms below; returns how many ports may stay singled out before going on."""
+        colours = self._refined(colours)
+        trace = (*trace, self._picture(colours))
+        if self.best is not None and trace > self.best.trace[: len(trace)]:
+            return len(path)
+        cell = _cell(colours)
+        if not cell:
+            return self._ended(_Leaf(path, trace, colours))
+        tried: list[int] = []
+        for port in cell:
+            if self._is_like(port, tried, path):
+                continue
+            tried.append(port)
+            singled = tuple(
+                colour + (colour == colours[port] and other != port) for other, colour in enumerate(colours)
+            )
+            back = self._visit(singled, (*path, port), trace)
+            if back < len(path):
+                return back
+        return len(path)
+
+    def _ended(self, leaf: _Leaf) -> int:
+        best = self.best
+        if best is None or leaf.trace < best.trace:
+            self.best = leaf
+            return len(leaf.path)
+        # Equal forms: a symmetry takes one to the other, and all that is below the parting of their ways.
+        at = {colour: port for port, colour in enumerate(leaf.colours)}
+        self.symmetries.append(tuple(at[colour] for colour in best.colours))
+        pairs = zip(leaf.path, best.path, strict=True)
+        return next(depth for depth, (one, other) in enumerate(pairs) if one != other)
+
+    def _refined(self, colours: Colours) -> Colours:
+        while True:
+            seen: list[list[tuple[int, tuple[int, ...]]]] = [[] for _ in colours]
+            for label, ports in self._kinds:
+                looks = (label, tuple(sorted([colours[port] for port in ports])))
+                for port in ports:
+                    seen[port].append(looks)
+            keys = [(colour, tuple(sorted(looks))) for colour, looks in zip(colours, seen, strict=True)]
+            first: dict[tuple[int, tuple[tuple[int, tuple[int, ...]], ...]], int] = {}
+            for rank, key in enumerate(sorted(keys)):
+                first.setdefault(key, rank)
+            finer = tuple(first[key] for key in keys)
+            if finer == colours:
+                return colours
+            colours = finer
+
+    def _picture(self, colours: Colours) -> Picture:
+        kinds = sorted(
+            (label, tuple(sorted([colours[port] for port in ports]))) for label, ports in self._kinds
+        )
+        return tuple(sorted(colours)), tuple(kinds)
+
+    def _is_like(self, port: int, tried: Sequence[int], path: Sequence[int]) -> bool:
+        """Whether a symmetry that keeps the path takes a port that was tried to this one."""
+        if any(can_swap(self.labels, port, other) for other in tried):
+            return True
+        keeping = [g for g in self.symmetries if all(g[fixed] == fixed for fixed in path)]
+        orbit = list(tried)
+        for reached in orbit:
+            orbit += [image for image in {g[reached] for g in keeping} if image not in orbit]
+        return port in orbit
+
+
+def _cell(colours: Colours) -> list[int]:
+    """The ports of the first of the smallest colours that several ports have; none once all differ."""
+    cells: dict[int, list[int]] = {}
+    for port, colour in enumerate(colours):
+        cells.setdefault(colour, []).append(port)
+    several = [(len(ports), colour) for colour, ports in cells.items() if len(ports) > 1]
+    return cells[min(several)[1]] if several else []

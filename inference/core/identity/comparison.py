@@ -1,0 +1,141 @@
+"""Two port mappings side by side: what they say of every scheme, and how long it then takes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.core.experiment import Experiment
+from inference.core.identity.agreement import Agreement, structural_agreement
+from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
+from inference.core.mapping import PortMapping, Uops
+from inference.core.throughput import inverse_throughput
+
+NOISE = 0.02  # cycles per instruction that a measurement may be off (thesis §4.3)
+SEARCHED = 100_000
+"""Experiments that are searched for one that tells the mappings apart, at most; those of length 1 always."""
+
+
+class Kind(StrEnum):
+    """How two mappings stand to each other on a scheme."""
+
+    DIFFERENT = "different"
+    ONLY_FIRST = "only-first"
+    ONLY_SECOND = "only-second"
+    EQUAL = "equal"
+
+
+@dataclass(frozen=True)
+class ComparedScheme:
+    """A scheme in two mappings: its µops, None where a mapping does not describe it, and cycles of one
+    instance.
+
+    The µops of the second mapping are under the best renaming, with the indices of `Comparison.ports`.
+    """
+
+    scheme: str
+    kind: Kind
+    uops: tuple[Uops | None, Uops | None]
+    cycles: tuple[float | None, float | None]
+
+    @property
+    def difference(self) -> float | None:
+        """The second mapping's cycles against the first's, in per cent of the first's; None where
+        undefined."""
+        first, second = self.cycles
+        if first is None or second is None:
+            return None
+        if first == second:
+            return 0.0
+        return 100 * (second - first) / first if first else math.inf
+
+    @property
+    def factor(self) -> float:
+        """How many times as long the slower mapping takes it to be; 1 where that is undefined."""
+        if not self.difference:
+            return 1.0
+        first, second = (each or 0.0 for each in self.cycles)
+        return max(first, second) / min(first, second) if first and second else math.inf
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two mappings up to a renaming of the second one's ports.
+
+    `ports`: the first mapping's port names, then those of the second that have no partner. `schemes`: all
+    that either describes, sorted. `distinction`: a smallest experiment that tells them apart by more than 2 ·
+    `noise` cycles per instruction, which is 0 where only exact measurements could; None where none was found.
+    """
+
+    ports: tuple[str, ...]
+    agreement: Agreement
+    schemes: tuple[ComparedScheme, ...]
+    r_max: tuple[float | None, float | None]
+    distinction: Distinction | None
+    noise: float
+
+    @property
+    def are_equal(self) -> bool:
+        """Whether both say the same of the same schemes, R_max included."""
+        agreement = self.agreement
+        others = (*agreement.differing, *agreement.only_first, *agreement.only_second)
+        return not others and self.r_max[0] == self.r_max[1]
+
+    @property
+    def largest(self) -> ComparedScheme | None:
+        """The scheme whose cycles differ by the largest factor; None where all common schemes take as
+        long."""
+        apart = [each for each in self.schemes if each.difference]
+        return max(apart, key=lambda each: each.factor, default=None)
+
+
+def compare(a: PortMapping, b: PortMapping) -> Comparison:
+    """All that can be said about two mappings side by side; a fraction of a second for thousands of
+    schemes."""
+    agreement = structural_agreement(a, b)
+    renamed = agreement.renaming.apply(b)
+    distinction, noise = _distinction(a, b)
+    return Comparison(
+        ports=renamed.ports,
+        agreement=agreement,
+        schemes=tuple(_side_by_side(a, renamed, agreement)),
+        r_max=(a.r_max, b.r_max),
+        distinction=distinction,
+        noise=noise,
+    )
+
+
+def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Iterator[ComparedScheme]:
+    kinds = {
+        **dict.fromkeys(agreement.agreeing, Kind.EQUAL),
+        **dict.fromkeys(agreement.differing, Kind.DIFFERENT),
+        **dict.fromkeys(agreement.only_first, Kind.ONLY_FIRST),
+        **dict.fromkeys(agreement.only_second, Kind.ONLY_SECOND),
+    }
+    known: dict[tuple[int, Uops], float] = {}
+    for scheme in sorted(kinds):
+        cycles: list[float | None] = []
+        for k, mapping in enumerate((a, b)):
+            uops = mapping.usage.get(scheme)
+            if uops is not None and (k, uops) not in known:
+                known[k, uops] = inverse_throughput(mapping, Experiment.of([scheme]))
+            cycles.append(None if uops is None else known[k, uops])
+        yield ComparedScheme(
+            scheme, kinds[scheme], (a.usage.get(scheme), b.usage.get(scheme)), (cycles[0], cycles[1])
+        )
+
+
+def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, float]:
+    """An experiment for the noise of real measurements, else one for none."""
+    common = a.usage.keys() & b.usage.keys()
+    classes = len({(a.usage[scheme], b.usage[scheme]) for scheme in common})
+    length = 1
+    while length < 5 and math.comb(classes + length, length + 1) <= SEARCHED:
+        length += 1
+    for noise in (NOISE, 0.0):
+        found = distinguishing_experiment(a, b, noise=noise, max_length=length)
+        if found is not None:
+            return found, noise
+    return None, 0.0

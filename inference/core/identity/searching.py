@@ -1,0 +1,157 @@
+"""Distinguishing experiments of three-level mappings, by looking at all short multisets of schemes at once.
+
+Experiments of one length are the columns of a table with a row for each port set Q that may be the bottleneck
+(the unions of µops' port sets, thesis §5.1.4), holding the µops confined to Q. Listed in ascending order, the
+experiments of length n that begin with class c are c followed by each of length n - 1 that begins with c or
+later, which is a tail of the list before: a block of the next table is a slice of the last one plus one
+column.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.flow import densest_ports
+from inference.core.identity.question import Question
+from inference.core.mapping import Uops
+
+Answer = tuple[int, ...]
+Ints = npt.NDArray[Any]
+
+MOST_UNIONS = 1 << 12
+"""Rows of a table, at most; with more port sets, experiments are looked at one by one."""
+
+_MOST_UOPS = 1 << 31  # that a table can count
+_BLOCK = 1 << 19  # entries of a table that are looked at together: they stay in the cache
+
+
+def searched(question: Question, max_length: int) -> Answer | None:
+    """The first of the smallest answers with up to `max_length` instructions; see `Question`."""
+    families = [_unions(question, mapping) for mapping in (0, 1)]
+    uops = max(sum(count for _, count in uops) for each in question.classes for uops in each.uops)
+    if any(family is None for family in families) or uops * max_length >= _MOST_UOPS:
+        return _one_by_one(question, max_length)
+    return _search(question, [family for family in families if family is not None], uops, max_length)
+
+
+def _search(question: Question, families: list[list[int]], uops: int, max_length: int) -> Answer | None:
+    unit = math.lcm(
+        question.margin.denominator,
+        *(floor.denominator for floor in question.floors),
+        *(union.bit_count() for family in families for union in family),
+    )
+    per_instruction = max(uops, math.ceil(question.margin), *map(math.ceil, question.floors))
+    exact = np.int64 if unit * per_instruction * max_length < 1 << 62 else np.object_
+    tables = [_Table(question, k, family, unit, exact) for k, family in enumerate(families)]
+    n = len(question.classes)
+    for length in range(1, max_length + 1):
+        before = comb(n + length - 2, length - 1)
+        tails = [before - comb(n - k + length - 2, length - 1) for k in range(n)]
+        limit = int(question.margin * length * unit)  # whole: the unit divides all of these numbers
+        position = _first_apart(tables, tails, before, length, limit)
+        if position is not None:
+            answers = itertools.combinations_with_replacement(range(n), length)
+            return next(itertools.islice(answers, position, None))
+        if length < max_length:
+            for table in tables:
+                table.lengthen(tails)
+    return None
+
+
+def _first_apart(tables: list[_Table], tails: list[int], before: int, length: int, limit: int) -> int | None:
+    """The position of the first experiment of this length whose times differ by more than the limit."""
+    step = max(1, _BLOCK // max(table.height for table in tables))
+    position = 0
+    for k, tail in enumerate(tails):
+        for start in range(tail, before, step):
+            end = min(start + step, before)
+            first, second = (table.times(k, start, end, length) for table in tables)
+            apart = np.flatnonzero(abs(first - second) > limit)
+            if apart.size:
+                return position + int(apart[0])
+            position += end - start
+    return None
+
+
+class _Table:
+    """One mapping's µops inside each port set, for all experiments of one length.
+
+    Times are whole numbers of 1/unit cycles, of type `exact`.
+    """
+
+    def __init__(
+        self, question: Question, mapping: int, family: list[int], unit: int, exact: type[np.generic]
+    ) -> None:
+        self.height = len(family)
+        self._unit = unit
+        self._exact = exact
+        self._floor = question.floors[mapping]
+        widths = [union.bit_count() for union in family]
+        self._groups = [(width, widths.index(width), widths.count(width)) for width in sorted(set(widths))]
+        self._one = _confined([each.uops[mapping] for each in question.classes], family)
+        self._shorter = np.zeros((len(family), 1), dtype=np.int32)
+
+    def times(self, k: int, start: int, end: int, length: int) -> Ints:
+        """Of class k followed by each of a range of the experiments that are one instruction shorter."""
+        confined = self._shorter[:, start:end] + self._one[:, k, None]
+        slowest = np.full(end - start, int(self._floor * length * self._unit), dtype=self._exact)
+        for width, row, rows in self._groups:
+            most = confined[row : row + rows].max(axis=0).astype(self._exact)
+            np.maximum(slowest, most * (self._unit // width), out=slowest)
+        return slowest
+
+    def lengthen(self, tails: list[int]) -> None:
+        """Go on to experiments of one more instruction."""
+        blocks = [self._shorter[:, tail:] + self._one[:, k, None] for k, tail in enumerate(tails)]
+        self._shorter = np.concatenate(blocks, axis=1)
+
+
+def _confined(classes: Sequence[Uops], family: Sequence[int]) -> Ints:
+    """The µops of each class inside each port set: int32[port sets, classes]."""
+    kinds = sorted({mask for uops in classes for mask, _ in uops})
+    row = {mask: k for k, mask in enumerate(kinds)}
+    counts = np.zeros((len(kinds), len(classes)))
+    for k, uops in enumerate(classes):
+        for mask, count in uops:
+            counts[row[mask], k] = count
+    outside = ~np.array(family, dtype=np.int64)[:, None]
+    inside = np.array(kinds, dtype=np.int64)[None, :] & outside == 0
+    confined: Ints = (inside @ counts).astype(np.int32)  # whole numbers below 2^31: exact in float64
+    return confined
+
+
+def _unions(question: Question, mapping: int) -> list[int] | None:
+    """All unions of port sets in use, narrow ones first; None if there are too many."""
+    unions = {0}
+    for mask in sorted({mask for each in question.classes for mask, _ in each.uops[mapping]}):
+        unions |= {union | mask for union in unions}
+        if len(unions) > MOST_UNIONS:
+            return None
+    return sorted(unions - {0}, key=lambda union: (union.bit_count(), union))
+
+
+def _one_by_one(question: Question, max_length: int) -> Answer | None:
+    for length in range(1, max_length + 1):
+        for answer in itertools.combinations_with_replacement(range(len(question.classes)), length):
+            first, second = (_time(question, mapping, answer) for mapping in (0, 1))
+            if abs(first - second) > question.margin * length:
+                return answer
+    return None
+
+
+def _time(question: Question, mapping: int, answer: Answer) -> Fraction:
+    work: Counter[int] = Counter()
+    for k in answer:
+        work.update(dict(question.classes[k].uops[mapping]))
+    densest = densest_ports(work) if work else None
+    ports_bound = Fraction(densest.mass, densest.width) if densest else Fraction(0)
+    return max(ports_bound, question.floors[mapping] * len(answer))

@@ -1,0 +1,245 @@
+"""The inverse throughput of one experiment: the densest set of ports (thesis Thm 5.2), by the quickest way.
+
+All ways are exact and end in one division of whole numbers:
+
+- one scheme: what was listed for it;
+- two schemes: every union of the one with every union of the other, where both have few;
+- few ports: tables of the µops bound to each set of ports add up over the mix, since being bound is linear;
+- many ports: branch and bound over unions of occurring port sets; where it holds too many, maximum flow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.core.compiling import compiled_in_place, inlined
+from inference.core.kernels.flow import densest_by_flow
+from inference.core.kernels.layout import (
+    HELD,
+    LISTED,
+    MOST_CROSSED,
+    MOST_IN_ROW,
+    MOST_IN_SUM,
+    Desk,
+    Integers,
+    Number,
+    Rows,
+)
+from inference.core.kernels.tables import many_tables, see_to_table, two_tables
+
+# Costs in multiples of one pair of unions in `_crossed`, measured; only speed depends on them.
+_TABLE_COST = 1 / 32  # per table column and scheme
+_BOUNDING_COST = 30  # per kind of µop in `densest_union`
+
+
+@inlined
+def size_of(ports: Number) -> Number:
+    """The number of ports in a set; the compiler knows this as one instruction."""
+    bits = np.uint64(ports)
+    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@inlined
+def cycles_alone(desk: Desk, place: Number, repeats: Number) -> Number:
+    """Cycles of some repeats of one scheme."""
+    return (repeats * desk.alone_mass[place]) / desk.alone_width[place]
+
+
+@inlined
+def cycles_of_two(
+    desk: Desk, rows: Rows, base: Number, a: Number, times_a: Number, b: Number, times_b: Number
+) -> Number:
+    """Cycles of `times_a` executions of the scheme at place a with `times_b` of that at b, a ≠ b."""
+    listed_a, listed_b = desk.listed[a], desk.listed[b]
+    mass = times_a * desk.mass[a] + times_b * desk.mass[b]
+    if listed_a >= 0 and listed_b >= 0 and listed_a * listed_b <= desk.cross_limit and mass <= MOST_CROSSED:
+        if times_b == 1 and (times_a > 1 or listed_a <= listed_b):
+            return _crossed(desk, a, times_a, b)
+        if times_a == 1:
+            return _crossed(desk, b, times_b, a)
+    kinds = desk.n_kinds[a] + desk.n_kinds[b]
+    heaviest = max(desk.mass[a], desk.mass[b])
+    if heaviest <= MOST_IN_ROW and _tables_pay(desk, np.int64(2), kinds, mass):
+        see_to_table(desk, rows, base, a)
+        see_to_table(desk, rows, base, b)
+        return two_tables(desk, a, times_a, b, times_b)
+    n = gather_row(desk, rows, base + a, times_a, np.int64(0))
+    return _densest(desk, gather_row(desk, rows, base + b, times_b, n))
+
+
+@inlined
+def cycles_of_many(
+    desk: Desk,
+    rows: Rows,
+    base: Number,
+    places: Integers,
+    at: Number,
+    repeats: Integers,
+    first: Number,
+    n_terms: Number,
+) -> Number:
+    """Cycles of three or more schemes: those at `places[at:]`, `repeats[first:]` times each."""
+    kinds = mass = heaviest = np.int64(0)
+    for t in range(n_terms):
+        place = places[at + t]
+        kinds += desk.n_kinds[place]
+        mass += desk.mass[place] * repeats[first + t]
+        heaviest = max(heaviest, desk.mass[place])
+    if heaviest <= MOST_IN_ROW and _tables_pay(desk, n_terms, kinds, mass):
+        for t in range(n_terms):
+            see_to_table(desk, rows, base, np.int64(places[at + t]))
+        return many_tables(desk, places, at, repeats, first, n_terms)
+    n = np.int64(0)
+    for t in range(n_terms):
+        n = gather_row(desk, rows, base + np.int64(places[at + t]), np.int64(repeats[first + t]), n)
+    return _densest(desk, n)
+
+
+@inlined
+def _tables_pay(desk: Desk, n_terms: Number, kinds: Number, mass: Number) -> Number:
+    """Whether there are tables, wide enough for this many µops, and quicker than branch and bound."""
+    return 0 < n_terms * _TABLE_COST * desk.columns.size <= _BOUNDING_COST * kinds and mass <= MOST_IN_SUM
+
+
+@inlined
+def _densest(desk: Desk, n: Number) -> Number:
+    """Cycles of the first n kinds of `desk.kinds`."""
+    mass, width = densest_union(
+        desk.kinds, desk.amounts, n, desk.held, desk.held_mass, desk.placed, desk.ports
+    )
+    return mass / width
+
+
+@inlined
+def _crossed(desk: Desk, a: Number, times_a: Number, b: Number) -> Number:
+    """All unions of place a with all unions of place b, which has one execution.
+
+    Mass by ports is compared as mass times a whole number, `weights[ports]` = `scale` / ports: a division
+    takes longer than everything else here. Two rows of the cross at a time keep the processor busy.
+    """
+    unions, masses, weights = desk.unions, desk.masses, desk.weights
+    best, other = np.int64(0), np.int64(0)
+    # Unsigned indices: the compiler need not provide for counting from the end.
+    i, start = np.uint64(a * LISTED), np.uint64(b * LISTED)
+    end_a, end = i + np.uint64(desk.listed[a]), start + np.uint64(desk.listed[b])
+    while i + np.uint64(1) < end_a:
+        union, next_union = unions[i], unions[i + np.uint64(1)]
+        mass, next_mass = masses[i] * times_a, masses[i + np.uint64(1)] * times_a
+        j = start
+        while j < end:
+            best = max(best, (mass + masses[j]) * weights[np.uint64(size_of(union | unions[j]))])
+            other = max(other, (next_mass + masses[j]) * weights[np.uint64(size_of(next_union | unions[j]))])
+            j += np.uint64(1)
+        i += np.uint64(2)
+    if i < end_a:
+        union, mass = unions[i], masses[i] * times_a
+        j = start
+        while j < end:
+            best = max(best, (mass + masses[j]) * weights[np.uint64(size_of(union | unions[j]))])
+            j += np.uint64(1)
+    alone_a = times_a * desk.alone_mass[a] * weights[desk.alone_width[a]]
+    alone_b = desk.alone_mass[b] * weights[desk.alone_width[b]]
+    return max(best, other, alone_a, alone_b) / desk.scale
+
+
+@inlined
+def gather_row(desk: Desk, rows: Rows, row: Number, repeats: Number, n: Number) -> Number:
+    """Add the µops of a row to the first n kinds of `desk.kinds`; returns how many kinds there are then."""
+    kinds, amounts = desk.kinds, desk.amounts
+    before = np.uint64(n)
+    for u in range(rows.starts[row], rows.ends[row]):
+        mask, amount = np.uint64(rows.masks[u]), np.int64(rows.counts[u]) * repeats
+        k = np.uint64(0)
+        while k < before and kinds[k] != mask:
+            k += np.uint64(1)
+        if k < before:
+            amounts[k] += amount
+        else:
+            kinds[n] = mask
+            amounts[n] = amount
+            n += 1
+    return n
+
+
+@compiled_in_place
+def densest_union(
+    kinds: Integers,
+    amounts: Integers,
+    n: Number,
+    held: Integers,
+    held_mass: Integers,
+    placed: Integers,
+    ports: Integers,
+) -> Number:
+    """µops by ports of the densest union of the first n kinds, as two numbers, by branch and bound.
+
+    A union with mass m that may gain at most r more loses for good once (m + r) / size is no denser than the
+    best: its size can only grow. Widest kinds come first: what is left by then is narrow, and fits inside.
+    The other arguments are the scratch room of a desk.
+    """
+    _sort_by_width(kinds, amounts, n)
+    rest, best, width = _first_guess(kinds, amounts, n)
+    count = 1
+    held[0], held_mass[0] = 0, 0
+    for k in range(n):
+        kind, amount = kinds[np.uint64(k)], amounts[np.uint64(k)]
+        rest -= amount
+        kept, end = 0, count
+        for i in range(count):
+            union, mass = held[np.uint64(i)], held_mass[np.uint64(i)]
+            grown, more = union | kind, mass + amount
+            size = size_of(grown)
+            if more * width > best * size:
+                best, width = more, size
+            if grown == union:
+                held[np.uint64(kept)], held_mass[np.uint64(kept)] = union, more
+                kept += 1
+                continue
+            if (more + rest) * width > best * size:
+                if end == HELD:
+                    return densest_by_flow(kinds, amounts, n, best, width, placed, ports)
+                held[np.uint64(end)], held_mass[np.uint64(end)] = grown, more
+                end += 1
+            if (mass + rest) * width > best * size_of(union):
+                held[np.uint64(kept)], held_mass[np.uint64(kept)] = union, mass
+                kept += 1
+        for i in range(count, end):
+            held[np.uint64(kept)], held_mass[np.uint64(kept)] = held[np.uint64(i)], held_mass[np.uint64(i)]
+            kept += 1
+        count = kept
+    return best, width
+
+
+@inlined
+def _sort_by_width(kinds: Integers, amounts: Integers, n: Number) -> None:
+    for i in range(1, n):
+        kind, amount = kinds[i], amounts[i]
+        size = size_of(kind)
+        j = i
+        while j > 0 and size_of(kinds[j - 1]) < size:
+            kinds[j], amounts[j] = kinds[j - 1], amounts[j - 1]
+            j -= 1
+        kinds[j], amounts[j] = kind, amount
+
+
+@inlined
+def _first_guess(kinds: Integers, amounts: Integers, n: Number) -> tuple[Number, Number, Number]:
+    """All µops, and mass and width of the densest among all ports and the port sets of the kinds."""
+    total, everywhere = np.int64(0), np.uint64(0)
+    for k in range(n):
+        total += amounts[np.uint64(k)]
+        everywhere |= kinds[np.uint64(k)]
+    best, width = total, max(size_of(everywhere), np.int64(1))
+    for k in range(n):
+        ports = kinds[np.uint64(k)]
+        inside = np.int64(0)
+        for j in range(n):
+            if kinds[np.uint64(j)] & ~ports == 0:
+                inside += amounts[np.uint64(j)]
+        size = size_of(ports)
+        if inside * width > best * size:
+            best, width = inside, size
+    return total, best, width

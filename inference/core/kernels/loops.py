@@ -1,0 +1,105 @@
+"""Many experiments under many mappings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.core.compiling import compiled_in_place, inlined
+from inference.core.evaluator import ERROR_UNIT
+from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
+from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
+from inference.core.kernels.preparing import prepare
+
+
+@inlined
+def cycles_of(desk: Desk, rows: Rows, base: Number, mixes: Mixes, e: Number) -> Number:
+    """Inverse throughput of experiment e under the mapping whose scheme s has row `base + s`."""
+    first, last = mixes.offsets[e], mixes.offsets[e + 1]
+    n_terms = last - first
+    if n_terms == 1:
+        ports = cycles_alone(desk, np.int64(mixes.scheme[first]), np.int64(mixes.repeats[first]))
+    elif n_terms == 2:
+        ports = cycles_of_two(
+            desk,
+            rows,
+            base,
+            np.int64(mixes.scheme[first]),
+            np.int64(mixes.repeats[first]),
+            np.int64(mixes.scheme[first + 1]),
+            np.int64(mixes.repeats[first + 1]),
+        )
+    else:
+        ports = cycles_of_many(desk, rows, base, mixes.scheme, first, mixes.repeats, first, n_terms)
+    return max(ports, mixes.floor[e])
+
+
+@inlined
+def error_of(cycles: Number, measured: Number, largest: Number) -> Number:
+    """|cycles − measured| / measured in multiples of `ERROR_UNIT`, `largest` (a fraction) at most."""
+    return np.int64(min(abs(cycles - measured) / measured, largest) / ERROR_UNIT + 0.5)
+
+
+@compiled_in_place
+def evaluate(desk: Desk, rows: Rows, base: Number, mixes: Mixes, which: Integers, out: Floats) -> None:
+    """Cycles of the experiments `which`, in order, under the mapping that the desk was prepared for."""
+    for k in range(len(which)):
+        out[k] = cycles_of(desk, rows, base, mixes, which[k])
+
+
+@compiled_in_place
+def fill_cycles(
+    desk: Desk,
+    rows: Rows,
+    mixes: Mixes,
+    occurring: Integers,
+    which: Integers,
+    first: Number,
+    last: Number,
+    out: Floats,
+) -> None:
+    """Cycles of the experiments `which` under mappings `first` to `last`, into `out` float64[mappings, n].
+
+    `occurring`: the numbers of the schemes that occur; rows are numbered mapping by mapping.
+    """
+    n_schemes = len(desk.listed)
+    for m in range(first, last):
+        prepare(desk, rows, m * n_schemes, occurring)
+        evaluate(desk, rows, m * n_schemes, mixes, which, out[m])
+
+
+@compiled_in_place
+def add_errors(
+    desk: Desk,
+    rows: Rows,
+    mixes: Mixes,
+    occurring: Integers,
+    which: Integers,
+    measured: Floats,
+    largest: Number,
+    first: Number,
+    last: Number,
+    cycles: Floats,
+    errors: Integers,
+) -> None:
+    """Add the errors of the experiments `which` to `errors` int64[mappings], mappings `first` to `last`.
+
+    `cycles` float64[n]: scratch.
+    """
+    n_schemes = len(desk.listed)
+    for m in range(first, last):
+        prepare(desk, rows, m * n_schemes, occurring)
+        evaluate(desk, rows, m * n_schemes, mixes, which, cycles)
+        total = np.int64(0)
+        for k in range(len(which)):
+            total += error_of(cycles[k], measured[which[k]], largest)
+        errors[m] += total
+
+
+@compiled_in_place
+def errors_of(which: Integers, measured: Floats, largest: Number, cycles: Floats, errors: Integers) -> Number:
+    """Errors of the experiments `which`, in order, from their cycles; returns the sum."""
+    total = np.int64(0)
+    for k in range(len(which)):
+        errors[k] = error_of(cycles[k], measured[which[k]], largest)
+        total += errors[k]
+    return total

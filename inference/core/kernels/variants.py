@@ -1,0 +1,138 @@
+"""Populations whose mappings have much in common: each distinct combination of rows is evaluated once.
+
+After some generations of an evolution the mappings of a population share most of their rows: a scheme then
+has few *variants*, and a pair of schemes few combinations of variants, however many mappings there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.core.compiling import compiled_in_place, inlined
+from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
+from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
+from inference.core.kernels.loops import error_of
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+@compiled_in_place
+def number_variants(
+    rows: Rows, n_mappings: Number, n_schemes: Number, slots: Integers, variant: Integers, first_row: Integers
+) -> Number:
+    """Give equal rows of one scheme one number, counted through all schemes; returns how many there are.
+
+    Into `variant` int32[n_schemes, n_mappings] the number of each row, into `first_row[v]` the first row with
+    number v; those of scheme s are consecutive. `slots` is int32 scratch of a power of two > 2 · n_mappings.
+    """
+    found = 0
+    last_slot = np.uint64(len(slots) - 1)
+    for s in range(n_schemes):
+        slots[:] = -1
+        for m in range(n_mappings):
+            row = m * n_schemes + s
+            slot = (_hash(rows, row) >> np.uint64(20)) & last_slot
+            while slots[slot] >= 0 and not _equal(rows, first_row[slots[slot]], row):
+                slot = (slot + np.uint64(1)) & last_slot
+            if slots[slot] < 0:
+                slots[slot] = found
+                first_row[found] = row
+                found += 1
+            variant[s, m] = slots[slot]
+    return found
+
+
+@compiled_in_place
+def _hash(rows: Rows, row: Number) -> Number:
+    value = np.uint64(rows.ends[row] - rows.starts[row])
+    for k in range(rows.starts[row], rows.ends[row]):
+        value = (value ^ np.uint64(rows.masks[k])) * _STEP
+        value ^= value >> np.uint64(29)
+        value = (value ^ np.uint64(rows.counts[k])) * _STEP
+        value ^= value >> np.uint64(32)
+    return value * _STEP
+
+
+@compiled_in_place
+def _equal(rows: Rows, a: Number, b: Number) -> bool:
+    length = rows.ends[a] - rows.starts[a]
+    if rows.ends[b] - rows.starts[b] != length:
+        return False
+    for k in range(length):
+        x, y = rows.starts[a] + k, rows.starts[b] + k
+        if rows.masks[x] != rows.masks[y] or rows.counts[x] != rows.counts[y]:
+            return False
+    return True
+
+
+@compiled_in_place
+def add_shared_errors(
+    desk: Desk,
+    rows: Rows,
+    mixes: Mixes,
+    variant: Integers,
+    begin: Integers,
+    which: Integers,
+    measured: Floats,
+    largest: Number,
+    table: Integers,
+    errors: Integers,
+) -> None:
+    """Add the errors of the experiments `which` to `errors` int64[mappings], one combination at a time.
+
+    The desk has a place for each variant, prepared; `rows` are the variants' rows; scheme s has the variants
+    from `begin[s]` to `begin[s + 1]`. `table` int64 is scratch for as many combinations as any of the
+    experiments has.
+    """
+    n_mappings = variant.shape[1]
+    for e in which:
+        first, last = mixes.offsets[e], mixes.offsets[e + 1]
+        combinations = 1
+        for t in range(first, last):
+            s = mixes.scheme[t]
+            combinations *= begin[s + 1] - begin[s]
+        for c in range(combinations):
+            cycles = _combination(desk, rows, mixes, begin, e, c)
+            table[c] = error_of(cycles, measured[e], largest)
+        if combinations == 1:
+            for m in range(n_mappings):
+                errors[m] += table[0]
+        elif last - first == 1:
+            a = mixes.scheme[first]
+            for m in range(n_mappings):
+                errors[m] += table[np.uint64(variant[a, m] - begin[a])]
+        elif last - first == 2:
+            a, b = mixes.scheme[first], mixes.scheme[first + 1]
+            width = begin[b + 1] - begin[b]
+            for m in range(n_mappings):
+                errors[m] += table[np.uint64((variant[a, m] - begin[a]) * width + variant[b, m] - begin[b])]
+        else:
+            for m in range(n_mappings):
+                place = np.int64(0)
+                for t in range(first, last):
+                    s = mixes.scheme[t]
+                    place = place * (begin[s + 1] - begin[s]) + variant[s, m] - begin[s]
+                errors[m] += table[np.uint64(place)]
+
+
+@inlined
+def _combination(desk: Desk, rows: Rows, mixes: Mixes, begin: Integers, e: Number, c: Number) -> Number:
+    """Inverse throughput of experiment e under combination c of its variants, the last scheme's first."""
+    first, last = mixes.offsets[e], mixes.offsets[e + 1]
+    n_terms = last - first
+    for t in range(n_terms - 1, -1, -1):
+        s = mixes.scheme[first + t]
+        width = begin[s + 1] - begin[s]
+        desk.places[t] = begin[s] + c % width
+        c //= width
+    if n_terms == 1:
+        ports = cycles_alone(desk, np.int64(desk.places[0]), np.int64(mixes.repeats[first]))
+    elif n_terms == 2:
+        a, b = np.int64(desk.places[0]), np.int64(desk.places[1])
+        repeats_a, repeats_b = np.int64(mixes.repeats[first]), np.int64(mixes.repeats[first + 1])
+        ports = cycles_of_two(desk, rows, np.int64(0), a, repeats_a, b, repeats_b)
+    else:
+        ports = cycles_of_many(
+            desk, rows, np.int64(0), desk.places, np.int64(0), mixes.repeats, first, n_terms
+        )
+    return max(ports, mixes.floor[e])

@@ -1,0 +1,131 @@
+"""One mapping whose schemes are changed one at a time; only experiments in which they occur are evaluated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inference.core.evaluator import Evaluator, Floats, checked_mass
+from inference.core.mapping import Uops
+from inference.core.tables import Int64s, Population
+
+if TYPE_CHECKING:
+    from inference.core.kernels.layout import Rows
+
+
+class LocalSearch:
+    """A mapping on a desk of its own, with the cycles and the error of every experiment.
+
+    Errors are those of `Evaluator.mean_relative_error`, bit for bit. Creating one loads numba.
+    """
+
+    def __init__(
+        self, evaluator: Evaluator, population: Population, measured: Floats, index: int = 0
+    ) -> None:
+        from inference.core.populations import mixes_of
+
+        self._evaluator = evaluator
+        self._measured = evaluator.checked(measured)
+        self._mixes = mixes_of(evaluator.table, evaluator.floor)
+        self._longest = int(evaluator.table.lengths.max(initial=0))
+        self._rows = [population.row(index, scheme) for scheme in range(population.n_schemes)]
+        self._cycles = np.empty(len(evaluator.table))
+        self._errors = np.zeros(len(evaluator.table), dtype=np.int64)
+        self._total = 0
+        self._room = -1  # kinds of µops per row
+        evaluator.check_mass(self.population())
+        self._make_room(max(self._rows, key=len, default=()))
+        everything = np.arange(len(evaluator.table), dtype=np.int64)
+        self._total = self._evaluate(everything, self._cycles, self._errors)
+
+    @property
+    def error(self) -> float:
+        """Mean relative error of the mapping as it stands."""
+        return float(self._evaluator.mean_of(self._total))
+
+    @property
+    def cycles(self) -> Floats:
+        """Cycles of all experiments under the mapping as it stands (a copy)."""
+        return self._cycles.copy()
+
+    def row(self, scheme: int) -> Uops:
+        """The µops of a scheme as they stand."""
+        return self._rows[scheme]
+
+    def population(self) -> Population:
+        """The mapping as it stands, as a population of one."""
+        return Population.from_rows(self._rows, 1, self._evaluator.n_ports)
+
+    def error_with(self, scheme: int, uops: Uops) -> float:
+        """The error that the mapping would have if `scheme` had these µops; changes nothing."""
+        which = self._evaluator.table.containing(scheme)
+        if not len(which):
+            return self.error
+        total = self._total + self._try(scheme, uops, which)[0]
+        self._write(scheme, self._rows[scheme])
+        return float(self._evaluator.mean_of(total))
+
+    def replace(self, scheme: int, uops: Uops) -> float:
+        """Give `scheme` these µops (sorted by port set, without repeats) for good; returns the new error."""
+        which = self._evaluator.table.containing(scheme)
+        if len(which):
+            change, cycles, errors = self._try(scheme, uops, which)
+            self._total += change
+            self._cycles[which] = cycles
+            self._errors[which] = errors
+        self._rows[scheme] = uops
+        return self.error
+
+    def _try(self, scheme: int, uops: Uops, which: Int64s) -> tuple[int, Floats, Int64s]:
+        """With other µops on the desk: the change of the sum of errors, the new cycles, the new errors."""
+        self._make_room(uops)
+        self._write(scheme, uops)
+        cycles = np.empty(len(which))
+        errors = np.empty(len(which), dtype=np.int64)
+        total = self._evaluate(which, cycles, errors)
+        return total - int(self._errors[which].sum()), cycles, errors
+
+    def _evaluate(self, which: Int64s, cycles: Floats, errors: Int64s) -> int:
+        from inference.core.kernels.loops import errors_of, evaluate
+
+        evaluate(self._desk, self._uops, 0, self._mixes, which, cycles)
+        return int(errors_of(which, self._measured, self._evaluator.largest_error, cycles, errors))
+
+    def _make_room(self, uops: Uops) -> None:
+        """See that the desk can hold these µops in place of any others."""
+        checked_mass(_uop_count(uops) * self._longest)
+        if len(uops) <= self._room:
+            return
+        from inference.core.kernels.layout import make_desk
+        from inference.core.populations import most_terms
+
+        self._room = max(2 * len(uops), 1)
+        n_schemes, n_ports = len(self._rows), self._evaluator.n_ports
+        terms = most_terms(self._evaluator.table)
+        self._desk = make_desk(n_schemes, n_ports, self._room * terms, terms, tables=True)
+        self._uops = _empty_rows(n_schemes, self._room)
+        for scheme, row in enumerate(self._rows):
+            self._write(scheme, row)
+
+    def _write(self, scheme: int, uops: Uops) -> None:
+        from inference.core.kernels.preparing import prepare_one
+
+        start = scheme * self._room
+        for k, (mask, count) in enumerate(uops, start):
+            self._uops.masks[k] = mask
+            self._uops.counts[k] = count
+        self._uops.ends[scheme] = start + len(uops)
+        prepare_one(self._desk, self._uops, 0, scheme)
+
+
+def _empty_rows(n_schemes: int, room: int) -> Rows:
+    from inference.core.kernels.layout import Rows
+
+    starts = np.arange(n_schemes, dtype=np.int64) * room
+    masks = np.zeros(n_schemes * room, dtype=np.int64)
+    return Rows(starts, starts.copy(), masks, np.zeros(n_schemes * room, dtype=np.int32))
+
+
+def _uop_count(uops: Uops) -> int:
+    return sum(count for _, count in uops)

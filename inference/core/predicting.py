@@ -1,0 +1,94 @@
+"""What predicts inverse throughputs of experiments: port mappings, and whatever else stands in for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.evaluator import Evaluator
+from inference.core.mapping import PortMapping
+from inference.core.tables import ExperimentTable
+
+Floats = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_WORTH_COMPILED = 4096
+"""Experiments from which on loading the compiled kernels costs less than going without."""
+
+
+class Predictor(Protocol):
+    """Answers "how many cycles?" without measuring."""
+
+    @property
+    def described(self) -> Collection[str]:
+        """The schemes that it knows: it predicts the experiments that consist of these alone."""
+        ...
+
+    def cycles(self, table: ExperimentTable) -> Floats:
+        """Cycles per execution of each experiment, its own bottlenecks applied: float64[len(table)].
+
+        Raises `UnknownSchemeError` where the numbering of the table has a scheme that is not described.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class MappingPredictor:
+    """A port mapping as a predictor, its R_max applied.
+
+    A few experiments the plain numpy kernels are done with before the compiled ones are loaded; they say the
+    same bit for bit.
+    """
+
+    mapping: PortMapping
+
+    @property
+    def described(self) -> Collection[str]:
+        """See `Predictor`."""
+        return self.mapping.usage.keys()
+
+    def cycles(self, table: ExperimentTable) -> Floats:
+        """See `Predictor`."""
+        if not len(table):
+            return np.zeros(0)
+        compiled = None if len(table) >= _WORTH_COMPILED else False
+        return Evaluator(table, len(self.mapping.ports), compiled=compiled).cycles_one(self.mapping)
+
+
+def known_to(described: Collection[str], table: ExperimentTable) -> Bools:
+    """Which experiments consist of these schemes alone: bool[len(table)]."""
+    known = _known(described, table)
+    if not len(table):
+        return np.zeros(0, dtype=bool)
+    return np.logical_and.reduceat(known[table.scheme], table.offsets[:-1])
+
+
+def predicted(predictor: Predictor, table: ExperimentTable) -> tuple[Int64s, Floats]:
+    """What a predictor says of a table in which it need not know every scheme.
+
+    The indices of the experiments that it predicts, ascending, and their cycles: int64[m], float64[m].
+    """
+    answered = known_to(predictor.described, table)
+    kept = np.flatnonzero(answered)
+    known = _known(predictor.described, table)
+    if not known.all():
+        entries = np.repeat(answered, np.diff(table.offsets))
+        ends = np.cumsum(np.diff(table.offsets)[kept])
+        number = np.cumsum(known) - 1
+        table = ExperimentTable(
+            schemes=tuple(scheme for scheme, is_known in zip(table.schemes, known, strict=True) if is_known),
+            offsets=np.concatenate(([0], ends)).astype(np.int64),
+            scheme=number[table.scheme[entries]].astype(np.int32),
+            count=table.count[entries],
+            lengths=table.lengths[kept],
+        )
+    return kept, predictor.cycles(table)
+
+
+def _known(described: Collection[str], table: ExperimentTable) -> Bools:
+    return np.array([scheme in described for scheme in table.schemes], dtype=bool)

@@ -1,0 +1,164 @@
+"""From a three-level port mapping to the resource mapping that predicts the same (thesis ch. 7).
+
+By Theorem 5.2 the inverse throughput is the largest `mass inside Q / |Q|` over the port sets Q. So a resource
+for each Q, on which every µop with ports(u) ⊆ Q puts a load of 1 / |Q|, is an equal model. Few are needed:
+
+- only unions of occurring port sets can be the maximiser (§5.1.4);
+- of these only the connected ones: where the port sets inside Q fall into groups without a common port, the
+  quotient of Q is at most that of its fullest group;
+- no resource on which every scheme puts at most what it puts on another.
+
+What is left can still be as many as there are port sets, 2^ports − 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.errors import CoreError, InvalidInputError
+from inference.core.mapping import PortMapping, Uops, ports_in
+from inference.core.resources.mapping import MAX_RESOURCES, Loads, ResourceMapping
+
+R_MAX = "R_max"
+COUNTED = 1 << 16
+"""Port sets that are counted before giving up: the error says "more than" beyond."""
+
+_NAME_LENGTH = 120
+_PAIRS = 1 << 20
+
+Int64s = npt.NDArray[np.int64]
+
+
+class TooManyResourcesError(CoreError):
+    """A conversion needs more resources than it may have; `count` of them, or more if it is `COUNTED`."""
+
+    def __init__(self, count: int, limit: int) -> None:
+        self.count = count
+        self.limit = limit
+        many = f"more than {COUNTED:,}" if count >= COUNTED else f"{count:,}"
+        right = (
+            f"allow more (up to {MAX_RESOURCES:,})"
+            if count <= MAX_RESOURCES
+            else "use the port mapping itself, which predicts the same"
+        )
+        super().__init__(
+            f"this port mapping needs {many} resources, one for each union of port sets that overlap, "
+            f"and {limit:,} are allowed: {right}"
+        )
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """How far a conversion may go."""
+
+    max_resources: int = field(
+        default=1024,
+        metadata={
+            "help": "most resources that a conversion may make; their number can double with every port"
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.max_resources, bool) or not 1 <= self.max_resources <= MAX_RESOURCES:
+            raise InvalidInputError(
+                f"max_resources must be a whole number from 1 to {MAX_RESOURCES}, not {self.max_resources!r}"
+            )
+
+
+def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) -> ResourceMapping:
+    """The resource mapping whose inverse throughputs are those of a port mapping, its R_max included.
+
+    Resources are named after their ports, `[0,1,5]`, and `R_max`. Raises `TooManyResourcesError`.
+    """
+    limit = (settings or Conversion()).max_resources
+    front_ends = 0 if mapping.r_max is None else 1
+    kinds = sorted({mask for uops in mapping.usage.values() for mask, _ in uops})
+    unions = connected_unions(kinds, COUNTED)
+    rows = list(dict.fromkeys(mapping.usage.values()))
+    if len(unions) <= MAX_RESOURCES:
+        unions = unions[_undominated(_masses(unions, rows), np.bitwise_count(unions).astype(np.int64))]
+    if len(unions) + front_ends > limit:
+        raise TooManyResourcesError(len(unions) + front_ends, limit)
+    widths = np.bitwise_count(unions)
+    quotients = _masses(unions, rows) / widths[:, None]
+    fronts: Loads = () if mapping.r_max is None else ((len(unions), 1 / mapping.r_max),)
+    loads: dict[Uops, Loads] = {
+        row: (
+            *((int(k), float(quotients[k, column])) for k in np.flatnonzero(quotients[:, column])),
+            *fronts,
+        )
+        for column, row in enumerate(rows)
+    }
+    names = _names(unions.tolist(), mapping.ports)
+    return ResourceMapping(
+        resources=names if mapping.r_max is None else (*names, R_MAX),
+        loads={scheme: loads[uops] for scheme, uops in mapping.usage.items()},
+    )
+
+
+def connected_unions(kinds: Sequence[int], most: int) -> Int64s:
+    """All unions of port sets in which each shares a port with the others, directly or through some.
+
+    `kinds`: different port masks. Narrow unions first; stops once it has found `most`.
+    """
+    sets = np.array(kinds, dtype=np.int64)
+    known = frontier = np.unique(sets)
+    while len(frontier) and len(known) < most:
+        step = max(1, _PAIRS // len(sets))
+        starts = range(0, len(frontier), step)
+        reached = [_widened(frontier[start : start + step], sets) for start in starts]
+        frontier = np.setdiff1d(np.concatenate(reached), known)
+        known = np.union1d(known, frontier)
+    known = known[np.lexsort((known, np.bitwise_count(known)))]
+    return known[:most]
+
+
+def _widened(unions: Int64s, kinds: Int64s) -> Int64s:
+    pairs = unions[:, None] | kinds
+    return np.unique(pairs[(unions[:, None] & kinds) != 0])
+
+
+def _masses(unions: Int64s, rows: Sequence[Uops]) -> Int64s:
+    """The µops of each row that can only run inside each union: int64[unions, rows]."""
+    inside = np.zeros((len(unions), len(rows)), dtype=np.int64)
+    for column, uops in enumerate(rows):
+        for mask, count in uops:
+            inside[:, column] += np.where(mask & ~unions == 0, count, 0)
+    return inside
+
+
+def _undominated(masses: Int64s, widths: Int64s) -> npt.NDArray[np.bool_]:
+    """Which resources no other one makes superfluous; of several equal ones, one stays.
+
+    Quotients are compared as whole numbers, `mass · other width`, hence exactly.
+    """
+    kept = np.ones(len(masses), dtype=np.bool_)
+    for index in range(len(masses)):
+        kept[index] = False
+        others = np.flatnonzero(kept)
+        for column in np.flatnonzero(masses[index]):
+            # Nearly all are ruled out by the first columns, so the rest are not even looked at.
+            others = others[masses[index, column] * widths[others] <= masses[others, column] * widths[index]]
+            if not len(others):
+                kept[index] = True
+                break
+    return kept
+
+
+def _names(unions: Sequence[int], ports: Sequence[str]) -> tuple[str, ...]:
+    """`[0,1,5]` for each set of ports; long ones abridged, equal ones numbered."""
+    names: dict[str, None] = {}
+    for mask in unions:
+        members = [ports[k] for k in ports_in(mask)]
+        plain = f"[{','.join(members)}]"
+        if len(plain) > _NAME_LENGTH:
+            plain = f"[{members[0][:40]},…,{members[-1][:40]}] ({len(members)} ports)"
+        name, number = plain, 2
+        while name in names:
+            name, number = f"{plain} ({number})", number + 1
+        names[name] = None
+    return tuple(names)

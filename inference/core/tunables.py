@@ -1,0 +1,71 @@
+"""Tunables of an algorithm: dataclass fields with a default, the paper's value and a line of help."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from inference.core.errors import InvalidInputError
+
+
+def setting(default: Any, description: str, paper: Any) -> Any:
+    """A dataclass field; `metadata["paper"]` is what the publication used, `["help"]` what forms show."""
+    return field(default=default, metadata={"help": description, "paper": paper})
+
+
+def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
+    """Arguments for the dataclass from names to values or their text ("5000", "", "none").
+
+    Raises `InvalidInputError` for an unknown name (telling the nearest) and for text that is no number where
+    one is wanted. Domains are the dataclass's own to check.
+    """
+    fields = {entry.name: str(entry.type) for entry in dataclasses.fields(cls)}
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in fields:
+            near = difflib.get_close_matches(name, fields, n=1, cutoff=0.0)
+            raise InvalidInputError(f"{algorithm} has no setting {name!r}; the nearest is {near[0]!r}")
+        values[name] = _parsed(name, value, fields[name]) if isinstance(value, str) else value
+    return values
+
+
+def _parsed(name: str, text: str, kind: str) -> object:
+    text = text.strip()
+    if "None" in kind and text.lower() in ("", "none"):
+        return None
+    try:
+        if kind.startswith("int"):
+            return int(text)
+        if kind.startswith("float"):
+            return float(text)
+    except ValueError:
+        wanted = "a whole number" if kind.startswith("int") else "a number"
+        raise InvalidInputError(f"{name} must be {wanted}, not {text!r}") from None
+    return text
+
+
+def check_whole(name: str, value: object, low: int, high: int) -> None:
+    """Raise `InvalidInputError` unless the value is a whole number of that range."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidInputError(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+
+
+def check_number(name: str, value: object, low: float, high: float) -> None:
+    """Raise `InvalidInputError` unless the value is a finite number of that range."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not math.isfinite(value)
+        or not low <= value <= high
+    ):
+        raise InvalidInputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
+
+
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    """Raise `InvalidInputError` unless the value is one of those allowed."""
+    if value not in allowed:
+        raise InvalidInputError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")

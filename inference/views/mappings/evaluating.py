@@ -1,0 +1,44 @@
+"""Starting an evaluation of whatever predicts from its page."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+
+
+def start_evaluation(request: HttpRequest, row: PortMapping | ResourceMapping) -> HttpResponse:
+    """Submit a run that evaluates on the posted `set`, and lead back to where its result will be."""
+    page = reverse(_url_name(row), args=[row.pk])
+    chosen = get_object_or_404(ExperimentSet, pk=_number(request.POST.get("set", "")))
+    unit = request.POST.get("unit", "cycles")
+    try:
+        config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
+        submit("evaluate", config, unused_name(f"Evaluate {row.name} on {chosen.name}"), user=request.user)
+    except ConfigError as error:
+        messages.error(request, str(error))
+        return redirect(f"{page}?tab=accuracy")
+    return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
+
+
+def predictor_field(row: PortMapping | ResourceMapping) -> str:
+    """What an evaluation run's description calls a mapping of this kind."""
+    return "mapping" if isinstance(row, PortMapping) else "resource_mapping"
+
+
+def evaluation_address(row: PortMapping | ResourceMapping) -> str:
+    """Where to post the wish for an evaluation."""
+    return reverse(f"{_url_name(row)}-evaluate", args=[row.pk])
+
+
+def _url_name(row: PortMapping | ResourceMapping) -> str:
+    return "mapping" if isinstance(row, PortMapping) else "resource-mapping"
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 19 else -1

@@ -1,0 +1,345 @@
+"""What cannot be a mapping, an experiment, a table or a question is refused by a named error.
+
+One row per wrong input and entry point: what is called, and the words in which the message names the culprit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inference.core.errors import InvalidInputError, UnknownSchemeError
+from inference.core.evaluator import Evaluator
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.flow import densest_ports
+from inference.core.holdout import split
+from inference.core.intervals import load_intervals
+from inference.core.mapping import PortMapping
+from inference.core.metrics import convert, score
+from inference.core.oracle import lp_inverse_throughput, lp_port_bounds
+from inference.core.predicting import MappingPredictor
+from inference.core.schedule import schedule
+from inference.core.tables import ExperimentTable, Population
+from inference.core.throughput import inverse_throughput, over_ports, over_uops, port_bound, work_of
+
+NAN, INFINITY = math.nan, math.inf
+NO_COUNTS: tuple[Any, ...] = (0, -1, 1.5, 2.0, True, NAN, INFINITY, "2", None)
+NO_SETS: tuple[Any, ...] = (0, -1, 1.5, True, NAN, INFINITY, "1", None)
+NO_RATES: tuple[Any, ...] = (0, -4, NAN, INFINITY, -INFINITY, 1e-4, 1e4, True, "4")
+
+MAPPING = PortMapping(("p0", "p1"), {"add": ((0b11, 1),), "mul": ((0b01, 1),)})
+DIV = Experiment.of({"add": 1, "div": 2})
+TABLE = ExperimentTable.from_experiments([Experiment.of(["add"]), Experiment.of({"add": 1, "mul": 2})])
+POPULATION = Population.from_mappings([MAPPING], TABLE.schemes)
+EVALUATORS = {
+    kind: Evaluator(TABLE, 2, compiled=compiled) for kind, compiled in (("compiled", True), ("numpy", False))
+}
+
+Case = tuple[str, Callable[[], object], str]
+
+
+def ports(number: int) -> tuple[str, ...]:
+    return tuple(f"p{k}" for k in range(number))
+
+
+def usage(mask: Any, count: Any) -> PortMapping:
+    return PortMapping(("p0", "p1"), {"add": ((mask, count),)})
+
+
+def int64s(*values: int) -> Any:
+    return np.array(values, dtype=np.int64)
+
+
+def table(scheme: Any, count: Any, lengths: Any = (1,), offsets: Any = (0, 1)) -> ExperimentTable:
+    return ExperimentTable(
+        ("add", "mul"), int64s(*offsets), np.array(scheme), np.array(count), int64s(*lengths)
+    )
+
+
+def population(masks: Any, counts: Any, offsets: Any = (0, 1), n_ports: Any = 2) -> Population:
+    return Population(int64s(*offsets), int64s(*masks), np.array(counts, np.int32), 1, 1, n_ports)
+
+
+def population_of(masks: Any, counts: Any) -> Population:
+    return Population(int64s(0, 1), masks, counts, 1, 1, 2)
+
+
+MAPPINGS: list[Case] = [
+    ("a port that is no text", lambda: PortMapping((1,), {}), "name of a port .* not 1"),  # type: ignore[arg-type]
+    ("a port without a name", lambda: PortMapping(("a", ""), {}), "name of a port .* not ''"),
+    ("no ports", lambda: PortMapping((), {}), "1 to 63 ports, not 0"),
+    ("64 ports", lambda: PortMapping(ports(64), {}), "1 to 63 ports, not 64"),
+    ("65 ports", lambda: PortMapping(ports(65), {}), "1 to 63 ports, not 65"),
+    ("a port twice", lambda: PortMapping(("a", "b", "a"), {}), "port names must differ: a, b, a"),
+    ("a port beyond", lambda: usage(0b100, 1), "'add': port set 0x4 names a port beyond the 2"),
+    ("a port set twice", lambda: PortMapping(("a",), {"x": ((1, 1), (1, 2))}), "'x' must be sorted"),
+    ("port sets unsorted", lambda: PortMapping(("a", "b"), {"x": ((2, 1), (1, 1))}), "'x' must be sorted"),
+    *[(f"the set {mask!r}", lambda mask=mask: usage(mask, 1), f"'add'.*mask {mask!r}") for mask in NO_SETS],
+    *[
+        (f"µops {count!r}", lambda count=count: usage(1, count), f"'add'.*not {count!r}")
+        for count in NO_COUNTS
+    ],
+    *[
+        (f"R_max {rate!r}", lambda rate=rate: PortMapping(("a",), {}, r_max=rate), f"R_max.* not {rate!r}")
+        for rate in NO_RATES
+    ],
+]
+
+EXPERIMENTS: list[Case] = [
+    ("no scheme", lambda: Experiment.of([]), "at least one"),
+    ("no scheme in a dictionary", lambda: Experiment.of({}), "at least one"),
+    ("no term", lambda: Experiment(()), "at least one"),
+    ("a scheme that is no text", lambda: Experiment.of([3]), "a text, not 3"),  # type: ignore[list-item]
+    ("a scheme twice", lambda: Experiment((("a", 1), ("a", 1))), "without repeats: a; a"),
+    ("terms unsorted", lambda: Experiment((("b", 1), ("a", 1))), "must be sorted by scheme.*: b; a"),
+    *[
+        (
+            f"multiplicity {count!r}",
+            lambda count=count: Experiment.of({"add": count}),
+            f"'add'.*not {count!r}",
+        )
+        for count in NO_COUNTS
+    ],
+    *[
+        (
+            f"a term {count!r} times",
+            lambda count=count: Experiment((("add", count),)),
+            f"'add'.*not {count!r}",
+        )
+        for count in NO_COUNTS
+    ],
+    *[
+        (f"{cycles!r} cycles", lambda cycles=cycles: Measured(DIV, cycles), f"add; 2\\*div.*not {cycles!r}")
+        for cycles in (0, -1.0, NAN, INFINITY, None, "2", True)
+    ],
+    *[
+        (f"a spread of {x!r}", lambda x=x: Measured(DIV, 1.0, spread=x), f"spread of add; 2\\*div.*not {x!r}")
+        for x in (-0.5, NAN, INFINITY, "2")
+    ],
+    (
+        "cycles of a failure",
+        lambda: Measured(DIV, 2.0, MeasurementState.FAILED),
+        r"add; 2\*div cannot have cycles",
+    ),
+]
+
+WORK_TAKERS: dict[str, Callable[[Any], object]] = {
+    "port_bound": port_bound,
+    "over_uops": over_uops,
+    "over_ports": lambda work: over_ports(work, 3),
+    "load_intervals": lambda work: load_intervals(work, 3),
+    "lp_port_bounds": lambda work: lp_port_bounds([{1: 1}, work]),
+}
+WORK: list[Case] = [
+    case
+    for name, take in WORK_TAKERS.items()
+    for case in (
+        *[
+            (f"{name}, the set {mask!r}", lambda take=take, mask=mask: take({mask: 1}), f"mask {mask!r}")
+            for mask in (*NO_SETS, 1 << 63, 1 << 64)
+        ],
+        *[
+            (f"{name}, µops {n!r}", lambda take=take, n=n: take({1: n}), f"0x1 must be whole.*not {n!r}")
+            for n in NO_COUNTS[1:]  # none of a kind is fine here
+        ],
+        (f"{name}, 2^53 µops", lambda take=take: take({1: 1 << 52, 2: 1 << 52}), "fewer than 2"),
+    )
+]
+QUESTIONS: list[Case] = [
+    ("no work at all", lambda: densest_ports({}), "not none"),
+    ("work on no port", lambda: densest_ports({1: 2, 0: 3}), "not 3 on 0"),
+    ("no work on a port", lambda: densest_ports({1: 2, 2: 0}), "not 0 on 2"),
+    ("work beyond the ports", lambda: over_ports({0b100: 1}, 2), "0x4 names a port beyond the 2"),
+    ("intervals beyond the ports", lambda: load_intervals({0b100: 1}, 2), "0x4 names a port beyond the 2"),
+    *[
+        (f"intervals on {n!r} ports", lambda n=n: load_intervals({1: 1}, n), f"1 to 63 ports, not {n!r}")
+        for n in (0, -1, 64, 65, 2.0, True)
+    ],
+    *[
+        (f"all sets of {n!r} ports", lambda n=n: over_ports({1: 1}, n), f"1 to 20 ports, not for {n!r}")
+        for n in (0, -1, 21, 64)
+    ],
+    *[
+        (f"intervals in {t!r} cycles", lambda t=t: load_intervals({1: 2}, 1, t), f"{t}|not {t!r}")
+        for t in (0, 1.9, -1, NAN, INFINITY, "x")
+    ],
+]
+
+TABLES: list[Case] = [
+    (
+        "the same scheme twice in a table",
+        lambda: ExperimentTable.from_experiments([], ["add", "add"]),
+        "must differ",
+    ),
+    (
+        "a multiplicity beyond 32 bits",
+        lambda: ExperimentTable.from_experiments([Experiment.of({"add": 1 << 31})]),
+        "at most 2147483647",
+    ),
+    ("a population of nobody", lambda: Population.from_mappings([], ["add"]), "number of ports"),
+    (
+        "a population of different widths",
+        lambda: Population.from_mappings(
+            [MAPPING, PortMapping(("a",), {**MAPPING.usage, "add": ((1, 1),)})], []
+        ),
+        r"same number of ports, not \[1, 2\]",
+    ),
+    (
+        "rows that do not divide",
+        lambda: Population.from_rows([(), (), ()], 2, 1),
+        "3 rows do not divide into 2",
+    ),
+    ("rows of no mapping", lambda: Population.from_rows([()], 0, 1), "into 0 mappings"),
+    (
+        "a µop count beyond 32 bits",
+        lambda: Population.from_rows([((1, 1 << 31),)], 1, 1),
+        "at most 2147483647",
+    ),
+    ("an empty set in a population", lambda: population([0], [1]), "port set is empty"),
+    ("a port beyond in a population", lambda: population([4], [1]), "beyond the 2"),
+    ("no µop in a population", lambda: population([1], [0]), "at least 1"),
+    ("less than no µop in a population", lambda: population([1], [-3]), "at least 1"),
+    ("falling offsets", lambda: population([1], [1], offsets=(1, 0)), "offsets of a population must rise"),
+    ("too few offsets", lambda: population([1], [1], offsets=(0,)), "needs 2 offsets"),
+    ("more masks than counts", lambda: population([1, 2], [1], offsets=(0, 2)), "as many masks as counts"),
+    *[
+        (f"a population on {n} ports", lambda n=n: population([1], [1], n_ports=n), f"not {n}")
+        for n in (0, -1, 64, 65, 2.5, True)
+    ],
+    *[
+        (f"the row {uops!r}", lambda uops=uops: Population.from_rows([(uops,)], 1, 2), message)
+        for uops, message in (
+            ((0, 1), "port set is empty"),
+            ((1.5, 1), "a port set must be a whole number.*not 1.5"),
+            ((True, 1), "a port set must be a whole number.*not True"),
+            ((1 << 63, 1), "a port set must be a whole number.*not 9223372036854775808"),
+            ((1 << 64, 1), "a port set must be a whole number.*not 18446744073709551616"),
+            ((1, 1.5), "a µop count must be a whole number.*not 1.5"),
+            ((1, NAN), "a µop count must be a whole number.*not nan"),
+            ((1, -1), "at least 1"),
+        )
+    ],
+    (
+        "sets that are not whole",
+        lambda: population_of(np.array([1.0]), int64s(1)),
+        "port sets .* not float64",
+    ),
+    ("counts that are not whole", lambda: population_of(int64s(1), np.array([1.0])), "counts .* not float64"),
+    ("a scheme beyond the table's", lambda: table([3], [1]), "from 0 to 1, not 3 to 3"),
+    ("a scheme before the table's", lambda: table([-1], [1]), "from 0 to 1, not -1 to -1"),
+    ("schemes that are not whole", lambda: table([0.0], [1]), "scheme numbers .* not float64"),
+    (
+        "a multiplicity of 0 in a table",
+        lambda: table([0], [0], (0,)),
+        "multiplicity must be at least 1, not 0",
+    ),
+    ("multiplicities that are not whole", lambda: table([0], [1.0]), "multiplicities .* not float64"),
+    ("wrong lengths", lambda: table([0], [2]), "the sums of its multiplicities"),
+    ("more schemes than multiplicities", lambda: table([0, 1], [1], offsets=(0, 2)), r"not \(1,\)"),
+    ("offsets beyond a table", lambda: table([0], [1], offsets=(0, 7)), "rise from 0 to its 1 entries"),
+    ("too few offsets of a table", lambda: table([0], [1], offsets=(0,)), "needs 2 offsets"),
+]
+
+EVALUATIONS: list[Case] = [
+    *[(f"an evaluator for {n} ports", lambda n=n: Evaluator(TABLE, n), f"not {n}") for n in (0, -1, 64, 65)],
+    *[
+        (f"an evaluator with R_max {rate!r}", lambda rate=rate: Evaluator(TABLE, 2, rate), f"not {rate!r}")
+        for rate in (0, -4, NAN, INFINITY)
+    ],
+    *[
+        case
+        for kind, evaluator in EVALUATORS.items()
+        for case in (
+            (
+                f"{kind}, a population of another width",
+                lambda e=evaluator: e.cycles(Population.from_rows([(), ()], 1, 3)),
+                "2 ports, the population has 2 schemes and 3 ports",
+            ),
+            (
+                f"{kind}, a population of other schemes",
+                lambda e=evaluator: e.cycles(Population.from_rows([()], 1, 2)),
+                "for 2 schemes and 2 ports, the population has 1 schemes",
+            ),
+            (f"{kind}, no thread", lambda e=evaluator: e.cycles(POPULATION, threads=0), "not 0"),
+            (
+                f"{kind}, too few measurements",
+                lambda e=evaluator: e.mean_relative_error(POPULATION, np.ones(1)),
+                r"2 experiments need as many measurements, not \(1,\)",
+            ),
+            *[
+                (
+                    f"{kind}, measured {cycles}",
+                    lambda e=evaluator, cycles=cycles: e.mean_relative_error(
+                        POPULATION, np.array([1, cycles])
+                    ),
+                    f"experiment 1 has {cycles:.1f}",
+                )
+                for cycles in (0, -1, NAN, INFINITY)
+            ],
+        )
+    ],
+]
+
+METRICS: list[Case] = [
+    ("an unknown unit", lambda: convert([1], [1], "hours"), "'hours'; known: cycles, cpi, ipc"),
+    ("an experiment of no instruction", lambda: convert([1], [0], "cpi"), "at least one instruction"),
+    ("fewer lengths than cycles", lambda: convert([1, 2], [1], "cpi"), r"\(2,\) need .* not \(1,\)"),
+    ("fewer predictions", lambda: score([1, 2], [1]), r"\(2,\) and \(1,\)"),
+    *[
+        (f"measured {x} to be scored", lambda x=x: score([1, x], [1, 1]), f"measurement 1: {x:.1f}")
+        for x in (0, -1, NAN, INFINITY)
+    ],
+    *[
+        (f"predicted {x} to be scored", lambda x=x: score([1, 1], [1, x]), f"prediction 1: {x:.1f}")
+        for x in (-1, NAN, -INFINITY)
+    ],
+    ("a split of less than nothing", lambda: split(-1, 0.5, 0), "-1"),
+    *[(f"a share of {x}", lambda x=x: split(3, x, 0), f"not {x!r}") for x in (-0.1, 1, 1.5, NAN, INFINITY)],
+]
+
+CASES = [*MAPPINGS, *EXPERIMENTS, *WORK, *QUESTIONS, *TABLES, *EVALUATIONS, *METRICS]
+
+UNKNOWN: dict[str, Callable[[], object]] = {
+    "work_of": lambda: work_of(MAPPING, DIV),
+    "inverse_throughput": lambda: inverse_throughput(MAPPING, DIV),
+    "lp_inverse_throughput": lambda: lp_inverse_throughput(MAPPING, DIV),
+    "schedule": lambda: schedule(MAPPING, DIV),
+    "describe": lambda: MAPPING.describe("div"),
+    "a table": lambda: ExperimentTable.from_experiments([DIV], ["add", "mul"]),
+    "a population": lambda: Population.from_mappings([MAPPING], ["add", "div"]),
+    "a predictor": lambda: MappingPredictor(MAPPING).cycles(ExperimentTable.from_experiments([DIV])),
+    **{
+        f"an evaluator, {kind}": lambda compiled=compiled: Evaluator(  # type: ignore[misc]
+            ExperimentTable.from_experiments([DIV]), 2, compiled=compiled
+        ).cycles_one(MAPPING)
+        for kind, compiled in (("compiled", True), ("numpy", False))
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [pytest.param(call, message, id=name) for name, call, message in CASES],
+)
+def test_a_wrong_input_is_refused_by_name(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("call", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_scheme_that_is_not_described_is_named(call: Callable[[], object]) -> None:
+    with pytest.raises(UnknownSchemeError, match=r"1 scheme.*: div") as refusal:
+        call()
+    assert refusal.value.schemes == ("div",)
+    assert isinstance(refusal.value, ValueError)
+
+
+def test_a_limit_itself_is_no_wrong_input() -> None:
+    widest = PortMapping(ports(63), {"add": (((1 << 63) - 1, 1),)}, r_max=1000)
+    assert inverse_throughput(widest, Experiment.of({"add": 63})) == 1
+    assert PortMapping(("p",), {}, r_max=0.001).r_max == 0.001
+    assert port_bound({1: (1 << 53) - 1}) == (1 << 53) - 1

@@ -1,0 +1,35 @@
+"""Migrations keep what is in the database."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+BEFORE = [("inference", "0002_machines_with_agents")]
+AFTER = [("inference", "0003_resource_mappings")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_evaluations_from_before_resource_mappings_are_kept() -> None:
+    executor = MigrationExecutor(connection)
+    try:
+        executor.migrate(BEFORE)
+        old = executor.loader.project_state(BEFORE).apps
+        isa = old.get_model("inference", "ISA").objects.create(name="toy")
+        judge = old.get_model("inference", "ExperimentSet").objects.create(name="s", isa=isa, origin="upload")
+        mapping = old.get_model("inference", "PortMapping").objects.create(
+            name="m", isa=isa, origin="import", ports=["0"]
+        )
+        made = old.get_model("inference", "Evaluation").objects.create(
+            mapping=mapping, experiment_set=judge, unit="ipc", n=7, mape=9.5, heat_map={"bins": 3}
+        )
+        executor.loader.build_graph()
+        executor.migrate(AFTER)
+        new = executor.loader.project_state(AFTER).apps.get_model("inference", "Evaluation")
+        kept = new.objects.get(pk=made.pk)
+        assert (kept.mapping_id, kept.experiment_set_id, kept.unit) == (mapping.pk, judge.pk, "ipc")
+        assert (kept.n, kept.mape, kept.heat_map, kept.resource_mapping) == (7, 9.5, {"bins": 3}, None)
+    finally:
+        last = MigrationExecutor(connection)
+        last.migrate(last.loader.graph.leaf_nodes())

@@ -1,0 +1,134 @@
+"""Two mappings side by side: the Compare tab, its filters, and the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.instruction_sets import new_isa
+from inference.exchange.stored import store_mapping
+from inference.models import ExperimentSet, PortMapping
+from tests.views.conftest import ADD, IMUL, LOAD
+
+RENAMED = Mapping(ports=("a", "b", "c"), usage={ADD: ((0b111, 1),), IMUL: ((0b100, 1),)})
+DIFFERENT = Mapping(
+    ports=("a", "b"), usage={ADD: ((0b01, 1),), IMUL: ((0b10, 1),), LOAD: ((0b11, 1),)}, r_max=4
+)
+
+
+def other(mapping: PortMapping, value: Mapping, name: str = "the other") -> PortMapping:
+    return store_mapping(name, mapping.isa, value, origin=PortMapping.Origin.IMPORT)
+
+
+def compared(visitor: Client, mapping: PortMapping, with_: PortMapping, query: str = "") -> Any:
+    response = visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with={with_.pk}{query}")
+    assert response.status_code == 200, response.status_code
+    return response
+
+
+def test_without_another_mapping_the_tab_says_how_to_get_one(visitor: Client, mapping: PortMapping):
+    text = visitor.get(f"/mappings/{mapping.pk}/?tab=compare").content.decode()
+    assert "Nothing to compare with yet" in text
+
+
+def test_the_other_mapping_is_chosen_among_those_of_the_same_instruction_set(
+    visitor: Client, mapping: PortMapping
+):
+    there = other(mapping, RENAMED)
+    toy = new_isa("toy", ["add R, R"], "by hand")
+    foreign = store_mapping(
+        "foreign", toy, Mapping(("p",), {"add R, R": ((1, 1),)}), origin=PortMapping.Origin.IMPORT
+    )
+    response = visitor.get(f"/mappings/{mapping.pk}/?tab=compare")
+    assert response.context["candidates"] == [there]
+    assert "Choose a mapping" in response.content.decode()
+    refused = visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with={foreign.pk}")
+    assert refused.status_code == 400
+    assert visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with=99999").status_code == 404
+    assert visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with=x").status_code == 400
+
+
+def test_a_renamed_mapping_is_equal(visitor: Client, mapping: PortMapping):
+    response = compared(visitor, mapping, other(mapping, RENAMED))
+    assert response.context["summary"] == "Equal up to renaming ports."
+    assert response.context["told"] == []
+    assert {there: here for there, here, _ in response.context["renamed"]}["c"] == "p1"
+    assert [row.compared.kind for row in response.context["rows"]] == ["equal", "equal"]
+
+
+def test_differences_come_first_and_are_summed_up(visitor: Client, mapping: PortMapping):
+    response = compared(visitor, mapping, other(mapping, DIFFERENT))
+    assert response.context["summary"] == (
+        "1 of 2 common schemes use the same µops (50.0 %). 1 scheme only in the second. "
+        "R_max is none in the first and 4 in the second."
+    )
+    rows = [(row.compared.scheme, row.compared.kind.value) for row in response.context["rows"]]
+    assert rows == [(ADD, "different"), (LOAD, "only-second"), (IMUL, "equal")]
+    text = response.content.decode()
+    assert "R<sub>max</sub> is none in the first" in text
+    assert "not described" in text
+
+
+def test_the_experiment_that_tells_them_apart_links_to_its_measurement(
+    visitor: Client, mapping: PortMapping, experiment_set: ExperimentSet
+):
+    (told,) = compared(visitor, mapping, other(mapping, DIFFERENT)).context["told"]
+    assert str(told.witness.distinction.experiment) == ADD
+    assert (told.witness.distinction.first, told.witness.distinction.second) == (pytest.approx(1 / 3), 1.0)
+    assert (told.witness.measured, told.witness.nearer) == (0.25, 0)
+    assert visitor.get(told.url).context["measured"] == 0.25
+
+
+def test_an_experiment_that_nobody_measured_is_joined_by_one_that_was(
+    visitor: Client, mapping: PortMapping, experiment_set: ExperimentSet
+):
+    """The smallest is imul alone, of which there is no measurement; of a mix with it there is one."""
+    value = Mapping(ports=("x", "y"), usage={ADD: ((0b11, 1),), IMUL: ((0b01, 3),)})
+    here = other(
+        mapping, Mapping(ports=("x", "y"), usage={ADD: ((0b11, 1),), IMUL: ((0b01, 1), (0b10, 1))}), "h"
+    )
+    smallest, measured = compared(visitor, here, other(mapping, value)).context["told"]
+    assert str(smallest.witness.distinction.experiment) == IMUL
+    assert smallest.witness.measured is None
+    assert visitor.get(smallest.url).context["text"] == IMUL
+    assert str(measured.witness.distinction.experiment) == f"2*{ADD}; {IMUL}"
+    assert measured.witness.measured == 1.02
+
+
+def test_the_table_is_searched_filtered_sorted_and_paged(
+    visitor: Client, mapping: PortMapping, monkeypatch: pytest.MonkeyPatch
+):
+    there = other(mapping, DIFFERENT)
+
+    def shown(query: str) -> list[str]:
+        return [row.compared.scheme for row in compared(visitor, mapping, there, query).context["rows"]]
+
+    assert shown("&q=ext:X64") == [IMUL]
+    assert shown("&show=only-second") == [LOAD]
+    assert shown("&show=equal") == [IMUL]
+    assert shown("&sort=there") == [LOAD, ADD, IMUL]
+    assert shown("&sort=-text") == [LOAD, IMUL, ADD]
+    assert shown("&page=1") == []
+    assert visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with={there.pk}&show=odd").status_code == 400
+    assert visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with={there.pk}&q=colour:red").status_code == 400
+
+
+def test_the_file_has_every_scheme_under_the_names_of_this_mappings_ports(
+    visitor: Client, mapping: PortMapping
+):
+    there = other(mapping, DIFFERENT)
+    response = visitor.get(f"/mappings/{mapping.pk}/compare.csv?with={there.pk}")
+    assert response["Content-Disposition"] == 'attachment; filename="three-ports-and-the-other.csv"'
+    rows = list(csv.DictReader(io.StringIO(response.content.decode())))
+    assert [row["scheme"] for row in rows] == [ADD, LOAD, IMUL]
+    assert rows[0]["µops first"] == "1×[p0,p1,p5]"
+    assert rows[0]["comparison"] == "different"
+    assert float(rows[0]["cycles second"]) == 1.0
+    assert rows[1]["µops first"] == ""
+    assert rows[2]["µops first"] == rows[2]["µops second"] == "1×[p1]"
+    assert visitor.get(f"/mappings/{mapping.pk}/compare.csv").status_code == 400

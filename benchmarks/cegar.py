@@ -1,0 +1,196 @@
+"""CEGAR: how long exact inference takes, beside the times that the thesis published for the same sizes.
+
+Random processors as in §4.5 (1 to 4 ports per µop, ε = 0.02, no noise), and Zen+'s blocking instructions
+(§6.3.4, Table 6.2) with Gaussian noise on cycles per instruction. References are medians of Figure 4.6 and
+Table 4.1 and the quickest run of §6.3.4, in seconds; where none ended, there is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchmarks import Result
+from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, infer
+from inference.core.experiment import Experiment, Measured
+from inference.core.identity import same_up_to_renaming
+from inference.core.mapping import PortMapping, uops_of
+from inference.core.metrics import score
+from inference.core.protocols import Checkpoint, Event, Json
+from inference.core.throughput import inverse_throughput
+
+TRUTHS = (0, 1, 2)
+RUNS = (0, 1, 2)
+MIXES = 1_000
+TWO_LEVEL = (
+    (6, 16, 1_000.0),
+    (8, 10, 10_000.0),
+    (8, 16, None),
+    (10, 13, None),
+)
+"""(ports, schemes, published seconds)"""
+
+ZEN_PLUS_PUBLISHED = 12 * 3600.0
+ZEN_PLUS_NOISE = 0.005
+ZEN_PLUS = PortMapping(
+    tuple("0123456789"),
+    {
+        scheme: uops_of((sum(1 << port for port in ports), 1) for ports in uops)
+        for scheme, uops in {
+            "add GPR[32]:RW, GPR[32]:R": [(6, 7, 8, 9)],
+            "vpor XMM:W, XMM:R, XMM:R": [(0, 1, 2, 3)],
+            "vpaddd XMM:W, XMM:R, XMM:R": [(0, 1, 3)],
+            "vminps XMM:W, XMM:R, XMM:R": [(0, 1)],
+            "vbroadcastss XMM:W, XMM:R": [(1, 2)],
+            "vpaddsw XMM:W, XMM:R, XMM:R": [(0, 3)],
+            "vaddps XMM:W, XMM:R, XMM:R": [(2, 3)],
+            "mov GPR[32]:W, MEM[32]:R": [(4, 5)],
+            "vpslld XMM:W, XMM:R, XMM:R": [(2,)],
+            "vroundps XMM:W, XMM:R, IMM[8]": [(3,)],
+            "mov MEM[32]:W, GPR[32]:R": [(5,), (6, 7, 8, 9)],
+            "vmovapd MEM[128]:W, XMM:R": [(5,), (2,)],
+        }.items()
+    },
+    r_max=5.0,
+)
+"""Table 6.2; the last two are the improper blocking instructions."""
+
+
+class _Silent:
+    """Nobody listens to a benchmark, and nobody interrupts it."""
+
+    def emit(self, event: Event) -> None:
+        """See `Reporter`."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """See `Reporter`."""
+
+    def pulse(self) -> None:
+        """See `Reporter`."""
+
+
+@dataclass(frozen=True)
+class _Processor:
+    """Measures what the mapping predicts, `noise` (standard deviation, cycles per instruction) added."""
+
+    mapping: PortMapping
+    noise: float = 0.0
+    seed: int = 0
+
+    @property
+    def identity(self) -> Json:
+        """See `Measurer`."""
+        return {"kind": "benchmark", "seed": self.seed}
+
+    def offers(self) -> Sequence[Experiment] | None:
+        """Anything can be asked."""
+        return None
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """The same answer whenever the same is asked."""
+        for experiment in experiments:
+            digest = hashlib.sha256(f"{self.seed} {experiment.terms!r}".encode()).digest()
+            off = np.random.default_rng(int.from_bytes(digest[:8])).normal(0, self.noise) * experiment.length
+            yield Measured(experiment, max(1e-3, inverse_throughput(self.mapping, experiment) + off))
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """Every size; with `quick` one small processor in each model, and one run of Zen+."""
+    if quick:
+        yield _grid("two-level-4x6", [1] * 6, 4, None, TRUTHS[:1], RUNS[:1])
+        yield _grid("three-level-4p-3s-4u", [1, 1, 2], 4, None, TRUTHS[:1], RUNS[:1])
+    else:
+        for ports, schemes, published in TWO_LEVEL:
+            yield _grid(f"two-level-{ports}x{schemes}", [1] * schemes, ports, published, TRUTHS, RUNS)
+        yield _grid("three-level-6p-4s-16u", [4] * 4, 6, 5_815.0, TRUTHS, RUNS)
+    yield _zen_plus(RUNS[:1] if quick else RUNS)
+
+
+def _grid(
+    case: str,
+    counts: Sequence[int],
+    ports: int,
+    published: float | None,
+    truths: Sequence[int],
+    runs: Sequence[int],
+) -> Result:
+    done = []
+    for truth in truths:
+        mapping = _random_mapping(counts, ports, truth)
+        uops = dict(zip(mapping.usage, counts, strict=True))
+        problem = CegarProblem(tuple(mapping.usage), CegarSettings(ports=ports), uops=uops)
+        done += [_timed(problem, _Processor(mapping, seed=run), run) for run in runs]
+    return _summary(case, published, done)
+
+
+def _zen_plus(runs: Sequence[int]) -> Result:
+    uops = {scheme: sum(n for _, n in found) for scheme, found in ZEN_PLUS.usage.items()}
+    improper = tuple(scheme for scheme, count in uops.items() if count > 1)
+    settings = CegarSettings(ports=10, r_max=5.0, alternatives=300)
+    problem = CegarProblem(tuple(ZEN_PLUS.usage), settings, uops=uops, improper=improper)
+    done = [_timed(problem, _Processor(ZEN_PLUS, ZEN_PLUS_NOISE, run), run) for run in runs]
+    ambiguous = sorted({scheme for each in done for scheme in each.result.ambiguous_schemes})
+    summary = _summary("zen+-blocking", ZEN_PLUS_PUBLISHED, done)
+    return replace(summary, more={**summary.more, "ambiguous": ambiguous})
+
+
+@dataclass(frozen=True)
+class _Run:
+    seconds: float
+    result: CegarResult
+    pearson: float
+    includes_truth: bool
+
+
+def _timed(problem: CegarProblem, processor: _Processor, seed: int) -> _Run:
+    began = time.process_time()
+    result = infer(problem, processor, _Silent(), seed)
+    seconds = time.process_time() - began
+    draw = random.Random(seed)
+    mixes = [Experiment.of(draw.choices(problem.schemes, k=5)) for _ in range(MIXES)]
+    truth, found = (
+        np.array([inverse_throughput(mapping, mix) for mix in mixes])
+        for mapping in (processor.mapping, result.mapping)
+    )
+    explained = [result.mapping, *(each.mapping for each in result.alternatives)]
+    pearson = score(truth, found).pearson
+    assert pearson is not None
+    return _Run(
+        seconds, result, pearson, any(same_up_to_renaming(one, processor.mapping) for one in explained)
+    )
+
+
+def _summary(case: str, published: float | None, done: Sequence[_Run]) -> Result:
+    times = [each.seconds for each in done]
+    experiments = [len(each.result.experiments) for each in done]
+    more = {
+        "least": round(min(times), 2),
+        "most": round(max(times), 2),
+        "runs": len(done),
+        "experiments": statistics.median(experiments),
+        "longest": max(m.experiment.length for each in done for m in each.result.experiments),
+        "searching": round(statistics.median(r.result.searching_seconds / r.result.seconds for r in done), 3),
+        "pearson_least": round(min(each.pearson for each in done), 6),
+        "pearson_median": round(statistics.median(each.pearson for each in done), 6),
+        "verdicts": sorted(each.result.verdict.value for each in done),
+        "alternatives": [len(each.result.alternatives) for each in done],
+        "truth_listed": sum(each.includes_truth for each in done),
+    }
+    return Result(case, round(statistics.median(times), 2), "CPU s", published, more)
+
+
+def _random_mapping(counts: Sequence[int], ports: int, seed: int) -> PortMapping:
+    """1 to 4 ports per µop, each set of ports drawn at random (§4.5.1)."""
+    draw = random.Random(seed)
+
+    def uop() -> tuple[int, int]:
+        return sum(1 << port for port in draw.sample(range(ports), draw.randint(1, min(4, ports)))), 1
+
+    usage = {f"scheme {k:02}": uops_of(uop() for _ in range(count)) for k, count in enumerate(counts)}
+    return PortMapping(tuple(map(str, range(ports))), usage)

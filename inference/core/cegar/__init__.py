@@ -1,0 +1,44 @@
+"""Counter-example-guided inference: port mappings by asking what would tell two of them apart (thesis ch. 4).
+
+`infer` runs it. z3 is loaded when a search starts.
+
+Two mappings that explain all measurements are sought, then an experiment for which they predict different
+times; measuring it excludes one of them, or both. When no second mapping is left that any experiment could
+tell from the first, the first is the answer, unique but for the names of ports and for what no admissible
+experiment can tell, which is listed beside it.
+
+- `shape`: the unknown, a Boolean matrix, and what a measurement says about it
+- `solving`, `formula`: z3, interruptible and repeatable, and constraints on the matrix
+- `closed_form`: measurements as Boolean constraints; `linear_program`: as in the thesis
+- `two_level`, `three_level` (with `profiles`): is there a second mapping that measuring could tell apart?
+- `telling_apart`: the experiment that decides; `alternatives`: what none decides
+- `clashing`: measurements that no mapping explains together, and what to leave out
+- `algorithm`, `asking`, `search_state`, `events`: the loop, its memory, its story
+"""
+
+from inference.core.cegar.algorithm import PHASES, infer
+from inference.core.cegar.problem import (
+    REASONS,
+    Alternative,
+    CegarProblem,
+    CegarResult,
+    Clash,
+    ClashError,
+    Hidden,
+    Verdict,
+)
+from inference.core.cegar.settings import CegarSettings
+
+__all__ = [
+    "PHASES",
+    "REASONS",
+    "Alternative",
+    "CegarProblem",
+    "CegarResult",
+    "CegarSettings",
+    "Clash",
+    "ClashError",
+    "Hidden",
+    "Verdict",
+    "infer",
+]

@@ -1,0 +1,394 @@
+"""Algorithm 4.1 with the extensions of §4.3: ask, measure, exclude, until nothing is left to tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from inference.core.cegar.alternatives import MOST_COPIES, Alternatives
+from inference.core.cegar.asking import Answers
+from inference.core.cegar.clashing import as_clash, culprit, is_explainable, minimal_clash, to_drop
+from inference.core.cegar.encodings import Questions, questions
+from inference.core.cegar.events import (
+    Candidates,
+    Contradiction,
+    Decision,
+    Ports,
+    Seeded,
+    Standing,
+    Undecided,
+)
+from inference.core.cegar.problem import CegarProblem, CegarResult, Clash, ClashError, Verdict
+from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
+from inference.core.cegar.settings import STOP
+from inference.core.cegar.shape import Candidate, Observation, Shape
+from inference.core.cegar.solving import SolverLimitError, version
+from inference.core.cegar.telling_apart import Judge
+from inference.core.errors import InsufficientDataError
+from inference.core.experiment import Experiment, Measured
+from inference.core.identity import Distinction
+from inference.core.mapping import PortMapping
+from inference.core.pmevo.events import Log, PhaseStarted
+from inference.core.pmevo.pacing import Pace
+from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
+
+PHASES = {
+    "seeding": "Measure every scheme alone",
+    "deciding": "Find mappings that differ, and measure what decides",
+    "alternatives": "List what measuring cannot tell apart",
+}
+"""{stage: label}, in order."""
+
+_TOO_MANY = "{} other mappings could be told apart only by experiments that may not or cannot be measured"
+
+
+def infer(
+    problem: CegarProblem,
+    measurer: Measurer,
+    reporter: Reporter,
+    seed: int,
+    resume: Checkpoint | None = None,
+) -> CegarResult:
+    """The port mapping that explains the measurements, and whether it is the only one.
+
+    The answer depends on the problem, the measurer's answers, the seed and z3's version alone, also when the
+    search was interrupted and taken up again. Raises `ClashError` where no mapping explains the measurements
+    and none of the schemes may be dropped, `InsufficientDataError` where nothing usable was measured,
+    `InvalidInputError` for a checkpoint of another search, and lets `InterruptedRunError` from the reporter
+    through.
+    """
+    return _Search(problem, measurer, reporter, seed, resume).run()
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """A mapping of which no other one can be told, or, with a `limit`, none was found in time."""
+
+    found: Alternatives
+    more: bool
+    limit: str = ""
+
+
+class _Search:
+    def __init__(
+        self,
+        problem: CegarProblem,
+        measurer: Measurer,
+        reporter: Reporter,
+        seed: int,
+        resume: Checkpoint | None,
+    ) -> None:
+        self.problem = problem
+        self.settings = problem.settings
+        self.seed = seed
+        self.pace = Pace(reporter)
+        self.whose = identity(problem, seed)
+        earlier = [] if resume is None else from_checkpoint(self.whose, resume)
+        self.answers = Answers(measurer, earlier, self._save)
+        self.judge = Judge(self.settings, self.answers)
+        self.measured: list[Measured] = []
+        self.schemes: list[str] = sorted(problem.schemes)
+        self.clashes: list[Clash] = []
+        self.counter_examples = 0
+        self.start = self.pace.clock()
+        self.searching = 0.0
+
+    def run(self) -> CegarResult:
+        self._enter("seeding")
+        self._seed()
+        self._enter("deciding")
+        settled = self._settle()
+        verdict = Verdict.AMBIGUOUS if settled.found.listed else Verdict.UNIQUE
+        return CegarResult(
+            mapping=settled.found.mapping,
+            verdict=Verdict.UNPROVEN if settled.limit else verdict,
+            alternatives=tuple(settled.found.listed),
+            more_alternatives=settled.more,
+            experiments=self.answers.used,
+            clashes=tuple(self.clashes),
+            counter_examples=self.counter_examples,
+            solver=version(),
+            limit=settled.limit,
+            seconds=self.pace.clock() - self.start,
+            searching_seconds=self.searching,
+        )
+
+    def tell(self, event: Event) -> None:
+        """Emit, unless an earlier attempt has said the same before it was interrupted."""
+        if not self.answers.replaying:
+            self.pace.emit(event)
+
+    def observations(self, shape: Shape) -> list[Observation]:
+        """What was measured of the shape's schemes."""
+        known = set(shape.schemes)
+        return [
+            Observation.of(shape, measured.experiment, measured.cycles)
+            for measured in self.measured
+            if measured.cycles is not None and known.issuperset(measured.experiment.schemes)
+        ]
+
+    def questions(self, shape: Shape) -> Questions:
+        """A fresh encoding of everything known."""
+        return questions(
+            self.settings.encoding,
+            shape,
+            self.observations(shape),
+            self.seed,
+            self.settings.solver_limit,
+            self.pace.pulse,
+        )
+
+    def _seed(self) -> None:
+        """Every scheme alone; of recorded data, everything there is."""
+        wanted = set(self.schemes)
+        asked = [Experiment.of([scheme]) for scheme in self.schemes]
+        if self.answers.offered is not None:
+            asked = sorted(e for e in self.answers.offered if wanted.issuperset(e.schemes))
+        for measured in self.answers.measure(asked):
+            self._take(measured)
+            self.tell(Seeded(measured))
+        seen = {scheme for each in self.measured for scheme in each.experiment.schemes}
+        missing = [scheme for scheme in self.schemes if scheme not in seen]
+        if not seen:
+            raise InsufficientDataError(f"none of {len(asked)} experiments has a usable measurement")
+        if missing:
+            shown = "; ".join(missing[:5]) + (" …" if len(missing) > 5 else "")
+            text = f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}"
+            self.tell(Log("warning", text))
+            self.schemes = [scheme for scheme in self.schemes if scheme in seen]
+
+    def _take(self, measured: Measured) -> bool:
+        usable = measured.usable and measured.cycles is not None
+        if usable:
+            self.measured.append(measured)
+        else:
+            self.judge.refused.add(measured.experiment)
+        return usable
+
+    def _shape(self, ports: int) -> Shape:
+        """Schemes with many ports first: they leave little symmetry to the rows below."""
+        times = {m.experiment.schemes[0]: m.cycles for m in self.measured if m.experiment.is_singleton}
+        order = sorted(self.schemes, key=lambda s: (self.problem.count(s), times.get(s) or 0.0, s))
+        return Shape(
+            schemes=tuple(order),
+            counts=tuple(self.problem.count(scheme) for scheme in order),
+            ports=ports,
+            epsilon=self.settings.epsilon,
+            r_max=self.settings.r_max,
+            widths={s: n for s, n in self.problem.widths.items() if s in self.schemes},
+            improper=tuple(s for s in self.problem.improper if s in self.schemes),
+        )
+
+    def _settle(self) -> _Settled:
+        """Go on with more ports, or fewer schemes, whenever no mapping explains the measurements.
+
+        Where the number of ports is searched for, mappings with one port more are asked for too: what is
+        measured because of them may be what fewer ports do not explain.
+        """
+        ports = self._first_ports()
+        given = self.settings.ports is not None
+        while True:
+            self.tell(Ports(ports, "given" if given else "the fewest that explain everything so far"))
+            last = given or ports >= self.settings.most_ports
+            settled = self._decide(self._shape(ports), listing=last)
+            if settled is None:
+                ports = self._after_contradiction(ports)
+            elif last or settled.limit:
+                return settled
+            else:
+                known = len(self.measured)
+                self.tell(Ports(ports + 1, "would one port more explain something else?"))
+                more = self._decide(self._shape(ports + 1), listing=False)
+                if more is not None and len(self.measured) == known:
+                    self.tell(Ports(ports, "one port more adds nothing"))
+                    return self._decide(self._shape(ports), listing=True) or settled
+                ports = self._enough_ports(ports)
+
+    def _first_ports(self) -> int:
+        if self.settings.ports is not None:
+            return self.settings.ports
+        return self._enough_ports(max([1, *self.problem.widths.values()]))
+
+    def _after_contradiction(self, ports: int) -> int:
+        """How many ports to go on with when `ports` explain no more."""
+        if self.settings.ports is None:
+            return self._enough_ports(ports + 1)
+        self._leave_out()
+        return ports
+
+    def _enough_ports(self, ports: int) -> int:
+        """The smallest number of ports from there on that explains everything so far."""
+        most = self.settings.most_ports
+        while not self._explainable(most):
+            self._leave_out()
+        while ports < most and not self._explainable(ports):
+            ports += 1
+        return min(ports, most)
+
+    def _explainable(self, ports: int) -> bool:
+        shape = self._shape(ports)
+        found = self.observations(shape)
+        return is_explainable(shape, found, self.seed, self.settings.solver_limit, self.pace.pulse)
+
+    def _leave_out(self) -> None:
+        """Drop schemes because of measurements that contradict; raises `ClashError` if that is not wanted."""
+        shape = self._shape(self.settings.ports or self.settings.most_ports)
+        seen = self.observations(shape)
+        found = minimal_clash(shape, seen, self.seed, self.settings.solver_limit, self.pace.pulse)
+        clash = as_clash(found, seen, shape.ports)
+        if self.settings.on_clash != STOP:
+            dropped = to_drop(culprit(found, seen), self.schemes, self.settings.on_clash)
+            clash = replace(clash, dropped=dropped)
+            self.schemes = [scheme for scheme in self.schemes if scheme not in dropped]
+        self.clashes.append(clash)
+        self.tell(Contradiction(clash))
+        if self.settings.on_clash == STOP or not self.schemes:
+            raise ClashError(clash)
+
+    def _decide(self, shape: Shape, *, listing: bool) -> _Settled | None:
+        """The loop of Algorithm 4.1; None where no mapping of this shape explains the measurements."""
+        asked = self.questions(shape)
+        first: Candidate | None = None
+        set_aside: list[Candidate] = []
+        unproven = 0  # set aside since the last measurement
+        try:
+            first = self._find(asked)
+            while first is not None:
+                second, known, exhausted = self._next(asked, first, proof=unproven >= asked.patience)
+                if second is None:
+                    if not listing:
+                        return self._gave_up(shape, first, [], "")
+                    return self._settled(shape, asked, first, set_aside, exhausted=exhausted)
+                distinction = self.judge.experiment(shape, first, second, known)
+                if distinction is None:
+                    set_aside.append(second)
+                    unproven += 1
+                    if unproven > asked.patience + self.settings.alternatives:
+                        return self._gave_up(shape, first, set_aside, _TOO_MANY.format(unproven))
+                    continue
+                observation, decision = self._measure(shape, first, second, distinction)
+                if observation is None:
+                    set_aside.append(second)
+                else:
+                    unproven = 0
+                    asked.add(observation)
+                    left = [one for one in (first, second, *set_aside) if observation.holds(one)]
+                    first = left[0] if left else self._find(asked)
+                    set_aside = left[1:]
+                self._tell_decision(decision, shape)
+            return None
+        except SolverLimitError as error:
+            if first is None:
+                raise
+            return self._gave_up(shape, first, set_aside, str(error))
+        finally:
+            asked.close()
+
+    def _find(self, asked: Questions) -> Candidate | None:
+        """A candidate that is not found again."""
+        found = asked.another()
+        if found is not None:
+            asked.exclude(found)
+        return found
+
+    def _next(
+        self, asked: Questions, first: Candidate, *, proof: bool
+    ) -> tuple[Candidate | None, Experiment | None, bool]:
+        """Another mapping, an experiment that tells it apart if one is known, whether none is left at all.
+
+        Without `proof` just any other one is tried first, which is quicker while most of them differ.
+        """
+        began = self.pace.clock()
+        try:
+            if not proof:
+                second = self._find(asked)
+                return second, None, second is None
+            found = asked.other(first)
+            if found is None:
+                return None, None, False
+            asked.exclude(found[0])
+            return found[0], found[1], False
+        finally:
+            self.searching += self.pace.clock() - began
+
+    def _settled(
+        self,
+        shape: Shape,
+        asked: Questions,
+        first: Candidate,
+        set_aside: list[Candidate],
+        *,
+        exhausted: bool,
+    ) -> _Settled:
+        """Nothing is left to decide; what else explains the measurements is gathered up to the limit."""
+        self._enter("alternatives")
+        found = self._alternatives(shape, first, set_aside)
+        tries = 0
+        try:
+            while not (exhausted or found.full or tries > MOST_COPIES * (self.settings.alternatives + 1)):
+                other = self._find(asked)
+                tries += 1
+                exhausted = other is None
+                if other is not None:
+                    self._list(found, shape.mapping(other))
+        except SolverLimitError as error:
+            return _Settled(found, more=True, limit=str(error))
+        return _Settled(found, more=not exhausted)
+
+    def _gave_up(self, shape: Shape, first: Candidate, set_aside: list[Candidate], limit: str) -> _Settled:
+        return _Settled(self._alternatives(shape, first, set_aside), more=True, limit=limit)
+
+    def _alternatives(self, shape: Shape, first: Candidate, set_aside: list[Candidate]) -> Alternatives:
+        found = Alternatives(shape.mapping(first), self.settings.alternatives, self.judge.alternative)
+        for other in set_aside:
+            self._list(found, shape.mapping(other))
+        return found
+
+    def _list(self, found: Alternatives, mapping: PortMapping) -> None:
+        listed = found.add(mapping)
+        if listed is not None:
+            self.tell(Undecided(len(found.listed), listed))
+
+    def _measure(
+        self, shape: Shape, first: Candidate, second: Candidate, distinction: Distinction
+    ) -> tuple[Observation | None, Decision]:
+        self.counter_examples += 1
+        self.tell(
+            Candidates(
+                number=self.counter_examples,
+                first=shape.mapping(first),
+                second=shape.mapping(second),
+                experiment=distinction.experiment,
+                first_cycles=distinction.first,
+                second_cycles=distinction.second,
+            )
+        )
+        (measured,) = self.answers.measure([distinction.experiment])
+        observation = None
+        survivor = "open"
+        if self._take(measured) and measured.cycles is not None:
+            observation = Observation.of(shape, measured.experiment, measured.cycles)
+            holds = [name for name, one in (("first", first), ("second", second)) if observation.holds(one)]
+            survivor = holds[0] if holds else "neither"
+        return observation, Decision(self.counter_examples, measured, survivor)
+
+    def _tell_decision(self, decision: Decision, shape: Shape) -> None:
+        self.tell(decision)
+        seconds = max(self.pace.clock() - self.start, 1e-9)
+        self.tell(
+            Standing(
+                experiments=len(self.answers.used),
+                counter_examples=self.counter_examples,
+                ports=shape.ports,
+                seconds=round(seconds, 3),
+                searching_share=round(min(1.0, self.searching / seconds), 4),
+            )
+        )
+
+    def _enter(self, phase: str) -> None:
+        self.tell(PhaseStarted(phase, list(PHASES).index(phase) + 1, tuple(PHASES.values())))
+        self.pace.pulse()
+
+    def _save(self) -> None:
+        """After every new answer: measuring costs more than writing it down."""
+        self.pace.save(lambda: to_checkpoint(self.whose, self.answers.known), now=True)
+        self.pace.pulse()

@@ -1,0 +1,112 @@
+"""Measurements as Boolean constraints, without the linear program's real variables.
+
+By the closed form over µops (thesis §5.1.4) tp⁻¹(e) = max over sets T of e's µops of mass(T) / |ports of T|.
+So tp⁻¹(e) < high says of every T that it has more than mass(T) / high ports, and tp⁻¹(e) > low says of some T
+that it has fewer than mass(T) / low. Both are about the sizes of unions of rows.
+
+- "Every T" is stated for small experiments at once, for others when a candidate violates it.
+- "Some T" is a choice of rows and of a set of ports that confines them, the j and q of Theorem 4.4.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+
+from inference.core.cegar.formula import Formula, Literal
+from inference.core.cegar.shape import Candidate, Observation
+
+EAGER_ROWS = 5
+CUTS = 3  # of one candidate and one observation; the sharpest ones
+
+
+class ClosedForm:
+    """Which matrices explain the observations added; those excluded are not found again."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        self._observations: list[tuple[Observation, tuple[Literal, ...]]] = []
+        self._stated: set[tuple[tuple[int, ...], int, tuple[Literal, ...]]] = set()
+
+    def add(self, observation: Observation, *unless: Literal) -> None:
+        """From now on the matrix explains this too, unless one of the literals holds."""
+        self._observations.append((observation, unless))
+        rows = tuple(sorted(observation.work))
+        sizes: Iterable[int] = range(1, len(rows) + 1) if len(rows) <= EAGER_ROWS else (1, len(rows))
+        for chosen in itertools.chain.from_iterable(itertools.combinations(rows, k) for k in sizes):
+            self._spread(observation, chosen, unless)
+        if observation.low is not None:
+            self._confine(observation, rows, unless)
+
+    def exclude(self, candidate: Candidate) -> None:
+        """Do not find this matrix again."""
+        self.formula.clause(*self.formula.differs(candidate))
+
+    def find(self, *assumptions: Literal) -> Candidate | None:
+        """A matrix that explains everything added, None where there is none under the assumptions."""
+        while self.formula.satisfiable(*assumptions):
+            candidate = self.formula.candidate()
+            if not self._refine(candidate):
+                return candidate
+        return None
+
+    def close(self) -> None:
+        """Let go of the solver."""
+        self.formula.solver.close()
+
+    def _spread(self, observation: Observation, rows: tuple[int, ...], unless: tuple[Literal, ...]) -> bool:
+        """These rows have ports enough for not taking `high` cycles; False where that was stated before."""
+        mass = sum(observation.work[row] for row in rows)
+        if not observation.high:
+            self.formula.clause(*unless)
+            return True
+        least = math.floor(mass / observation.high) + 1
+        key = (rows, least, unless)
+        if least <= 1 or key in self._stated:
+            return False
+        self._stated.add(key)
+        self.formula.at_least(self.formula.union(rows), least, *unless)
+        return True
+
+    def _confine(self, observation: Observation, rows: tuple[int, ...], unless: tuple[Literal, ...]) -> None:
+        """Some rows are confined to ports so few that these take more than `low` cycles."""
+        assert observation.low is not None
+        formula, ports = self.formula, self.formula.shape.ports
+        if len(rows) == 1:
+            (row,) = rows
+            formula.at_most(
+                formula.matrix[row], math.ceil(observation.work[row] / observation.low) - 1, *unless
+            )
+            return
+        confined = {row: formula.literal() for row in rows}
+        full = [formula.literal() for _ in range(ports)]
+        for row in rows:
+            for literal, port in zip(formula.matrix[row], full, strict=True):
+                formula.clause(-confined[row], -literal, port)
+        total, choices = sum(observation.work.values()), []
+        for width in range(1, ports + 1):
+            least = math.floor(observation.low * width) + 1
+            if least > total:
+                break
+            choice = formula.literal()
+            choices.append(choice)
+            formula.at_most(full, width, -choice)
+            terms = [(confined[row], observation.work[row]) for row in rows]
+            formula.weighs(terms, least, -choice)
+        formula.clause(*unless, *choices)
+
+    def _refine(self, candidate: Candidate) -> bool:
+        """State what the candidate violates; whether there was anything."""
+        stated = False
+        for observation, unless in self._observations:
+            if any(self.formula.holds(literal) for literal in unless):
+                continue
+            tight = [
+                (-mass / width, rows)
+                for rows, mass, width in observation.bounds(candidate)
+                if mass >= observation.high * width
+            ]
+            for _, rows in sorted(tight)[:CUTS]:
+                stated |= self._spread(observation, tuple(sorted(rows)), unless)
+        return stated

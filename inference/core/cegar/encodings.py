@@ -1,0 +1,87 @@
+"""What the search needs of an encoding of Algorithm 4.1's two questions, and how one is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from inference.core.cegar.settings import CLOSED_FORM
+from inference.core.cegar.shape import Candidate, Observation, Shape
+from inference.core.experiment import Experiment
+
+TWO_LEVEL_PATIENCE = 32  # nearly all candidates that remain can be told apart, until none can
+THREE_LEVEL_PATIENCE = 6  # most cannot: many matrices mean the same
+
+
+class Questions(Protocol):
+    """findMapping and findOtherMapping of Algorithm 4.1."""
+
+    def add(self, observation: Observation) -> None:
+        """Every later answer explains this measurement too."""
+        ...
+
+    patience: int
+    """How many candidates in a row that nothing tells from the first are worth setting aside unproven."""
+
+    def another(self) -> Candidate | None:
+        """Any mapping that explains the observations and was not excluded, None where there is none."""
+        ...
+
+    def other(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
+        """A second one that some experiment of any length tells from the first, perhaps with one that does.
+
+        None: there is none. Neither answer is an excluded candidate.
+        """
+        ...
+
+    def exclude(self, candidate: Candidate) -> None:
+        """Do not answer with this one again."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the solver."""
+        ...
+
+
+class BooleanQuestions:
+    """The closed-form encoding with the question about the second mapping that suits the model."""
+
+    def __init__(self, shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> None:
+        from inference.core.cegar.closed_form import ClosedForm
+        from inference.core.cegar.formula import Formula
+        from inference.core.cegar.three_level import FactQuestion
+        from inference.core.cegar.two_level import UnionQuestion
+
+        self._encoding = ClosedForm(Formula(shape, seed, limit, pulse))
+        self._question = (
+            UnionQuestion(self._encoding) if shape.is_two_level else FactQuestion(self._encoding, pulse)
+        )
+        self.add = self._encoding.add
+        self.exclude = self._encoding.exclude
+        self.patience = TWO_LEVEL_PATIENCE if shape.is_two_level else THREE_LEVEL_PATIENCE
+        self.close = self._encoding.close
+        self.other = self._question.other
+
+    def another(self) -> Candidate | None:
+        """See `Questions`."""
+        return self._encoding.find()
+
+
+def questions(
+    encoding: str,
+    shape: Shape,
+    observations: Iterable[Observation],
+    seed: int,
+    limit: int,
+    pulse: Callable[[], None],
+) -> Questions:
+    """The encoding that the settings ask for, with these observations."""
+    if encoding == CLOSED_FORM:
+        made: Questions = BooleanQuestions(shape, seed, limit, pulse)
+    else:
+        from inference.core.cegar.linear_program import LinearQuestions
+
+        made = LinearQuestions(shape, seed, limit, pulse)
+    for observation in observations:
+        made.add(observation)
+    return made

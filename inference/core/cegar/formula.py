@@ -1,0 +1,182 @@
+"""Constraints on the matrix of a `Shape`, in the words of a finite-domain solver.
+
+Symmetries are broken by order: columns descend lexicographically, and so do the rows of one scheme. In the
+two-level model exactly one matrix of each class of renamed ones remains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from inference.core.cegar.counting import Counters
+from inference.core.cegar.shape import Candidate, Shape
+from inference.core.cegar.solving import Solver
+
+FINITE_DOMAIN = "QF_FD"
+
+Literal = int
+"""The number of a Boolean, negative for its negation. Never 0."""
+
+
+class Formula:
+    """A solver with the matrix's literals in it; `ordered` breaks the symmetries."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        seed: int,
+        limit: int,
+        pulse: Callable[[], None],
+        kind: str = FINITE_DOMAIN,
+        *,
+        ordered: bool = True,
+    ) -> None:
+        import z3
+
+        self.shape = shape
+        self.solver = Solver(kind, seed, limit, pulse)
+        self._z3: Any = z3
+        self._reference = self.solver.context.ref()
+        self._terms: dict[Literal, Any] = {}
+        self._counters = Counters(self.literal, self.clause)
+        self._unions: dict[tuple[int, ...], list[Literal]] = {}
+        self.matrix = [[self.literal() for _ in range(shape.ports)] for _ in shape.owners]
+        for row in self.matrix:
+            self.clause(*row)
+        if ordered:
+            self._order_columns()
+            self._order_rows()
+        self._limit_widths()
+        self._share_rows()
+
+    def literal(self) -> Literal:
+        """A new Boolean."""
+        number = len(self._terms) // 2 + 1
+        term = self._z3.Bool(f"b{number}", self.solver.context)
+        self._terms[number], self._terms[-number] = term, self._z3.Not(term)
+        return number
+
+    def term(self, literal: Literal) -> Any:
+        """The literal as z3 knows it."""
+        return self._terms[literal]
+
+    def clause(self, *literals: Literal) -> None:
+        """At least one of the literals holds; of none, that is a contradiction.
+
+        z3's Python wrappers would spend most of a small search's time on conversions.
+        """
+        z3, context = self._z3, self._reference
+        terms = (z3.Ast * len(literals))(*(self._terms[literal].ast for literal in literals))
+        z3.Z3_solver_assert(context, self.solver.z3.solver, z3.Z3_mk_or(context, len(literals), terms))
+
+    def at_least(self, literals: Sequence[Literal], count: int, *unless: Literal) -> None:
+        """At least `count` of the literals hold, unless one of the others does."""
+        self.weighs([(literal, 1) for literal in literals], count, *unless)
+
+    def at_most(self, literals: Sequence[Literal], count: int, *unless: Literal) -> None:
+        """At most `count` of the literals hold, unless one of the others does."""
+        if count < len(literals):
+            counted = self._counters.at_least(tuple((literal, 1) for literal in literals))
+            self.clause(*unless, -counted[count + 1])
+
+    def weighs(self, terms: Sequence[tuple[Literal, int]], least: int, *unless: Literal) -> None:
+        """The weights of the literals that hold add up to `least`, unless one of the others holds."""
+        if sum(weight for _, weight in terms) < least:
+            self.clause(*unless)
+        elif least > 0:
+            sums = self._counters.at_least(tuple(terms))
+            self.clause(*unless, next(literal for total, literal in sums.items() if total >= least))
+
+    def union(self, rows: tuple[int, ...]) -> list[Literal]:
+        """For every port whether one of the rows has it; shared by all who ask."""
+        if len(rows) == 1:
+            return self.matrix[rows[0]]
+        if rows not in self._unions:
+            first, last = self.union(rows[:-1]), self.matrix[rows[-1]]
+            self._unions[rows] = [self.either(a, b) for a, b in zip(first, last, strict=True)]
+        return self._unions[rows]
+
+    def either(self, *literals: Literal) -> Literal:
+        """A literal that is their disjunction."""
+        result = self.literal()
+        for literal in literals:
+            self.clause(-literal, result)
+        self.clause(-result, *literals)
+        return result
+
+    def both(self, *literals: Literal) -> Literal:
+        """A literal that is their conjunction."""
+        return -self.either(*(-literal for literal in literals))
+
+    def satisfiable(self, *assumptions: Literal) -> bool:
+        """Whether everything stated, and the assumptions, can hold together; see `Solver`."""
+        return self.solver.satisfiable(*map(self.term, assumptions))
+
+    def core(self) -> set[Literal]:
+        """Assumptions that contradicted in the last call, none of them a negation."""
+        return {int(name.removeprefix("b")) for name in self.solver.core()}
+
+    def differs(self, candidate: Candidate) -> list[Literal]:
+        """Literals of which one holds exactly when the matrix is not this one."""
+        return [
+            -literal if mask >> port & 1 else literal
+            for row, mask in zip(self.matrix, candidate, strict=True)
+            for port, literal in enumerate(row)
+        ]
+
+    def candidate(self) -> Candidate:
+        """The matrix of the solver's last answer."""
+        model, is_true = self.solver.model(), self._z3.is_true
+        return tuple(
+            sum(1 << port for port, literal in enumerate(row) if is_true(model.eval(self._terms[literal])))
+            for row in self.matrix
+        )
+
+    def holds(self, literal: Literal) -> bool:
+        """Whether a literal holds in the solver's last answer."""
+        return bool(self._z3.is_true(self.solver.model().eval(self._terms[literal])))
+
+    def _order_columns(self) -> None:
+        for port in range(self.shape.ports - 1):
+            self._descend([row[port] for row in self.matrix], [row[port + 1] for row in self.matrix])
+
+    def _order_rows(self) -> None:
+        for scheme, rows in zip(self.shape.schemes, self.shape.rows_of, strict=True):
+            # The first row of an improper scheme is the shared one, and thereby told apart from the others.
+            alike = rows[1:] if scheme in self.shape.improper else rows
+            for upper, lower in pairwise(alike):
+                self._descend(self.matrix[upper], self.matrix[lower])
+
+    def _descend(self, upper: Sequence[Literal], lower: Sequence[Literal]) -> None:
+        """`upper` is lexicographically greater than or equal to `lower`."""
+        so_far: list[Literal] = []  # one literal: not equal up to here
+        for k, (a, b) in enumerate(zip(upper, lower, strict=True)):
+            self.clause(*so_far, a, -b)
+            if k + 1 < len(upper):
+                equal = self.literal()
+                for pair in ((a, b), (-a, -b)):
+                    self.clause(*so_far, *pair, equal)
+                so_far = [-equal]
+
+    def _limit_widths(self) -> None:
+        for scheme, width in (self.shape.widths or {}).items():
+            if scheme in self.shape.index:
+                row = self.matrix[self.shape.rows_of[self.shape.index[scheme]][0]]
+                self.at_least(row, width)
+                self.at_most(row, width)
+
+    def _share_rows(self) -> None:
+        proper = [rows[0] for rows in self.shape.rows_of if len(rows) == 1]
+        for scheme in self.shape.improper:
+            if scheme in self.shape.index:
+                own = self.matrix[self.shape.rows_of[self.shape.index[scheme]][0]]
+                self.clause(*(self._equal(own, self.matrix[row]) for row in proper))
+
+    def _equal(self, one: Iterable[Literal], other: Iterable[Literal]) -> Literal:
+        same = self.literal()
+        for a, b in zip(one, other, strict=True):
+            self.clause(-same, a, -b)
+            self.clause(-same, -a, b)
+        return same

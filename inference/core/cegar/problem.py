@@ -1,0 +1,162 @@
+"""What counter-example-guided inference is asked, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from inference.core.cegar.settings import CegarSettings
+from inference.core.errors import CoreError, InvalidInputError
+from inference.core.experiment import Experiment, Measured
+from inference.core.mapping import PortMapping
+from inference.core.protocols import Json
+
+MOST_UOPS = 8  # of one scheme
+
+
+@dataclass(frozen=True)
+class CegarProblem:
+    """The schemes to characterise, and what is known about them beforehand.
+
+    `uops`: µops of a scheme where that is not one; with any, the mapping is a three-level one (§4.4).
+    `widths`: sizes of port sets that are known, of schemes with one µop. `improper`: schemes one of whose
+    µops has the ports of a scheme with one µop ("improper blocking instructions", §6.3.4).
+    """
+
+    schemes: tuple[str, ...]
+    settings: CegarSettings
+    uops: Mapping[str, int] = field(default_factory=dict)
+    widths: Mapping[str, int] = field(default_factory=dict)
+    improper: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.schemes:
+            raise InvalidInputError("CEGAR needs at least one instruction scheme")
+        if len(set(self.schemes)) != len(self.schemes):
+            raise InvalidInputError("the instruction schemes given to CEGAR must differ")
+        for what, named in (("uops", self.uops), ("widths", self.widths), ("improper", self.improper)):
+            strangers = sorted(set(named) - set(self.schemes))
+            if strangers:
+                raise InvalidInputError(f"{what} names a scheme that is not asked for: {strangers[0]!r}")
+        for scheme, count in self.uops.items():
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_UOPS:
+                raise InvalidInputError(f"{scheme!r} must have 1 to {MOST_UOPS} µops, not {count!r}")
+        for scheme, width in self.widths.items():
+            if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+                raise InvalidInputError(f"{scheme!r} must have a whole number of ports ≥ 1, not {width!r}")
+            if self.count(scheme) > 1:
+                raise InvalidInputError(f"{scheme!r} has several µops: no single size of a port set")
+        if self.improper and all(self.count(scheme) > 1 for scheme in self.schemes):
+            raise InvalidInputError("an improper scheme shares a µop with one of a single µop: there is none")
+
+    def count(self, scheme: str) -> int:
+        """µops of the scheme."""
+        return self.uops.get(scheme, 1)
+
+
+class Hidden(StrEnum):
+    """Why no admissible experiment tells two port mappings apart."""
+
+    NOISE = "noise"  # the predictions differ by at most 2ε cycles per instruction
+    R_MAX = "r_max"  # wherever they differ, the bottleneck outside the ports is slower
+    BOTH = "noise and r_max"
+    LENGTH = "length"  # it would need more instructions than allowed
+    UNMEASURED = "unmeasured"  # what would tell is not in the recorded data, or could not be measured
+    EQUAL = "equal"  # no experiment at all: equal inverse throughput for everything
+
+
+REASONS: Mapping[Hidden, str] = {
+    Hidden.NOISE: "their predictions differ by no more than the noise",
+    Hidden.R_MAX: "the bottleneck outside the ports hides the difference",
+    Hidden.BOTH: "the noise and the bottleneck outside the ports hide the difference",
+    Hidden.LENGTH: "an experiment that tells them apart would be too long",
+    Hidden.UNMEASURED: "the experiments that would tell them apart have no usable measurement",
+    Hidden.EQUAL: "they predict the same for every experiment",
+}
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another port mapping that explains everything measured, its ports named to match the result's.
+
+    `differing`: schemes whose µops are not those of the result. `hidden`: why measuring cannot decide.
+    """
+
+    mapping: PortMapping
+    differing: tuple[str, ...]
+    hidden: Hidden
+
+
+class Verdict(StrEnum):
+    """How far the result is determined."""
+
+    UNIQUE = "unique"  # up to a renaming of ports
+    AMBIGUOUS = "ambiguous"  # the alternatives are listed; no admissible experiment tells them apart
+    UNPROVEN = "unproven"  # a limit was reached before that could be said
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Measurements that no port mapping explains together, though one does where any of them is left out.
+
+    `experiments`: (experiment, measured cycles). `alone`: (scheme, measured cycles) of their schemes, to read
+    the others by. `dropped`: schemes that were left out because of it.
+    """
+
+    experiments: tuple[tuple[Experiment, float], ...]
+    ports: int
+    alone: tuple[tuple[str, float], ...] = ()
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """In words: `add alone 0.25, imul alone 1, 4*add; imul 1.5: no assignment of 8 ports gives that`."""
+        shown = [f"{scheme} alone {cycles:.4g}" for scheme, cycles in self.alone]
+        shown += [f"{e} {cycles:.4g}" for e, cycles in self.experiments if not e.is_singleton]
+        return f"{', '.join(shown)} cycles: no assignment of {self.ports} ports gives that"
+
+    def as_json(self) -> Json:
+        """For pages and reports."""
+        return {
+            "experiments": [{"experiment": str(e), "cycles": cycles} for e, cycles in self.experiments],
+            "alone": [{"scheme": scheme, "cycles": cycles} for scheme, cycles in self.alone],
+            "ports": self.ports,
+            "dropped": list(self.dropped),
+            "text": self.text,
+        }
+
+
+class ClashError(CoreError):
+    """No port mapping explains the measurements; `clash` is a minimal set of them that contradict."""
+
+    def __init__(self, clash: Clash) -> None:
+        self.clash = clash
+        super().__init__(clash.text)
+
+
+@dataclass(frozen=True)
+class CegarResult:
+    """The port mapping, how sure it is, and what it rests on.
+
+    `alternatives`: other mappings that measuring cannot exclude; `more_alternatives` where the list was cut
+    off. `experiments`: everything asked, in that order. `limit` says which limit left the result unproven.
+    `seconds` of the search, and of those in looking for other mappings, take no part in comparisons.
+    """
+
+    mapping: PortMapping
+    verdict: Verdict
+    alternatives: tuple[Alternative, ...]
+    more_alternatives: bool
+    experiments: tuple[Measured, ...]
+    clashes: tuple[Clash, ...]
+    counter_examples: int
+    solver: str
+    limit: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    searching_seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def ambiguous_schemes(self) -> tuple[str, ...]:
+        """Schemes whose ports differ in some alternative, sorted."""
+        return tuple(sorted({scheme for each in self.alternatives for scheme in each.differing}))

@@ -1,0 +1,49 @@
+"""What a checkpoint holds, and whether one belongs to the search that wants to go on from it.
+
+The answers measured so far are all there is to it: the search is deterministic, so that asking again finds
+the same candidates, each experiment answered from the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inference.core.cegar.asking import as_json, from_json
+from inference.core.cegar.problem import CegarProblem
+from inference.core.errors import InvalidInputError
+from inference.core.experiment import Measured
+from inference.core.protocols import Checkpoint, Json
+
+FORMAT = 1
+
+
+def identity(problem: CegarProblem, seed: int) -> Json:
+    """What a checkpoint must agree on: with any of it changed, going on would give another answer."""
+    return {
+        "algorithm": "cegar",
+        "format": FORMAT,
+        "seed": seed,
+        "settings": problem.settings.as_json(),
+        "schemes": list(problem.schemes),
+        "uops": dict(sorted(problem.uops.items())),
+        "widths": dict(sorted(problem.widths.items())),
+        "improper": list(problem.improper),
+    }
+
+
+def to_checkpoint(whose: Json, answers: Iterable[Measured]) -> Checkpoint:
+    """The answers as JSON facts."""
+    return Checkpoint({"search": whose, "answers": as_json(answers)})
+
+
+def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> list[Measured]:
+    """The answers saved; `InvalidInputError` where the checkpoint belongs to another search."""
+    saved = checkpoint.meta.get("search")
+    if not isinstance(saved, dict) or saved.get("algorithm") != "cegar":
+        raise InvalidInputError("this checkpoint is not one of CEGAR")
+    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
+    if changed:
+        raise InvalidInputError(
+            f"this checkpoint belongs to another CEGAR search (other {', '.join(changed)}); start a new run"
+        )
+    return from_json(checkpoint.meta["answers"])

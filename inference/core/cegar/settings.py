@@ -1,0 +1,85 @@
+"""The tunables of counter-example-guided inference, each with the thesis's value and a one-line help."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inference.core.mapping import R_MAX_RANGE
+from inference.core.protocols import Json
+from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
+
+MOST_PORTS = 20
+CLOSED_FORM, LINEAR_PROGRAM = "closed-form", "linear-program"
+ENCODINGS = (CLOSED_FORM, LINEAR_PROGRAM)
+STOP, DROP_SCHEME, DROP_MNEMONIC = "stop", "drop-scheme", "drop-mnemonic"
+CLASHES = (STOP, DROP_SCHEME, DROP_MNEMONIC)
+
+
+@dataclass(frozen=True)
+class CegarSettings:
+    """How to search. `metadata["paper"]` of a field is what the thesis used."""
+
+    ports: int | None = setting(
+        None, "Number of ports; empty: the smallest number that explains the measurements.", "given"
+    )
+    most_ports: int = setting(
+        12, "Where the number of ports is searched for: the largest one to try.", "not searched"
+    )
+    epsilon: float = setting(
+        0.02, "Cycles per instruction by which a measurement may be off (the noise bound).", 0.02
+    )
+    r_max: float | None = setting(
+        None,
+        "Instructions per cycle that the bottleneck outside the ports lets through; empty: none.",
+        "5 on Zen+",
+    )
+    max_length: int | None = setting(
+        None, "Most instructions in an experiment; empty: as many as it takes.", "not limited"
+    )
+    encoding: str = setting(
+        CLOSED_FORM,
+        "closed-form: Boolean constraints, quick; linear-program: the thesis's own, to compare with.",
+        LINEAR_PROGRAM,
+    )
+    alternatives: int = setting(
+        50, "Most other port mappings to list where measurements cannot tell them apart.", "1"
+    )
+    on_clash: str = setting(
+        STOP,
+        "When no mapping explains the measurements: stop, or drop a scheme (or its mnemonic) and go on.",
+        "drop-mnemonic, by hand",
+    )
+    solver_limit: int = setting(
+        100_000_000,
+        "z3 resource units for one call of the solver, 0 for none; a second is some 200,000.",
+        "none",
+    )
+
+    def __post_init__(self) -> None:
+        if self.ports is not None:
+            check_whole("ports", self.ports, 1, MOST_PORTS)
+        check_whole("most_ports", self.most_ports, 1, MOST_PORTS)
+        check_number("epsilon", self.epsilon, 1e-6, 0.5)
+        if self.r_max is not None:
+            check_number("r_max", self.r_max, *R_MAX_RANGE)
+        if self.max_length is not None:
+            check_whole("max_length", self.max_length, 1, 1000)
+        check_choice("encoding", self.encoding, ENCODINGS)
+        check_whole("alternatives", self.alternatives, 0, 10_000)
+        check_choice("on_clash", self.on_clash, CLASHES)
+        check_whole("solver_limit", self.solver_limit, 0, 4_000_000_000)
+
+    @classmethod
+    def parse(cls, options: Mapping[str, Any]) -> CegarSettings:
+        """From names to values or their text ("5", "", "none"), as forms and `--set` give them.
+
+        Raises `InvalidInputError` for an unknown name (telling the nearest) or a value out of its domain.
+        """
+        return cls(**values_of(cls, options, "CEGAR"))
+
+    def as_json(self) -> Json:
+        """Plain JSON that `parse` takes back."""
+        return dataclasses.asdict(self)

@@ -1,0 +1,101 @@
+"""Another two-level mapping that measuring could tell from a given one, as one Boolean question.
+
+Let f(T) be the number of ports that the schemes T have together. An experiment that tells two mappings apart
+exists exactly when for some T the cycles per instruction max(1/f(T), 1/R_max) differ by more than 2ε: where
+f₁(T) > f₂(T), a base of the polymatroid f₁ on T takes one cycle for f₁(T) instructions under the first
+mapping, and under the second at least f₁(T) / f₂(T) (see `inference.core.identity.constructing`). So "for
+some T" is all that is asked; the experiment itself needs no variables, and no bound on its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from inference.core.cegar.closed_form import ClosedForm
+from inference.core.cegar.formula import Literal
+from inference.core.cegar.shape import Candidate
+from inference.core.experiment import Experiment
+
+
+class UnionQuestion:
+    """Asks for a second mapping; small sets T first, so that experiments stay short (§4.3)."""
+
+    def __init__(self, encoding: ClosedForm) -> None:
+        self._encoding = encoding
+        formula = self._formula = encoding.formula
+        shape = formula.shape
+        self._chosen = [formula.literal() for _ in shape.schemes]
+        self._second = [
+            formula.either(
+                *(
+                    formula.both(chosen, row[port])
+                    for chosen, row in zip(self._chosen, formula.matrix, strict=True)
+                )
+            )
+            for port in range(shape.ports)
+        ]
+        self._second_sizes = self._sizes(self._second)
+        self._small = self._at_most(self._chosen)
+        self._asked: tuple[Candidate, Literal] | None = None
+        self._size = 1
+
+    def other(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
+        """A matrix that explains all observations and can be told from the first, or None: there is none."""
+        if self._asked is None or self._asked[0] != first:
+            self._asked, self._size = (first, self._ask(first)), 1
+        for size in range(self._size, len(self._small) + 1):
+            self._size = size
+            found = self._encoding.find(self._asked[1], self._small[size - 1])
+            if found is not None:
+                return found, None
+        return None
+
+    def _ask(self, first: Candidate) -> Literal:
+        """A literal under which the chosen schemes' unions differ by more than the margin."""
+        formula, shape = self._formula, self._formula.shape
+        union = [
+            formula.either(*(self._chosen[i] for i, mask in enumerate(first) if mask >> port & 1))
+            for port in range(shape.ports)
+        ]
+        sizes = self._sizes(union)
+        asked = formula.literal()
+        choices = []
+        for size in range(1, shape.ports + 1):
+            for other, most in ((self._fewer(size), False), (self._more(size), True)):
+                if other is not None:
+                    choice = formula.literal()
+                    choices.append(choice)
+                    formula.clause(-choice, sizes[most][size - 1])
+                    formula.clause(-choice, self._second_sizes[not most][other - 1])
+        formula.clause(-asked, *choices)
+        return asked
+
+    def _rate(self, size: int) -> Fraction:
+        return max(Fraction(1, size), self._formula.shape.floor)
+
+    def _fewer(self, size: int) -> int | None:
+        """The largest number of ports that is slower than `size` ports by more than the margin."""
+        margin = self._formula.shape.margin
+        slower = [n for n in range(1, size) if self._rate(n) - self._rate(size) > margin]
+        return max(slower, default=None)
+
+    def _more(self, size: int) -> int | None:
+        """The smallest number of ports that is faster than `size` ports by more than the margin."""
+        margin, most = self._formula.shape.margin, self._formula.shape.ports
+        faster = [n for n in range(size + 1, most + 1) if self._rate(size) - self._rate(n) > margin]
+        return min(faster, default=None)
+
+    def _sizes(self, literals: Sequence[Literal]) -> tuple[list[Literal], list[Literal]]:
+        """([at least 1, 2, … of them], [at most 1, 2, … of them])."""
+        formula = self._formula
+        least = [formula.literal() for _ in literals]
+        for k, literal in enumerate(least):
+            formula.at_least(literals, k + 1, -literal)
+        return least, self._at_most(literals)
+
+    def _at_most(self, literals: Sequence[Literal]) -> list[Literal]:
+        most = [self._formula.literal() for _ in literals]
+        for k, literal in enumerate(most):
+            self._formula.at_most(literals, k + 1, -literal)
+        return most

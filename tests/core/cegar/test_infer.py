@@ -1,0 +1,192 @@
+"""Counter-example-guided inference from end to end on small simulated processors."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+
+from inference.core.cegar import CegarProblem, CegarSettings, Hidden, Verdict, infer, solving
+from inference.core.checkpoint import decode
+from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
+from inference.core.experiment import Experiment
+from inference.core.identity import distinguishing_experiment, same_up_to_renaming
+from inference.core.mapping import PortMapping
+from inference.core.protocols import Checkpoint
+from inference.core.throughput import inverse_throughput
+from inference.measuring.recorded import RecordedMeasurer
+from inference.measuring.simulated import SimulatedProcessor
+from tests.core.cegar.small import TWO_LEVEL, mappings, search
+from tests.core.pmevo.small import Listener
+
+
+@settings(max_examples=8, deadline=None)
+@given(mappings(ports=4, schemes=4))
+def test_the_true_two_level_mapping_is_the_result_or_listed_as_an_alternative(truth: PortMapping) -> None:
+    result = search(truth)
+    explained = [result.mapping, *(each.mapping for each in result.alternatives)]
+    assert any(same_up_to_renaming(mapping, truth) for mapping in explained)
+    assert (result.verdict is Verdict.UNIQUE) == (not result.alternatives)
+    assert distinguishing_experiment(result.mapping, truth, noise=0.02) is None
+
+
+@settings(max_examples=4, deadline=None)
+@given(mappings(ports=3, schemes=3, most_uops=2))
+def test_a_three_level_result_predicts_what_the_processor_does(truth: PortMapping) -> None:
+    result = search(truth, alternatives=3)
+    assert not result.limit
+    for length in range(1, 6):
+        for schemes in itertools.combinations_with_replacement(truth.usage, length):
+            mix = Experiment.of(schemes)
+            off = inverse_throughput(result.mapping, mix) - inverse_throughput(truth, mix)
+            assert abs(off) <= 2 * 0.02 * mix.length + 1e-9
+
+
+def test_the_number_of_ports_is_the_smallest_that_explains_the_measurements() -> None:
+    result = search(TWO_LEVEL, ports=None)
+    assert len(result.mapping.ports) == 4
+    assert same_up_to_renaming(result.mapping, TWO_LEVEL)
+
+
+def test_what_the_bottleneck_hides_is_reported_as_ambiguous() -> None:
+    truth = PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b10, 1),)}, r_max=1.0)
+    result = search(truth)
+    assert result.verdict is Verdict.AMBIGUOUS
+    assert {each.hidden for each in result.alternatives} == {Hidden.R_MAX}
+    assert result.ambiguous_schemes
+
+
+def test_what_only_long_experiments_would_tell_is_reported_as_ambiguous() -> None:
+    result = search(TWO_LEVEL, max_length=1)
+    assert {each.hidden for each in result.alternatives} == {Hidden.LENGTH}
+    assert all(measured.experiment.is_singleton for measured in result.experiments)
+
+
+def test_known_widths_and_shared_uops_are_kept_to() -> None:
+    truth = PortMapping(
+        ("0", "1", "2"),
+        {"alu": ((0b011, 1),), "shift": ((0b001, 1),), "store": ((0b011, 1), (0b100, 1))},
+    )
+    result = search(truth, improper=("store",), widths={"alu": 2}, alternatives=8)
+    for mapping in (result.mapping, *(each.mapping for each in result.alternatives)):
+        assert mapping.usage["alu"][0][0].bit_count() == 2
+        proper = {mask for scheme in ("alu", "shift") for mask, _ in mapping.usage[scheme]}
+        assert proper & {mask for mask, _ in mapping.usage["store"]}
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        PortMapping(("0", "1", "2"), {"a": ((0b011, 1),), "b": ((0b001, 1),)}),
+        PortMapping(("0", "1"), {"a": ((0b11, 1),), "b": ((0b01, 1), (0b11, 1))}),
+    ],
+    ids=["two-level", "three-level"],
+)
+def test_the_linear_program_of_the_thesis_agrees(truth: PortMapping) -> None:
+    quick, literal = (
+        search(truth, encoding=name, alternatives=2) for name in ("closed-form", "linear-program")
+    )
+    assert distinguishing_experiment(quick.mapping, literal.mapping, noise=0.02) is None
+    assert distinguishing_experiment(literal.mapping, truth, noise=0.02) is None
+
+
+def test_the_story_is_told_as_it_happens() -> None:
+    listener = Listener()
+    result = search(TWO_LEVEL, listener)
+    kinds = listener.kinds()
+    assert {"phase", "seeded", "ports", "candidates", "decision", "standing"} <= set(kinds)
+    for before, after in itertools.pairwise(kinds):
+        assert before != "candidates" or after == "decision"
+    told = [event.payload() for event in listener.events if event.kind == "decision"]
+    assert [each["number"] for each in told] == list(range(1, result.counter_examples + 1))
+    assert {each["survivor"] for each in told} <= {"first", "second", "neither"}
+    for event in listener.events:
+        assert json.loads(json.dumps(event.payload(), allow_nan=False)) == event.payload()
+
+
+def test_every_experiment_decides_between_its_two_candidates() -> None:
+    listener = Listener()
+    search(TWO_LEVEL, listener)
+    for event in listener.events:
+        if event.kind == "candidates":
+            apart = abs(event.first_cycles - event.second_cycles)
+            assert apart > 2 * 0.02 * event.experiment.length
+            assert event.first_cycles == inverse_throughput(event.first, event.experiment)
+
+
+def test_the_same_seed_gives_the_same_answer_from_every_checkpoint() -> None:
+    listener = Listener()
+    answer = search(TWO_LEVEL, listener)
+    assert search(TWO_LEVEL) == answer
+    assert answer.solver.startswith("z3 ")
+    for data in listener.saved[:: max(1, len(listener.saved) // 4)]:
+        again = Listener()
+        assert search(TWO_LEVEL, again, resume=decode(data)) == answer
+        assert len(again.saved) == len(listener.saved) - len(decode(data).meta["answers"])
+
+
+def test_a_checkpoint_of_another_search_is_refused() -> None:
+    listener = Listener()
+    search(TWO_LEVEL, listener)
+    with pytest.raises(InvalidInputError, match="settings"):
+        search(TWO_LEVEL, resume=listener.last(), epsilon=0.01)
+    with pytest.raises(InvalidInputError, match="not one of CEGAR"):
+        search(TWO_LEVEL, resume=Checkpoint({"search": {"algorithm": "pmevo"}}))
+
+
+def test_a_stop_gets_through_while_the_solver_works() -> None:
+    stop = threading.Event()
+
+    def pulse() -> None:
+        if stop.is_set():
+            raise InterruptedRunError("cancel")
+
+    import z3
+
+    solver = solving.Solver("QF_FD", 0, 0, pulse)
+    holes = [[z3.Bool(f"p{i}_{j}", solver.context) for j in range(11)] for i in range(12)]
+    for row in holes:
+        solver.z3.add(z3.Or(row))
+    for column in zip(*holes, strict=True):
+        for one, other in itertools.combinations(column, 2):
+            solver.z3.add(z3.Or(z3.Not(one), z3.Not(other)))
+    threading.Timer(0.3, stop.set).start()
+    began = time.monotonic()
+    with pytest.raises(InterruptedRunError):
+        solver.satisfiable()
+    assert (
+        time.monotonic() - began < 30
+    )  # this pigeonhole problem takes minutes; the stop a tenth of a second
+
+
+def test_a_solver_that_gives_up_leaves_the_result_unproven(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = itertools.count()
+    whole = solving.Solver.satisfiable
+
+    def tired(self: solving.Solver, *assumptions: object) -> bool:
+        if next(calls) == 5:
+            self.z3.set("rlimit", 1)
+        return whole(self, *assumptions)
+
+    monkeypatch.setattr(solving.Solver, "satisfiable", tired)
+    result = search(TWO_LEVEL)
+    assert result.verdict is Verdict.UNPROVEN
+    assert "resource units" in result.limit
+
+
+def test_recorded_data_is_used_as_far_as_it_goes() -> None:
+    alone = [Experiment.of([scheme]) for scheme in TWO_LEVEL.usage]
+    results = list(SimulatedProcessor(TWO_LEVEL).measure(alone))
+    found = search(TWO_LEVEL, measurer=RecordedMeasurer(results), alternatives=5)
+    assert found.verdict is Verdict.AMBIGUOUS
+    assert {each.hidden for each in found.alternatives} == {Hidden.UNMEASURED}
+
+
+def test_without_any_measurement_there_is_no_result() -> None:
+    problem = CegarProblem(("stranger",), CegarSettings(ports=2))
+    with pytest.raises(InsufficientDataError):
+        infer(problem, SimulatedProcessor(TWO_LEVEL), Listener(), 0)

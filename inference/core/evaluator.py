@@ -7,7 +7,6 @@ Cycles are the same, bit for bit, with compiled kernels and without, for any num
 from __future__ import annotations
 
 import importlib.util
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,11 +14,14 @@ import numpy.typing as npt
 
 from inference.core import evaluator_numpy
 from inference.core.errors import InvalidInputError
-from inference.core.mapping import MAX_PORTS, PortMapping
+from inference.core.mapping import R_MAX_RANGE, PortMapping, check_ports
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import EXACT_LIMIT
+from inference.core.tunables import check_number, check_whole
 
 Floats = npt.NDArray[np.float64]
+
+MOST_THREADS = 1024
 
 ERROR_UNIT = 2.0**-32
 """Relative errors are summed as whole multiples of this: such sums depend on no order, and can be updated."""
@@ -42,8 +44,7 @@ class Evaluator:
         *,
         compiled: bool | None = None,
     ) -> None:
-        if not 1 <= n_ports <= MAX_PORTS:
-            raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {n_ports}")
+        check_ports(n_ports)
         if np.any(np.diff(table.offsets) < 1):
             raise InvalidInputError("every experiment of a table needs at least one scheme")
         self.table = table
@@ -134,8 +135,7 @@ class Evaluator:
                 f"this evaluator is for {self.table.n_schemes} schemes and {self.n_ports} ports, "
                 f"the population has {population.n_schemes} schemes and {population.n_ports} ports"
             )
-        if threads < 1:
-            raise InvalidInputError(f"at least one thread must work, not {threads}")
+        check_whole("threads", threads, 1, MOST_THREADS)
 
 
 def checked_mass(heaviest: int) -> None:
@@ -147,8 +147,7 @@ def checked_mass(heaviest: int) -> None:
 def _floor(table: ExperimentTable, r_max: float | None) -> Floats:
     if r_max is None:
         return np.zeros(len(table))
-    if not (math.isfinite(r_max) and r_max > 0):
-        raise InvalidInputError(f"R_max must be a finite number > 0, not {r_max!r}")
+    check_number("R_max", r_max, *R_MAX_RANGE)
     return np.asarray(table.lengths / r_max, dtype=np.float64)
 
 

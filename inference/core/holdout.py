@@ -9,17 +9,19 @@ import numpy.typing as npt
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
+from inference.core.tunables import check_whole
+
+_MOST = 2**40  # beyond any memory
 
 
 def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """(training, held-out) indices of `n` things, both ascending; the same seed gives the same split.
 
     `share` ≥ 0 and < 1 is held out, rounded to whole things, but with share > 0 and n ≥ 2 always at least
-    one of them, and never all.
+    one of them, and never all. Raises `InvalidInputError`.
     """
-    if n < 0:
-        raise InvalidInputError(f"cannot split {n} experiments")
-    if not 0 <= share < 1:
+    check_whole("the number of things to split", n, 0, _MOST)
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
         raise InvalidInputError(f"the share to hold out must be at least 0 and below 1, not {share!r}")
     held = min(max(round(n * share), 1), n - 1) if share > 0 and n >= 2 else 0
     order = np.random.default_rng(seed).permutation(n).astype(np.int64)

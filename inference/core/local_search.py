@@ -62,9 +62,9 @@ class LocalSearch:
         which = self._evaluator.table.containing(scheme)
         if not len(which):
             return self.error
-        total = self._total + self._try(scheme, uops, which)[0]
+        change = self._try(scheme, uops, which)[0]
         self._write(scheme, self._rows[scheme])
-        return float(self._evaluator.mean_of(total))
+        return float(self._evaluator.mean_of(self._total + change))
 
     def replace(self, scheme: int, uops: Uops) -> float:
         """Give `scheme` these µops (sorted by port set, without repeats) for good; returns the new error."""
@@ -83,18 +83,19 @@ class LocalSearch:
         self._write(scheme, uops)
         cycles = np.empty(len(which))
         errors = np.empty(len(which), dtype=np.int64)
-        total = self._evaluate(which, cycles, errors)
-        return total - int(self._errors[which].sum()), cycles, errors
+        return self._evaluate(which, cycles, errors) - int(self._errors[which].sum()), cycles, errors
 
     def _evaluate(self, which: Int64s, cycles: Floats, errors: Int64s) -> int:
-        from inference.core.kernels.loops import errors_of, evaluate
+        from inference.core.kernels.loops import refresh
 
-        evaluate(self._desk, self._uops, 0, self._mixes, which, cycles)
-        return int(errors_of(which, self._measured, self._evaluator.largest_error, cycles, errors))
+        largest = self._evaluator.largest_error
+        return int(
+            refresh(self._desk, self._uops, self._mixes, which, self._measured, largest, cycles, errors)
+        )
 
     def _make_room(self, uops: Uops) -> None:
         """See that the desk can hold these µops in place of any others."""
-        checked_mass(_uop_count(uops) * self._longest)
+        checked_mass(sum(count for _, count in uops) * self._longest)
         if len(uops) <= self._room:
             return
         from inference.core.kernels.layout import make_desk
@@ -109,14 +110,11 @@ class LocalSearch:
             self._write(scheme, row)
 
     def _write(self, scheme: int, uops: Uops) -> None:
-        from inference.core.kernels.preparing import prepare_one
+        from inference.core.kernels.loops import write_row
 
-        start = scheme * self._room
-        for k, (mask, count) in enumerate(uops, start):
-            self._uops.masks[k] = mask
-            self._uops.counts[k] = count
-        self._uops.ends[scheme] = start + len(uops)
-        prepare_one(self._desk, self._uops, 0, scheme)
+        masks = np.array([mask for mask, _ in uops], dtype=np.int64)
+        counts = np.array([count for _, count in uops], dtype=np.int32)
+        write_row(self._desk, self._uops, scheme, masks, counts)
 
 
 def _empty_rows(n_schemes: int, room: int) -> Rows:
@@ -125,7 +123,3 @@ def _empty_rows(n_schemes: int, room: int) -> Rows:
     starts = np.arange(n_schemes, dtype=np.int64) * room
     masks = np.zeros(n_schemes * room, dtype=np.int64)
     return Rows(starts, starts.copy(), masks, np.zeros(n_schemes * room, dtype=np.int32))
-
-
-def _uop_count(uops: Uops) -> int:
-    return sum(count for _, count in uops)

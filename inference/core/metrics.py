@@ -42,19 +42,20 @@ _LABELS = {
 
 
 def convert(cycles: npt.ArrayLike, lengths: npt.ArrayLike, unit: Unit | str) -> Floats:
-    """Cycles per experiment in another unit; `lengths` are instructions per experiment (same shape).
+    """Cycles ≥ 0 per experiment in another unit; `lengths` are instructions per experiment (same shape).
 
-    0 cycles are infinitely many instructions per cycle.
+    0 cycles are infinitely many instructions per cycle. Raises `InvalidInputError` for anything else.
     """
     unit = _unit(unit)
-    values = np.asarray(cycles, dtype=np.float64)
-    sizes = np.asarray(lengths, dtype=np.float64)
+    values = _numbers(cycles, "cycles")
+    sizes = _numbers(lengths, "lengths")
     if values.shape != sizes.shape:
         raise InvalidInputError(
             f"cycles of shape {values.shape} need lengths of that shape, not {sizes.shape}"
         )
-    if np.any(sizes < 1):
-        raise InvalidInputError("an experiment has at least one instruction")
+    _require(values >= 0, values, "cycles of experiment {}: {} is not a number ≥ 0")
+    whole = np.isfinite(sizes) & (sizes >= 1) & (sizes == np.floor(sizes))
+    _require(whole, sizes, "length of experiment {}: {} is not a whole number ≥ 1")
     if unit is Unit.CPI:
         return np.asarray(values / sizes)
     if unit is Unit.IPC:
@@ -101,8 +102,8 @@ class Agreement:
 
         Raises `InvalidInputError`, and then has taken in none of them.
         """
-        seen = np.asarray(measured, dtype=np.float64)
-        said = np.asarray(predicted, dtype=np.float64)
+        seen = _numbers(measured, "measurements")
+        said = _numbers(predicted, "predictions")
         if seen.ndim != 1 or seen.shape != said.shape:
             raise InvalidInputError(f"scores need two equally long lists, not {seen.shape} and {said.shape}")
         _require(np.isfinite(seen) & (seen > 0), seen, "measurement {}: {} is not a finite number > 0")
@@ -144,10 +145,17 @@ def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
     return agreement.scores
 
 
+def _numbers(values: npt.ArrayLike, what: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{what} must be numbers: {error}") from None
+
+
 def _require(good: npt.NDArray[np.bool_], values: Floats, complaint: str) -> None:
     bad = np.flatnonzero(~good)
     if len(bad):
-        raise InvalidInputError(complaint.format(bad[0], values[bad[0]]))
+        raise InvalidInputError(complaint.format(bad[0], values.flat[bad[0]]))
 
 
 def _unit(unit: Unit | str) -> Unit:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, check_ports, uops_of
+from inference.core.tunables import check_whole
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
@@ -181,7 +182,12 @@ class Population:
         )
 
     def row(self, mapping: int, scheme: int) -> Uops:
-        """The µops of one scheme in one mapping, in canonical form."""
+        """The µops of one scheme in one mapping, in canonical form.
+
+        Raises `InvalidInputError` for a number that no mapping or scheme has.
+        """
+        check_whole("the number of a mapping", mapping, 0, self.n_mappings - 1)
+        check_whole("the number of a scheme", scheme, 0, self.n_schemes - 1)
         at = mapping * self.n_schemes + scheme
         span = slice(int(self.offsets[at]), int(self.offsets[at + 1]))
         return uops_of(zip(self.masks[span].tolist(), self.counts[span].tolist(), strict=True))

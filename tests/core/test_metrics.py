@@ -146,5 +146,5 @@ def test_an_unknown_unit_is_refused_with_the_known_ones() -> None:
 def test_lengths_must_fit_the_cycles() -> None:
     with pytest.raises(InvalidInputError, match="need lengths"):
         convert([1, 2], [1], Unit.CPI)
-    with pytest.raises(InvalidInputError, match="at least one instruction"):
+    with pytest.raises(InvalidInputError, match="is not a whole number ≥ 1"):
         convert([1], [0], Unit.CPI)

@@ -245,10 +245,24 @@ TABLES: list[Case] = [
 ]
 
 EVALUATIONS: list[Case] = [
-    *[(f"an evaluator for {n} ports", lambda n=n: Evaluator(TABLE, n), f"not {n}") for n in (0, -1, 64, 65)],
+    *[
+        (f"an evaluator for {n!r} ports", lambda n=n: Evaluator(TABLE, n), f"not {n!r}")
+        for n in (0, -1, 64, 65, 2.5, True, "2")
+    ],
     *[
         (f"an evaluator with R_max {rate!r}", lambda rate=rate: Evaluator(TABLE, 2, rate), f"not {rate!r}")
-        for rate in (0, -4, NAN, INFINITY)
+        for rate in (*NO_RATES, 1e-300)
+    ],
+    *[
+        (f"the row of mapping {m!r}, scheme {s!r}", lambda m=m, s=s: POPULATION.row(m, s), message)
+        for m, s, message in (
+            (1, 0, "number of a mapping .* 0 to 0, not 1"),
+            (-1, 0, "number of a mapping .* not -1"),
+            (0, 7, "number of a scheme .* 0 to 1, not 7"),
+            (0, -1, "number of a scheme .* not -1"),
+            (0, True, "number of a scheme .* not True"),
+            (0, 0.0, "number of a scheme .* not 0.0"),
+        )
     ],
     *[
         case
@@ -264,7 +278,14 @@ EVALUATIONS: list[Case] = [
                 lambda e=evaluator: e.cycles(Population.from_rows([()], 1, 2)),
                 "for 2 schemes and 2 ports, the population has 1 schemes",
             ),
-            (f"{kind}, no thread", lambda e=evaluator: e.cycles(POPULATION, threads=0), "not 0"),
+            *[
+                (
+                    f"{kind}, {n!r} threads",
+                    lambda e=evaluator, n=n: e.cycles(POPULATION, n),
+                    f"threads.* not {n!r}",
+                )
+                for n in (0, -1, 1.5, True, "2", None)
+            ],
             (
                 f"{kind}, too few measurements",
                 lambda e=evaluator: e.mean_relative_error(POPULATION, np.ones(1)),
@@ -286,7 +307,23 @@ EVALUATIONS: list[Case] = [
 
 METRICS: list[Case] = [
     ("an unknown unit", lambda: convert([1], [1], "hours"), "'hours'; known: cycles, cpi, ipc"),
-    ("an experiment of no instruction", lambda: convert([1], [0], "cpi"), "at least one instruction"),
+    *[
+        (f"{x} instructions", lambda x=x: convert([1, 1], [1, x], "cpi"), f"length of experiment 1: {x:.1f}")
+        for x in (0, -1, 1.5, NAN, INFINITY)
+    ],
+    *[
+        (
+            f"{x} cycles to convert",
+            lambda x=x: convert([1, x], [1, 1], "cycles"),
+            f"cycles of experiment 1: {x:.1f}",
+        )
+        for x in (-1, NAN, -INFINITY)
+    ],
+    ("cycles in words", lambda: convert(["a"], [1], "cpi"), "cycles must be numbers: .*'a'"),
+    ("lengths in words", lambda: convert([1], ["a"], "cpi"), "lengths must be numbers: .*'a'"),
+    ("cycles that are lists", lambda: convert([[1], [1, 2]], [1], "cpi"), "cycles must be numbers"),  # type: ignore[list-item]
+    ("measured in words", lambda: score(["a"], [1]), "measurements must be numbers: .*'a'"),
+    ("predicted in words", lambda: score([1], ["a"]), "predictions must be numbers: .*'a'"),
     ("fewer lengths than cycles", lambda: convert([1, 2], [1], "cpi"), r"\(2,\) need .* not \(1,\)"),
     ("fewer predictions", lambda: score([1, 2], [1]), r"\(2,\) and \(1,\)"),
     *[
@@ -297,8 +334,11 @@ METRICS: list[Case] = [
         (f"predicted {x} to be scored", lambda x=x: score([1, 1], [1, x]), f"prediction 1: {x:.1f}")
         for x in (-1, NAN, -INFINITY)
     ],
-    ("a split of less than nothing", lambda: split(-1, 0.5, 0), "-1"),
-    *[(f"a share of {x}", lambda x=x: split(3, x, 0), f"not {x!r}") for x in (-0.1, 1, 1.5, NAN, INFINITY)],
+    *[(f"a split of {n!r}", lambda n=n: split(n, 0.5, 0), f"not {n!r}") for n in (-1, 2.5, NAN, True, "3")],
+    *[
+        (f"a share of {x!r}", lambda x=x: split(3, x, 0), f"not {x!r}")
+        for x in (-0.1, 1, 1.5, NAN, INFINITY, "0.5", False, None)
+    ],
 ]
 
 CASES = [*MAPPINGS, *EXPERIMENTS, *WORK, *QUESTIONS, *TABLES, *EVALUATIONS, *METRICS]

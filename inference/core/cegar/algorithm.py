@@ -24,11 +24,11 @@ from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.cegar.solving import SolverLimitError, version
 from inference.core.cegar.telling_apart import Judge
 from inference.core.errors import InsufficientDataError
+from inference.core.events import Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import Distinction
 from inference.core.mapping import PortMapping
-from inference.core.pmevo.events import Log, PhaseStarted
-from inference.core.pmevo.pacing import Pace
+from inference.core.pacing import Pace
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
 
 PHASES = {

@@ -25,11 +25,11 @@ from inference.core.kernels.layout import (
     Number,
     Rows,
 )
-from inference.core.kernels.tables import many_tables, see_to_table, two_tables
+from inference.core.kernels.tables import added_tables, repeated_tables, see_to_table, two_tables
 
 # Costs in multiples of one pair of unions in `_crossed`, measured; only speed depends on them.
 _TABLE_COST = 1 / 32  # per table column and scheme
-_BOUNDING_COST = 30  # per kind of µop in `densest_union`
+_BOUNDING_COST = 60  # per kind of µop in `densest_union`
 
 
 @inlined
@@ -83,15 +83,21 @@ def cycles_of_many(
 ) -> Number:
     """Cycles of three or more schemes: those at `places[at:]`, `repeats[first:]` times each."""
     kinds = mass = heaviest = np.int64(0)
+    most, filled = np.int64(1), True
     for t in range(n_terms):
-        place = places[at + t]
+        place, times = np.uint64(places[at + t]), np.int64(repeats[first + t])
         kinds += desk.n_kinds[place]
-        mass += desk.mass[place] * repeats[first + t]
+        mass += desk.mass[place] * times
         heaviest = max(heaviest, desk.mass[place])
+        most = max(most, times)
+        filled &= desk.filled[place] != 0
     if heaviest <= MOST_IN_ROW and _tables_pay(desk, n_terms, kinds, mass):
-        for t in range(n_terms):
-            see_to_table(desk, rows, base, np.int64(places[at + t]))
-        return many_tables(desk, places, at, repeats, first, n_terms)
+        if not filled:
+            for t in range(n_terms):
+                see_to_table(desk, rows, base, np.int64(places[at + t]))
+        if most == 1 and mass <= MOST_IN_ROW:
+            return added_tables(desk, places, at, n_terms)
+        return repeated_tables(desk, places, at, repeats, first, n_terms)
     n = np.int64(0)
     for t in range(n_terms):
         n = gather_row(desk, rows, base + np.int64(places[at + t]), np.int64(repeats[first + t]), n)
@@ -118,10 +124,12 @@ def _crossed(desk: Desk, a: Number, times_a: Number, b: Number) -> Number:
     """All unions of place a with all unions of place b, which has one execution.
 
     Mass by ports is compared as mass times a whole number, `weights[ports]` = `scale` / ports: a division
-    takes longer than everything else here. Two rows of the cross at a time keep the processor busy.
+    takes longer than everything else here. Whole numbers below 2^53 are exact as floats, whose maximum is one
+    instruction when written so. Two rows of the cross at a time keep the processor busy.
     """
     unions, masses, weights = desk.unions, desk.masses, desk.weights
-    best, other = np.int64(0), np.int64(0)
+    best = times_a * desk.alone_mass[a] * weights[np.uint64(desk.alone_width[a])]
+    other = desk.alone_mass[b] * weights[np.uint64(desk.alone_width[b])]
     # Unsigned indices: the compiler need not provide for counting from the end.
     i, start = np.uint64(a * LISTED), np.uint64(b * LISTED)
     end_a, end = i + np.uint64(desk.listed[a]), start + np.uint64(desk.listed[b])
@@ -130,19 +138,20 @@ def _crossed(desk: Desk, a: Number, times_a: Number, b: Number) -> Number:
         mass, next_mass = masses[i] * times_a, masses[i + np.uint64(1)] * times_a
         j = start
         while j < end:
-            best = max(best, (mass + masses[j]) * weights[np.uint64(size_of(union | unions[j]))])
-            other = max(other, (next_mass + masses[j]) * weights[np.uint64(size_of(next_union | unions[j]))])
+            value = (mass + masses[j]) * weights[np.uint64(size_of(union | unions[j]))]
+            best = value if value > best else best
+            value = (next_mass + masses[j]) * weights[np.uint64(size_of(next_union | unions[j]))]
+            other = value if value > other else other
             j += np.uint64(1)
         i += np.uint64(2)
     if i < end_a:
         union, mass = unions[i], masses[i] * times_a
         j = start
         while j < end:
-            best = max(best, (mass + masses[j]) * weights[np.uint64(size_of(union | unions[j]))])
+            value = (mass + masses[j]) * weights[np.uint64(size_of(union | unions[j]))]
+            best = value if value > best else best
             j += np.uint64(1)
-    alone_a = times_a * desk.alone_mass[a] * weights[desk.alone_width[a]]
-    alone_b = desk.alone_mass[b] * weights[desk.alone_width[b]]
-    return max(best, other, alone_a, alone_b) / desk.scale
+    return max(best, other) / desk.scale
 
 
 @inlined

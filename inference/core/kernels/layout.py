@@ -7,6 +7,7 @@ each row of a block of consecutive rows (one mapping, say), so that place p belo
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ MOST_IN_ROW = (1 << 7) - 1
 MOST_IN_SUM = (1 << 15) - 1
 """µops that fit one table, and a sum of tables."""
 
-_CROSSED = 256
+_CROSSED = 500
 """Pairs of unions that are looked at at most, where tables are not quicker anyway."""
 
 LANES = 32
@@ -73,11 +74,11 @@ class Desk(NamedTuple):
     """Room for what is known of each place, and scratch room for one experiment at a time; one per thread.
 
     `n_kinds`, `mass` int64[places]: kinds and number of the µops of each place.
-    `unions` uint64[places · LISTED], `masses` int64[places · LISTED]: the unions of the place's port sets and
-    the µops bound to each; `listed` int64[places]: how many, -1 for too many to list.
+    `unions` uint64[places · LISTED], `masses` float64[places · LISTED]: the unions of the place's port sets,
+    and the µops bound to each; `listed` int64[places]: how many, -1 for too many to list.
     `alone_mass`, `alone_width` int64[places]: the densest set of ports of one execution of the scheme alone.
-    `weights` int64[PORTS + 1], `scale`: `scale / ports` as whole numbers. Two places are crossed if they have
-    at most `cross_limit` pairs of unions; -1 where there are too many ports for that.
+    `weights` float64[PORTS + 1], `scale`: `scale / ports` as whole numbers. Two places are crossed if they
+    have at most `cross_limit` pairs of unions; -1 where there are too many ports for that.
     `tables` int8[places, columns]: µops bound to each set of ports, filled where `filled` is 1;
     `columns`: these sets in classes by size, each filled up with empty sets to whole vectors; `ends`: where
     each class ends. No columns for more ports than tables are good for.
@@ -89,12 +90,12 @@ class Desk(NamedTuple):
     n_kinds: Integers
     mass: Integers
     unions: Integers
-    masses: Integers
+    masses: Floats
     listed: Integers
     alone_mass: Integers
     alone_width: Integers
-    weights: Integers
-    scale: int
+    weights: Floats
+    scale: float
     cross_limit: int
     tables: Integers
     filled: Integers
@@ -113,7 +114,10 @@ class Desk(NamedTuple):
 
 
 def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, tables: bool) -> Desk:
-    """An empty desk for `n_ports` ports; `tables`: with room for tables, where these are any good."""
+    """An empty desk for `n_ports` ports; `tables`: with room for tables, where these are any good.
+
+    Room that is filled before it is looked at is not cleared.
+    """
     columns = ends = np.zeros(0, dtype=np.int64)
     if tables and n_ports <= MAX_TABLE_PORTS:
         columns, ends = _subsets_by_size(n_ports)
@@ -121,15 +125,15 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
     return Desk(
         n_kinds=np.zeros(n_places, dtype=np.int64),
         mass=np.zeros(n_places, dtype=np.int64),
-        unions=np.zeros(n_places * LISTED, dtype=np.uint64),
-        masses=np.zeros(n_places * LISTED, dtype=np.int64),
+        unions=np.empty(n_places * LISTED, dtype=np.uint64),
+        masses=np.empty(n_places * LISTED, dtype=np.float64),
         listed=np.zeros(n_places, dtype=np.int64),
         alone_mass=np.zeros(n_places, dtype=np.int64),
         alone_width=np.ones(n_places, dtype=np.int64),
-        weights=np.array([0, *(scale // size for size in range(1, PORTS + 1))], dtype=np.int64),
-        scale=scale,
-        cross_limit=min(_CROSSED, len(columns) // 16 or _CROSSED) if scale else -1,
-        tables=np.zeros((n_places, len(columns)), dtype=np.int8),
+        weights=np.array([0, *(scale // size for size in range(1, PORTS + 1))], dtype=np.float64),
+        scale=float(scale),
+        cross_limit=min(_CROSSED, len(columns) // 8 or _CROSSED) if scale else -1,
+        tables=np.empty((n_places, len(columns)), dtype=np.int8),
         filled=np.zeros(n_places, dtype=np.uint8),
         columns=columns.astype(np.int16),
         ends=ends,
@@ -141,11 +145,12 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
         places=np.zeros(max(1, most_terms), dtype=np.int32),
         held=np.zeros(HELD, dtype=np.uint64),
         held_mass=np.zeros(HELD, dtype=np.int64),
-        placed=np.zeros((max(1, most_kinds), PORTS), dtype=np.int64),
+        placed=np.empty((max(1, most_kinds), PORTS), dtype=np.int64),
         ports=np.zeros((4, PORTS), dtype=np.int64),
     )
 
 
+@cache
 def _subsets_by_size(n_ports: int) -> tuple[Integers, Integers]:
     """All port sets but the empty one in classes of equal size 1, 2, …, and where each class ends.
 

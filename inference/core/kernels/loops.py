@@ -8,7 +8,7 @@ from inference.core.compiling import compiled_in_place, inlined
 from inference.core.evaluator import ERROR_UNIT
 from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
 from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
-from inference.core.kernels.preparing import prepare
+from inference.core.kernels.preparing import prepare, prepare_one
 
 
 @inlined
@@ -96,10 +96,34 @@ def add_errors(
 
 
 @compiled_in_place
-def errors_of(which: Integers, measured: Floats, largest: Number, cycles: Floats, errors: Integers) -> Number:
-    """Errors of the experiments `which`, in order, from their cycles; returns the sum."""
+def refresh(
+    desk: Desk,
+    rows: Rows,
+    mixes: Mixes,
+    which: Integers,
+    measured: Floats,
+    largest: Number,
+    cycles: Floats,
+    errors: Integers,
+) -> Number:
+    """Cycles and errors of the experiments `which`, in order, under the mapping on the desk.
+
+    Returns the sum of errors.
+    """
+    evaluate(desk, rows, np.int64(0), mixes, which, cycles)
     total = np.int64(0)
     for k in range(len(which)):
         errors[k] = error_of(cycles[k], measured[which[k]], largest)
         total += errors[k]
     return total
+
+
+@compiled_in_place
+def write_row(desk: Desk, rows: Rows, scheme: Number, masks: Integers, counts: Integers) -> None:
+    """Give a scheme other µops; there must be room for them."""
+    start = rows.starts[scheme]
+    for k in range(len(masks)):
+        rows.masks[start + k] = masks[k]
+        rows.counts[start + k] = counts[k]
+    rows.ends[scheme] = start + len(masks)
+    prepare_one(desk, rows, np.int64(0), scheme)

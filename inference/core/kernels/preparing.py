@@ -34,7 +34,7 @@ def prepare_one(desk: Desk, rows: Rows, base: Number, place: Number) -> None:
     count = 0 if last - first <= _FEW_KINDS else -1
     for u in range(first, last):
         if count >= 0:
-            kind, amount = np.uint64(rows.masks[u]), np.int64(rows.counts[u])
+            kind, amount = np.uint64(rows.masks[u]), np.float64(rows.counts[u])
             count = _grow(unions, masses, count, kind, amount)
     desk.listed[place] = count
     if count < 0:
@@ -45,9 +45,9 @@ def prepare_one(desk: Desk, rows: Rows, base: Number, place: Number) -> None:
         return
     best, width = np.int64(0), np.int64(1)
     for k in range(count):
-        size = size_of(unions[k])
-        if masses[k] * width > best * size:
-            best, width = masses[k], size
+        mass, size = np.int64(masses[k]), size_of(unions[k])
+        if mass * width > best * size:
+            best, width = mass, size
     desk.alone_mass[place], desk.alone_width[place] = best, width
 
 

@@ -34,40 +34,31 @@ def two_tables(desk: Desk, a: Number, times_a: Number, b: Number, times_b: Numbe
 
 
 @inlined
-def many_tables(
-    desk: Desk, places: Integers, at: Number, repeats: Integers, first: Number, n_terms: Number
-) -> Number:
-    """Cycles of three or more schemes whose tables are filled."""
-    mass = 0
-    most = 1
-    for t in range(n_terms):
-        mass += desk.mass[places[at + t]]
-        most = max(most, repeats[first + t])
-    if most == 1 and mass <= MOST_IN_ROW:
-        return _added(desk, places, at, n_terms)
-    return _added_repeated(desk, places, at, repeats, first, n_terms)
-
-
-@inlined
-def _added(desk: Desk, places: Integers, at: Number, n_terms: Number) -> Number:
+def added_tables(desk: Desk, places: Integers, at: Number, n_terms: Number) -> Number:
+    """Cycles of three or more schemes, once each, whose tables are filled; at most `MOST_IN_ROW` µops."""
     total, tables = desk.narrow, desk.tables
-    _start(total, tables[places[at]], tables[places[at + 1]], tables[places[at + 2]])
+    _start(
+        total,
+        tables[np.uint64(places[at])],
+        tables[np.uint64(places[at + 1])],
+        tables[np.uint64(places[at + 2])],
+    )
     t = 3
     while t + 2 < n_terms:
-        _add(total, tables[places[at + t]], tables[places[at + t + 1]])
+        _add(total, tables[np.uint64(places[at + t])], tables[np.uint64(places[at + t + 1])])
         t += 2
     # The sums with the last one or two need not be stored.
-    if t + 1 < n_terms:
-        return _finish(total, desk.ends, tables[places[at + t]], tables[places[at + t + 1]])
+    last = desk.nothing if t + 1 >= n_terms else tables[np.uint64(places[at + t + 1])]
     if t < n_terms:
-        return _densest_of_two(total, desk.ends, total, tables[places[at + t]])
-    return _densest_of_two(total, desk.ends, total, desk.nothing)
+        return _finish(total, desk.ends, tables[np.uint64(places[at + t])], last)
+    return _densest_of_two(total, desk.ends, total, last)
 
 
 @inlined
-def _added_repeated(
+def repeated_tables(
     desk: Desk, places: Integers, at: Number, repeats: Integers, first: Number, n_terms: Number
 ) -> Number:
+    """Cycles of three or more schemes whose tables are filled; at most `MOST_IN_SUM` µops."""
     total, tables = desk.total, desk.tables
     integer = total.dtype.type
     total[:] = 0

@@ -10,15 +10,16 @@ import numpy as np
 
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
+from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.core.pacing import SHOW_EVERY, Pace
 from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.congruence import congruence_classes
-from inference.core.pmevo.events import Congruence, Log, PhaseStarted, Progress, Snapshot
+from inference.core.pmevo.events import Congruence, Snapshot
 from inference.core.pmevo.evolution import Evolved, evolve
 from inference.core.pmevo.fitness import Judge
 from inference.core.pmevo.observing import Observations, Observer
-from inference.core.pmevo.pacing import SHOW_EVERY, Pace
 from inference.core.pmevo.population import chosen, joined
 from inference.core.pmevo.problem import PMEvoProblem, PMEvoResult
 from inference.core.pmevo.search_state import (

@@ -1,64 +1,21 @@
-"""What PMEvo tells while it runs: frozen values with a stable `kind` and a JSON payload."""
+"""What PMEvo tells while it runs, beside what every search tells (`inference.core.events`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.events import Plain
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 
 
-class _Plain:
-    """The payload is the fields."""
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return asdict(self)  # type: ignore[call-overload, no-any-return]
-
-
 @dataclass(frozen=True)
-class PhaseStarted(_Plain):
-    """A stage begins; `index` counts from 1, `labels` are those of all stages in order."""
-
-    kind: ClassVar[str] = "phase"
-    name: str
-    index: int
-    labels: tuple[str, ...]
-
-    def payload(self) -> Json:
-        """The event as plain JSON data."""
-        return {**super().payload(), "labels": list(self.labels)}
-
-
-@dataclass(frozen=True)
-class Progress(_Plain):
-    """How far the stage is; `rate` in units per second, `eta` in seconds where it can be told."""
-
-    kind: ClassVar[str] = "progress"
-    phase: str
-    done: int
-    total: int
-    rate: float
-    unit: str
-    eta: float | None
-
-
-@dataclass(frozen=True)
-class Log(_Plain):
-    """A sentence for the reader; level is "info" or "warning"."""
-
-    kind: ClassVar[str] = "log"
-    level: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Experiments(_Plain):
+class Experiments(Plain):
     """Counts of the measuring stage so far.
 
     `others` are those without a usable answer, by `MeasurementState`; None where a checkpoint has forgotten
@@ -77,7 +34,7 @@ class Experiments(_Plain):
 
 
 @dataclass(frozen=True)
-class Congruence(_Plain):
+class Congruence(Plain):
     """What congruence filtering left."""
 
     kind: ClassVar[str] = "congruence"
@@ -86,7 +43,7 @@ class Congruence(_Plain):
 
 
 @dataclass(frozen=True)
-class Generation(_Plain):
+class Generation(Plain):
     """The kept mappings of a generation: errors as D_avg fractions, volume in µops × ports (§5.1.3).
 
     "best" is the fittest mapping, not the extreme of each objective.

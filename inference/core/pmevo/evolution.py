@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.pmevo.events import Generation, Log, Progress
+from inference.core.events import Log, Progress
+from inference.core.pmevo.events import Generation
 from inference.core.pmevo.fitness import LARGEST_CHUNK, Floats, Judge, Slopes
 from inference.core.pmevo.population import children, chosen, count_limits, joined, random_population
 from inference.core.tables import Int64s, Population

@@ -13,7 +13,7 @@ from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
 from inference.core.mapping import Uops
-from inference.core.pmevo.pacing import Pace
+from inference.core.pacing import Pace
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Int64s, Population
 

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InsufficientDataError, InvalidInputError
+from inference.core.events import Log, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.pacing import Pace
 from inference.core.pmevo import plan
-from inference.core.pmevo.events import Experiments, Log, Progress
-from inference.core.pmevo.pacing import Pace
+from inference.core.pmevo.events import Experiments
 from inference.core.pmevo.problem import PMEvoProblem
 from inference.core.protocols import Measurer
 

@@ -6,8 +6,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from inference.core.events import PhaseStarted
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.pmevo.events import PhaseStarted
 from inference.core.protocols import Checkpoint, Event, Json, Measurer
 from inference.runs.reporter import JournalReporter
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
+from inference.core.pacing import Pace
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.fitness import Judge, Slopes
-from inference.core.pmevo.pacing import Pace
 from inference.core.pmevo.population import count_limits, random_population
 from inference.core.tables import Population
 from tests.core.pmevo.small import Listener

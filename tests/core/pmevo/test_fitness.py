@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from inference.core.pacing import Pace
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.fitness import SCALE, Judge, Slopes
-from inference.core.pmevo.pacing import Pace
 from inference.core.pmevo.population import count_limits, random_population
 from inference.core.throughput import inverse_throughput
 from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, processor

@@ -8,10 +8,11 @@ import json
 import numpy as np
 import pytest
 
+from inference.core import pacing
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.pmevo import PMEvoProblem, PMEvoResult, infer, pacing
+from inference.core.pmevo import PMEvoProblem, PMEvoResult, infer
 from inference.core.pmevo.events import Generation, Snapshot
 from inference.core.protocols import Checkpoint
 from inference.core.throughput import inverse_throughput

@@ -28,7 +28,7 @@ from inference.core.kernels.layout import (
 from inference.core.kernels.tables import added_tables, repeated_tables, see_to_table, two_tables
 
 # Costs in multiples of one pair of unions in `_crossed`, measured; only speed depends on them.
-_TABLE_COST = 1 / 32  # per table column and scheme
+_TABLE_COST = 1 / 48  # per table column and scheme
 _BOUNDING_COST = 60  # per kind of µop in `densest_union`
 
 

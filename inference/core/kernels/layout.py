@@ -6,6 +6,7 @@ each row of a block of consecutive rows (one mapping, say), so that place p belo
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import cache
 from typing import Any, NamedTuple
@@ -45,8 +46,8 @@ MOST_IN_SUM = (1 << 15) - 1
 _CROSSED = 500
 """Pairs of unions that are looked at at most, where tables are not quicker anyway."""
 
-LANES = 32
-"""Table columns of one class of port sets are filled up to a multiple of this."""
+LANES = 64
+"""Columns of a block of a table: a few vectors."""
 
 
 class Rows(NamedTuple):
@@ -79,10 +80,10 @@ class Desk(NamedTuple):
     `alone_mass`, `alone_width` int64[places]: the densest set of ports of one execution of the scheme alone.
     `weights` float64[PORTS + 1], `scale`: `scale / ports` as whole numbers. Two places are crossed if they
     have at most `cross_limit` pairs of unions; -1 where there are too many ports for that.
-    `tables` int8[places, columns]: µops bound to each set of ports, filled where `filled` is 1;
-    `columns`: these sets in classes by size, each filled up with empty sets to whole vectors; `ends`: where
-    each class ends. No columns for more ports than tables are good for.
-    `nothing` int8[columns]: zeros. `narrow` int8[columns], `total` int16[columns]: sums of tables, scratch.
+    `tables` int8[places, columns]: µops bound to each set of ports, filled where `filled` is 1. `columns`:
+    these sets in blocks of `LANES`; none for more ports than tables are good for. `narrow_weights`
+    int32[LANES], `wide_weights` int64[LANES]: `table_scale` / size of the sets of a lane.
+    `narrow` int8[columns], `wide` int16[columns]: sums of tables, scratch.
     `kinds`, `amounts` [most kinds of an experiment], `places` [most terms],
     `held`, `held_mass` [HELD], `placed` [kinds, PORTS], `ports` [4, PORTS]: scratch.
     """
@@ -100,10 +101,11 @@ class Desk(NamedTuple):
     tables: Integers
     filled: Integers
     columns: Integers
-    ends: Integers
+    narrow_weights: Integers
+    wide_weights: Integers
+    table_scale: float
     narrow: Integers
-    nothing: Integers
-    total: Integers
+    wide: Integers
     kinds: Integers
     amounts: Integers
     places: Integers
@@ -118,9 +120,9 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
 
     Room that is filled before it is looked at is not cleared.
     """
-    columns = ends = np.zeros(0, dtype=np.int64)
+    columns, weights, table_scale = np.zeros(0, np.int16), np.zeros(LANES, np.int64), 1
     if tables and n_ports <= MAX_TABLE_PORTS:
-        columns, ends = _subsets_by_size(n_ports)
+        columns, weights, table_scale = _in_lanes(n_ports)
     scale = math.lcm(*range(1, n_ports + 1)) if n_ports <= MAX_SCALED_PORTS else 0
     return Desk(
         n_kinds=np.zeros(n_places, dtype=np.int64),
@@ -132,14 +134,15 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
         alone_width=np.ones(n_places, dtype=np.int64),
         weights=np.array([0, *(scale // size for size in range(1, PORTS + 1))], dtype=np.float64),
         scale=float(scale),
-        cross_limit=min(_CROSSED, len(columns) // 8 or _CROSSED) if scale else -1,
+        cross_limit=min(_CROSSED, len(columns) // 12 or _CROSSED) if scale else -1,
         tables=np.empty((n_places, len(columns)), dtype=np.int8),
         filled=np.zeros(n_places, dtype=np.uint8),
-        columns=columns.astype(np.int16),
-        ends=ends,
+        columns=columns,
+        narrow_weights=weights.astype(np.int32),
+        wide_weights=weights,
+        table_scale=float(table_scale),
         narrow=np.zeros(len(columns), dtype=np.int8),
-        nothing=np.zeros(len(columns), dtype=np.int8),
-        total=np.zeros(len(columns), dtype=np.int16),
+        wide=np.zeros(len(columns), dtype=np.int16),
         kinds=np.zeros(max(1, most_kinds), dtype=np.uint64),
         amounts=np.zeros(max(1, most_kinds), dtype=np.int64),
         places=np.zeros(max(1, most_terms), dtype=np.int32),
@@ -151,15 +154,24 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
 
 
 @cache
-def _subsets_by_size(n_ports: int) -> tuple[Integers, Integers]:
-    """All port sets but the empty one in classes of equal size 1, 2, …, and where each class ends.
+def _in_lanes(n_ports: int) -> tuple[Integers, Integers, int]:
+    """All port sets but the empty one in as few blocks of `LANES` as give every lane sets of one size.
 
-    Each class begins with as many empty sets, to which no µop is bound, as fill it up to whole vectors.
+    int16[columns], filled up with empty sets, to which no µop is bound; int64[LANES], weights scale / size;
+    and the scale. 2^7 µops times the scale of `MAX_TABLE_PORTS` ports fit 32 bits.
     """
     subsets = np.arange(1, 1 << n_ports, dtype=np.int64)
     sizes = np.bitwise_count(subsets)
-    classes = []
-    for size in range(1, n_ports + 1):
-        members = subsets[sizes == size]
-        classes.append(np.pad(members, (-len(members) % LANES, 0)))
-    return np.concatenate(classes), np.cumsum([len(members) for members in classes], dtype=np.int64)
+    counts = [math.comb(n_ports, size) for size in range(1, n_ports + 1)]
+    blocks = next(n for n in itertools.count(1) if sum(-(-count // n) for count in counts) <= LANES)
+    columns = np.zeros((blocks, LANES), dtype=np.int16)
+    weights = np.zeros(LANES, dtype=np.int64)
+    scale = math.lcm(*range(1, n_ports + 1))
+    lane = 0
+    for size, count in enumerate(counts, start=1):
+        wide = -(-count // blocks)
+        members = np.pad(subsets[sizes == size], (0, blocks * wide - count))
+        columns[:, lane : lane + wide] = members.reshape(blocks, wide)
+        weights[lane : lane + wide] = scale // size
+        lane += wide
+    return columns.ravel(), weights, scale

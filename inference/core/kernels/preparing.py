@@ -37,13 +37,12 @@ def prepare_one(desk: Desk, rows: Rows, base: Number, place: Number) -> None:
             kind, amount = np.uint64(rows.masks[u]), np.float64(rows.counts[u])
             count = _grow(unions, masses, count, kind, amount)
     desk.listed[place] = count
+    best, width = np.int64(0), np.int64(1)
     if count < 0:
         n = gather_row(desk, rows, base + place, np.int64(1), np.int64(0))
-        desk.alone_mass[place], desk.alone_width[place] = densest_union(
+        best, width = densest_union(
             desk.kinds, desk.amounts, n, desk.held, desk.held_mass, desk.placed, desk.ports
         )
-        return
-    best, width = np.int64(0), np.int64(1)
     for k in range(count):
         mass, size = np.int64(masses[k]), size_of(unions[k])
         if mass * width > best * size:

@@ -54,13 +54,12 @@ class Evaluator:
 
     def cycles(self, population: Population, threads: int = 1) -> Floats:
         """Inverse throughput in cycles: float64[n_mappings, n_experiments]."""
-        self._check(population, threads)
+        check_whole("threads", threads, 1, MOST_THREADS)
         return self._cycles(population, self.floor, threads)
 
     def cycles_one(self, mapping: PortMapping) -> Floats:
         """Cycles of all experiments under one mapping and the mapping's own R_max: float64[n_experiments]."""
         population = Population.from_mappings([mapping], self.table.schemes)
-        self._check(population, threads=1)
         row: Floats = self._cycles(population, _floor(self.table, mapping.r_max), threads=1)[0]
         return row
 
@@ -78,7 +77,8 @@ class Evaluator:
         threads nor what mappings have in common change a bit. `pulse` is called every few ten milliseconds;
         what it raises ends the work.
         """
-        self._check(population, threads)
+        check_whole("threads", threads, 1, MOST_THREADS)
+        self.check(population)
         values = self.checked(measured)
         if self.compiled:
             from inference.core.populations import summed_errors
@@ -115,27 +115,27 @@ class Evaluator:
             )
         return values
 
-    def check_mass(self, population: Population) -> None:
-        """`InvalidInputError` where an experiment might execute 2⁵³ µops or more under some mapping."""
-        before = np.concatenate(([0], np.cumsum(population.counts, dtype=np.int64)))
-        uops = int(np.diff(before[population.offsets]).max(initial=0))
-        checked_mass(uops * int(self.table.lengths.max(initial=0)))
+    def check(self, population: Population) -> None:
+        """`InvalidInputError` for a population with other schemes or ports than this evaluator's.
 
-    def _cycles(self, population: Population, floor: Floats, threads: int) -> Floats:
-        self.check_mass(population)
-        if not self.compiled:
-            return evaluator_numpy.cycles(self.table, population, floor)
-        from inference.core.populations import all_cycles
-
-        return all_cycles(self, population, floor, threads)
-
-    def _check(self, population: Population, threads: int) -> None:
+        And where an experiment might execute 2⁵³ µops or more under some mapping.
+        """
         if population.n_ports != self.n_ports or population.n_schemes != self.table.n_schemes:
             raise InvalidInputError(
                 f"this evaluator is for {self.table.n_schemes} schemes and {self.n_ports} ports, "
                 f"the population has {population.n_schemes} schemes and {population.n_ports} ports"
             )
-        check_whole("threads", threads, 1, MOST_THREADS)
+        before = np.concatenate(([0], np.cumsum(population.counts, dtype=np.int64)))
+        uops = int(np.diff(before[population.offsets]).max(initial=0))
+        checked_mass(uops * int(self.table.lengths.max(initial=0)))
+
+    def _cycles(self, population: Population, floor: Floats, threads: int) -> Floats:
+        self.check(population)
+        if not self.compiled:
+            return evaluator_numpy.cycles(self.table, population, floor)
+        from inference.core.populations import all_cycles
+
+        return all_cycles(self, population, floor, threads)
 
 
 def checked_mass(heaviest: int) -> None:

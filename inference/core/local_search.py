@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inference.core.errors import InvalidInputError
 from inference.core.evaluator import Evaluator, Floats, checked_mass
-from inference.core.mapping import Uops
-from inference.core.tables import Int64s, Population
+from inference.core.mapping import Uops, check_uops
+from inference.core.tables import MOST_COUNTED, Int64s, Population
+from inference.core.tunables import check_whole
 
 if TYPE_CHECKING:
     from inference.core.kernels.layout import Rows
@@ -25,6 +27,7 @@ class LocalSearch:
     ) -> None:
         from inference.core.populations import mixes_of
 
+        evaluator.check(population)
         self._evaluator = evaluator
         self._measured = evaluator.checked(measured)
         self._mixes = mixes_of(evaluator.table, evaluator.floor)
@@ -34,7 +37,8 @@ class LocalSearch:
         self._errors = np.zeros(len(evaluator.table), dtype=np.int64)
         self._total = 0
         self._room = -1  # kinds of µops per row
-        evaluator.check_mass(self.population())
+        for scheme, row in enumerate(self._rows):
+            self._check(scheme, row)  # µops that a row has twice were added up
         self._make_room(max(self._rows, key=len, default=()))
         everything = np.arange(len(evaluator.table), dtype=np.int64)
         self._total = self._evaluate(everything, self._cycles, self._errors)
@@ -58,7 +62,11 @@ class LocalSearch:
         return Population.from_rows(self._rows, 1, self._evaluator.n_ports)
 
     def error_with(self, scheme: int, uops: Uops) -> float:
-        """The error that the mapping would have if `scheme` had these µops; changes nothing."""
+        """The error that the mapping would have if `scheme` had these µops; changes nothing.
+
+        Raises `InvalidInputError` for a number that no scheme has, and for impossible µops.
+        """
+        self._check(scheme, uops)
         which = self._evaluator.table.containing(scheme)
         if not len(which):
             return self.error
@@ -67,15 +75,27 @@ class LocalSearch:
         return float(self._evaluator.mean_of(self._total + change))
 
     def replace(self, scheme: int, uops: Uops) -> float:
-        """Give `scheme` these µops (sorted by port set, without repeats) for good; returns the new error."""
+        """Give `scheme` these µops (sorted by port set, without repeats) for good; returns the new error.
+
+        Raises what `error_with` raises, and then has changed nothing.
+        """
+        self._check(scheme, uops)
         which = self._evaluator.table.containing(scheme)
-        if len(which):
-            change, cycles, errors = self._try(scheme, uops, which)
-            self._total += change
-            self._cycles[which] = cycles
-            self._errors[which] = errors
+        change, cycles, errors = self._try(scheme, uops, which)
+        self._total += change
+        self._cycles[which] = cycles
+        self._errors[which] = errors
         self._rows[scheme] = uops
         return self.error
+
+    def _check(self, scheme: int, uops: Uops) -> None:
+        """The compiled loops check no bounds: what they are given has to be right."""
+        check_whole("the number of a scheme", scheme, 0, len(self._rows) - 1)
+        name = self._evaluator.table.schemes[scheme]
+        check_uops(name, uops, self._evaluator.n_ports)
+        if any(count > MOST_COUNTED for _, count in uops):
+            raise InvalidInputError(f"{name!r}: a µop count may be at most {MOST_COUNTED}")
+        checked_mass(sum(count for _, count in uops) * self._longest)
 
     def _try(self, scheme: int, uops: Uops, which: Int64s) -> tuple[int, Floats, Int64s]:
         """With other µops on the desk: the change of the sum of errors, the new cycles, the new errors."""
@@ -95,7 +115,6 @@ class LocalSearch:
 
     def _make_room(self, uops: Uops) -> None:
         """See that the desk can hold these µops in place of any others."""
-        checked_mass(sum(count for _, count in uops) * self._longest)
         if len(uops) <= self._room:
             return
         from inference.core.kernels.layout import make_desk

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.tunables import check_number
@@ -56,12 +57,8 @@ class PortMapping:
             raise InvalidInputError(f"port names must differ: {', '.join(self.ports)}")
         if self.r_max is not None:
             check_number("R_max", self.r_max, *R_MAX_RANGE)
-        limit = 1 << len(self.ports)
         for scheme, uops in self.usage.items():
-            for mask, count in uops:
-                _check_uop(scheme, mask, count, limit, len(self.ports))
-            if tuple(sorted(uops)) != tuple(uops) or len({mask for mask, _ in uops}) != len(uops):
-                raise InvalidInputError(f"µops of {scheme!r} must be sorted by port set, without repeats")
+            check_uops(scheme, uops, len(self.ports))
 
     @property
     def uop_kinds(self) -> int:
@@ -84,6 +81,15 @@ def check_ports(number: int) -> None:
     """Raise `InvalidInputError` for what cannot be the number of ports of a mapping."""
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_PORTS:
         raise InvalidInputError(f"a port mapping has 1 to {MAX_PORTS} ports, not {number!r}")
+
+
+def check_uops(scheme: str, uops: Uops, n_ports: int) -> None:
+    """Raise `InvalidInputError`, naming the scheme, for what cannot be its µops on this many ports."""
+    limit = 1 << n_ports
+    for mask, count in uops:
+        _check_uop(scheme, mask, count, limit, n_ports)
+    if any(first[0] >= second[0] for first, second in pairwise(uops)):
+        raise InvalidInputError(f"µops of {scheme!r} must be sorted by port set, without repeats")
 
 
 def described(uops: Uops, ports: Sequence[str]) -> str:

@@ -56,7 +56,6 @@ def summed_errors(
     pulse: Callable[[], None] | None,
 ) -> Int64s:
     """The sum of relative errors per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
-    evaluator.check_mass(population)
     rows, mixes = rows_of(population), mixes_of(evaluator.table, evaluator.floor)
     task = _Task(evaluator, population, rows, mixes, measured)
     variants = _Variants.of(rows, population) if population.n_mappings >= _LEAST_TO_SHARE else None

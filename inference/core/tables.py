@@ -21,7 +21,8 @@ from inference.core.tunables import check_whole
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 
-_INT32_MAX = int(np.iinfo(np.int32).max)
+MOST_COUNTED = int(np.iinfo(np.int32).max)
+"""Largest multiplicity, and largest count of a µop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,12 @@ class ExperimentTable:
         if entries and not 0 <= self.scheme.min() <= self.scheme.max() < self.n_schemes:
             found = f"{self.scheme.min()} to {self.scheme.max()}"
             raise InvalidInputError(f"scheme numbers run from 0 to {self.n_schemes - 1}, not {found}")
-        if entries and self.count.min() < 1:
-            raise InvalidInputError(f"a multiplicity must be at least 1, not {self.count.min()}")
+        if entries and not 1 <= self.count.min() <= self.count.max() <= MOST_COUNTED:
+            found = f"{self.count.min()} to {self.count.max()}"
+            raise InvalidInputError(f"multiplicities run from 1 to {MOST_COUNTED}, not {found}")
+        falls = np.flatnonzero(np.diff(self.scheme) <= 0) + 1
+        if len(np.setdiff1d(falls, self.offsets)):
+            raise InvalidInputError("scheme numbers must rise within an experiment")
         instructions = np.concatenate(([0], np.cumsum(self.count, dtype=np.int64)))
         if not np.array_equal(np.diff(instructions[self.offsets]), self.lengths):
             raise InvalidInputError(
@@ -78,8 +83,8 @@ class ExperimentTable:
         terms = [
             term for e in listed for term in sorted((number[scheme], count) for scheme, count in e.terms)
         ]
-        if any(count > _INT32_MAX for _, count in terms):
-            raise InvalidInputError(f"a multiplicity may be at most {_INT32_MAX}")
+        if any(count > MOST_COUNTED for _, count in terms):
+            raise InvalidInputError(f"a multiplicity may be at most {MOST_COUNTED}")
         return cls(
             schemes=tuple(schemes),
             offsets=offsets,
@@ -145,8 +150,9 @@ class Population:
             raise InvalidInputError(
                 f"a port set is empty, or names a port beyond the {self.n_ports} there are"
             )
-        if len(self.counts) and self.counts.min() < 1:
-            raise InvalidInputError("a µop count must be at least 1")
+        if len(self.counts) and not 1 <= self.counts.min() <= self.counts.max() <= MOST_COUNTED:
+            found = f"{self.counts.min()} to {self.counts.max()}"
+            raise InvalidInputError(f"µop counts run from 1 to {MOST_COUNTED}, not {found}")
 
     @classmethod
     def from_mappings(cls, mappings: Sequence[PortMapping], schemes: Sequence[str]) -> Population:

@@ -18,6 +18,7 @@ from inference.exchange.palmed_json import NameList, is_name_list, read_names
 from inference.exchange.parsing import AnyNames, Parsed, parse, read, resolve
 from inference.exchange.problems import Problems
 from inference.exchange.resource_mappings import store_resource_mapping
+from inference.exchange.set_summary import keep_summary
 from inference.exchange.source import read_source
 from inference.exchange.stored import store_mapping, store_measurements
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
@@ -175,7 +176,9 @@ def commit(
         origin=ExperimentSet.Origin.UPLOAD,
         source=source,
     )
-    return Imported(row, store_measurements(row, parsed.measured), isa, seen.isa is None)
+    stored = store_measurements(row, parsed.measured)
+    keep_summary(row)
+    return Imported(row, stored, isa, seen.isa is None)
 
 
 def _report_of(parsed: Parsed) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from inference.exchange.stored import scheme_ids
 from inference.isa.search import SearchError
 from inference.management.data_command import DataCommand
 from inference.models import ISA, Run
-from inference.models.scheme_search import select_schemes
+from inference.models.scheme_search import PROBE_SELECTION, select_schemes
 from inference.runs import leases, lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.journal import events_since
@@ -30,7 +30,7 @@ from inference.runs.lease import Lease
 from inference.runs.supervisor import Supervisor
 from inference.runs.worker import worker_name
 
-SCHEMES_METAVAR = "starter|default|all|FILTER"
+SCHEMES_METAVAR = "probes|starter|default|all|FILTER"
 
 _TELL_EVERY = 1.0
 
@@ -89,8 +89,8 @@ class RunCommand(DataCommand):
 
 def chosen_schemes(isa: ISA, selection: str) -> Json:
     """The fields of a run's description that choose schemes, from what `--schemes` says."""
-    if selection.strip().lower() == "all":
-        return {"schemes": "all"}
+    if selection.strip().lower() in ("all", PROBE_SELECTION):
+        return {"schemes": selection.strip().lower()}
     chosen = list(select_schemes(isa.schemes.all(), selection).values_list("pk", flat=True))
     if not chosen:
         raise CommandError(
@@ -118,6 +118,25 @@ def _line(kind: str, payload: Json) -> str:
         return f"  {payload['schemes']} schemes in {payload['classes']} classes"
     if kind == "log":
         return f"  {payload['text']}"
+    return _search_line(kind, payload)
+
+
+def _search_line(kind: str, payload: Json) -> str:
+    """An event of a search by counter-examples."""
+    if kind == "ports":
+        return f"  {payload['ports']} ports: {payload['reason']}"
+    if kind == "candidates":
+        predicted = f"{payload['first_cycles']:.4g} or {payload['second_cycles']:.4g} cycles"
+        return f"  {payload['number']}. {payload['experiment']['text']}: {predicted}?"
+    if kind == "decision":
+        measured = payload["state"] if payload["cycles"] is None else f"{payload['cycles']:.4g}"
+        stays = {"neither": "neither explains it", "open": "still open"}
+        return f"     {measured}: {stays.get(payload['survivor'], payload['survivor'] + ' stays')}"
+    if kind == "contradiction":
+        dropped = f", left out: {'; '.join(payload['dropped'])}" if payload["dropped"] else ""
+        return f"  clash: {payload['text']}{dropped}"
+    if kind == "undecided":
+        return f"  another mapping that cannot be excluded, other in {'; '.join(payload['differing'])}"
     return ""
 
 

@@ -28,6 +28,9 @@ class ExperimentSet(Named):
         max_length=300, blank=True, help_text="file name and format, or harness settings"
     )
     identity = models.JSONField(default=dict, blank=True, help_text="what changes the answers: harness, seed")
+    summary = models.JSONField(
+        null=True, blank=True, editable=False, help_text="its numbers, and the rows they are of"
+    )
 
     class Meta:
         ordering = ["-id"]
@@ -49,6 +52,7 @@ class Experiment(models.Model):
             models.UniqueConstraint(fields=["isa", "key"], name="experiment_once_per_isa"),
             models.CheckConstraint(condition=Q(length__gte=1), name="experiment_not_empty"),
         ]
+        indexes = [models.Index(fields=["isa", "length"], name="experiment_by_length")]
 
     def __str__(self) -> str:
         return self.key

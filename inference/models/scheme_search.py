@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.db.models import Q, QuerySet
 
 from inference.isa.search import Term, parse_search
+from inference.isa.x86.probes import PROBES
 from inference.models.isa import InstructionScheme
 
 _IS = {
@@ -44,9 +45,14 @@ def condition(term: Term) -> Q:
     return ~wanted if term.negated else wanted
 
 
+PROBE_SELECTION = "probes"
+"""One or two schemes for each kind of execution unit; see `inference.isa.x86.probes`."""
+
 NAMED_SELECTIONS = {"starter": "is:starter is:default", "default": "is:default", "all": ""}
 
 
 def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
-    """The schemes that `--schemes` or the infer form means: starter, default, all, or a search text."""
+    """The schemes that `--schemes` or the infer form means: probes, starter, default, all, or a search."""
+    if selection.strip().lower() == PROBE_SELECTION:
+        return schemes.filter(text__in=PROBES)
     return search_schemes(schemes, NAMED_SELECTIONS.get(selection.strip().lower(), selection))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from django.db.models import Count, IntegerField, Max, Min, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from inference.models import ExperimentSet, ExperimentTerm, Measurement
+from inference.exchange.set_summary import SetSummary, keep_summary, kept_summary, summarise
+from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
 from inference.models.scheme_search import search_schemes
 
 SET_COLUMNS = {"added": "id", "name": "name", "measurements": "measurement_count"}
 MEASUREMENT_COLUMNS = {"row": "id", "cycles": "cycles_or_0", "length": "experiment__length"}
+KEPT_FROM = 20_000
+"""Measurements from which it takes longer to work out a set's numbers than to look at what is kept."""
 
 
 def experiment_sets(text: str = "") -> QuerySet[ExperimentSet]:
@@ -32,43 +33,18 @@ def experiment_sets(text: str = "") -> QuerySet[ExperimentSet]:
     return sets
 
 
-@dataclass(frozen=True)
-class SetSummary:
-    """A set in numbers. `lengths`: the numbers of instructions that occur; `states`: rows in each.
-
-    `repeated`: some number is from several passes, so that spread and passes say something.
-    """
-
-    measurements: int
-    schemes: int
-    lengths: tuple[int, ...]
-    least: float | None
-    most: float | None
-    states: dict[str, int]
-    repeated: bool = False
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether some measurement is not settled."""
-        return any(state != Measurement.State.SETTLED for state in self.states)
-
-
 def summary_of(experiment_set: ExperimentSet) -> SetSummary:
-    """Count and range of a set's measurements (four queries)."""
-    rows = experiment_set.measurements.order_by()
-    terms = ExperimentTerm.objects.filter(experiment__measurements__experiment_set=experiment_set)
-    extremes = rows.aggregate(least=Min("cycles"), most=Max("cycles"), passes=Max("passes"))
-    states = dict(rows.values_list("state").annotate(n=Count("pk")))
-    lengths = rows.values_list("experiment__length", flat=True).distinct().order_by("experiment__length")
-    return SetSummary(
-        measurements=sum(states.values()),
-        schemes=terms.aggregate(n=Count("scheme", distinct=True))["n"],
-        lengths=tuple(lengths),
-        least=extremes["least"],
-        most=extremes["most"],
-        states=states,
-        repeated=(extremes["passes"] or 0) > 1,
-    )
+    """Count and range of a set's measurements, as they are now.
+
+    A large set keeps its numbers. Not while something is running, which may write for long: a page does not
+    wait for the database.
+    """
+    kept = kept_summary(experiment_set)
+    if kept is not None:
+        return kept
+    if experiment_set.measurements.count() < KEPT_FROM or Run.objects.exclude(state__in=Run.FINAL).exists():
+        return summarise(experiment_set)
+    return keep_summary(experiment_set)
 
 
 def measurements_in(

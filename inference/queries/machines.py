@@ -159,10 +159,14 @@ def queues_at(machine: Machine) -> list[Queue]:
     return [Queue(row["run_id"], row["run__name"], row["n"], row["total"], row["leased"] > 0) for row in rows]
 
 
-def unfinished_inference_on(machine: Machine) -> Run | None:
-    """The newest inference on a machine that has not ended."""
-    unfinished = runs_on(machine).filter(kind="infer").exclude(state__in=Run.FINAL)
-    return unfinished.first()
+def unfinished_inferences_on(machine: Machine) -> QuerySet[Run]:
+    """The inferences on a machine that have not ended, newest first."""
+    return runs_on(machine).filter(kind="infer").exclude(state__in=Run.FINAL)
+
+
+def unfinished_inference_on(machine: Machine, algorithm: str) -> Run | None:
+    """The newest inference with an algorithm on a machine that has not ended."""
+    return unfinished_inferences_on(machine).filter(config__algorithm=algorithm).first()
 
 
 def obstacle(machine: Machine | None) -> str:

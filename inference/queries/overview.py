@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Case, Value, When
 
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.queries.experiment_sets import experiment_sets
-from inference.queries.machines import machines, unfinished_inference_on
+from inference.queries.machines import machines, unfinished_inferences_on
 from inference.queries.mappings import port_mappings
 
 NEWEST = 6  # rows of each list
@@ -19,15 +19,16 @@ NEWEST = 6  # rows of each list
 class Overview:
     """The newest of everything, and which first steps have been taken.
 
-    `machines` are those with an agent, `measuring_here` an unfinished inference on this very computer.
+    `machines` are those with an agent, `unfinished_here` {algorithm: unfinished inference on this very
+    computer}, `inferred_here` the algorithms that have found a mapping of it.
     """
 
     runs: Sequence[Run]
     mappings: Sequence[PortMapping]
     sets: Sequence[ExperimentSet]
     machines: Sequence[Machine]
-    measuring_here: Run | None
-    has_measured_here: bool
+    unfinished_here: Mapping[str, Run]
+    inferred_here: frozenset[str]
     has_example: bool
     has_uploads: bool
     has_inferred: bool
@@ -52,12 +53,23 @@ def overview() -> Overview:
         mappings=list(port_mappings().order_by("-id")[:NEWEST]),
         sets=list(experiment_sets().order_by("-id")[:NEWEST]),
         machines=with_agents,
-        measuring_here=None if local is None else unfinished_inference_on(local),
-        has_measured_here=local is not None and PortMapping.objects.filter(machine=local).exists(),
+        unfinished_here={} if local is None else _unfinished_on(local),
+        inferred_here=frozenset() if local is None else _inferred_on(local),
         has_example=ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE).exists(),
         has_uploads=ExperimentSet.objects.filter(origin=ExperimentSet.Origin.UPLOAD).exists(),
         has_inferred=PortMapping.objects.filter(origin=PortMapping.Origin.RUN).exists(),
     )
+
+
+def _unfinished_on(local: Machine) -> dict[str, Run]:
+    oldest_first = reversed(unfinished_inferences_on(local))
+    return {run.config.get("algorithm", ""): run for run in oldest_first}
+
+
+def _inferred_on(local: Machine) -> frozenset[str]:
+    """The algorithms whose mappings of it there are; "" for mappings that came without a run."""
+    found = PortMapping.objects.filter(machine=local).order_by()
+    return frozenset(name or "" for name in found.values_list("run__config__algorithm", flat=True).distinct())
 
 
 def _current_runs() -> list[Run]:

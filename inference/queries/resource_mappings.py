@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from inference.core.experiment import Experiment
 from inference.core.resources import Loads
 from inference.core.resources import ResourceMapping as Resources
-from inference.models import ISA, Evaluation, ResourceLoad, ResourceMapping
+from inference.models import ISA, Evaluation, InstructionScheme, ResourceLoad, ResourceMapping
 
 RESOURCE_MAPPING_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_count"}
 
@@ -67,6 +67,30 @@ def classes_of(
     if resource is None:
         return found
     return [each for each in found if any(index == resource for index, _ in each.loads)]
+
+
+@dataclass(frozen=True)
+class LoadsIn:
+    """The loads of a scheme in one resource mapping: (resource, cycles), the largest first."""
+
+    mapping: ResourceMapping
+    loads: tuple[tuple[str, float], ...]
+
+    @property
+    def cycles(self) -> float:
+        """Inverse throughput of one instance alone."""
+        return max((load for _, load in self.loads), default=0.0)
+
+
+def loads_of(scheme: InstructionScheme) -> list[LoadsIn]:
+    """What every resource mapping that describes the scheme says of it, newest mapping first (one query)."""
+    by_mapping: dict[ResourceMapping, list[tuple[str, float]]] = {}
+    rows = scheme.resource_loads.select_related("mapping").defer("mapping__report")
+    for row in rows.order_by("-mapping_id", "-load", "resource"):
+        loads = by_mapping.setdefault(row.mapping, [])
+        if row.load:
+            loads.append((row.mapping.resources[row.resource], row.load))
+    return [LoadsIn(mapping, tuple(loads)) for mapping, loads in by_mapping.items()]
 
 
 @dataclass(frozen=True)

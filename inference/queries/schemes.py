@@ -9,16 +9,20 @@ from django.db.models.functions import Coalesce
 
 from inference.core.mapping import Uops, uops_of
 from inference.exchange.stored import StoredMeasurement, measurements_of
-from inference.models import ISA, ExperimentSet, InstructionScheme, Measurement, PortMapping
+from inference.models import ISA, ExperimentSet, InstructionScheme, Measurement, PortMapping, ResourceMapping
 
 
 def instruction_sets() -> QuerySet[ISA]:
-    """All instruction sets with `scheme_count`, `default_count`, `set_count` and `mapping_count`."""
+    """All instruction sets with the number of their schemes, sets and mappings.
+
+    `scheme_count`, `default_count`, `set_count`, `mapping_count` (of ports), `resource_mapping_count`.
+    """
     return ISA.objects.annotate(
         scheme_count=_count(InstructionScheme),
         default_count=_count(InstructionScheme, Q(exclusion="")),
         set_count=_count(ExperimentSet),
         mapping_count=_count(PortMapping),
+        resource_mapping_count=_count(ResourceMapping),
     )
 
 

@@ -6,7 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from inference.models import ISA, ExperimentTerm, Measurement
+from django.db.models import QuerySet
+
+from inference.models import ISA, Experiment, ExperimentSet, ExperimentTerm, Measurement
 
 
 @dataclass(frozen=True)
@@ -19,12 +21,11 @@ class Singleton:
 
 def measured_singletons(isa: ISA, set_id: int | None = None) -> dict[int, Singleton]:
     """{scheme id: what one instance was measured to take}, in one set or in all of the instruction set."""
-    terms = ExperimentTerm.objects.filter(experiment__isa=isa, experiment__length=1)
-    measured = Measurement.objects.filter(
-        experiment__in=terms.values("experiment"), state=Measurement.State.SETTLED
-    )
+    alone = Experiment.objects.filter(isa=isa, length=1)
+    measured = Measurement.objects.filter(experiment__in=alone, state=Measurement.State.SETTLED)
     if set_id is not None:
         measured = measured.filter(experiment_set=set_id)
+    terms = ExperimentTerm.objects.filter(experiment__in=alone)
     schemes = dict(terms.values_list("experiment_id", "scheme_id"))
     cycles: dict[int, list[float]] = defaultdict(list)
     for experiment_id, value in measured.values_list("experiment_id", "cycles"):
@@ -33,3 +34,9 @@ def measured_singletons(isa: ISA, set_id: int | None = None) -> dict[int, Single
         schemes[experiment_id]: Singleton(median(values), experiment_id)
         for experiment_id, values in cycles.items()
     }
+
+
+def sets_with_singletons(isa: ISA) -> QuerySet[ExperimentSet]:
+    """The sets of an instruction set in which single instances were measured."""
+    alone = Measurement.objects.filter(experiment__in=Experiment.objects.filter(isa=isa, length=1))
+    return ExperimentSet.objects.filter(pk__in=alone.order_by().values("experiment_set"))

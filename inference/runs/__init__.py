@@ -12,6 +12,7 @@
 | `execute` | does one claimed run in this process |
 | `supervisor`, `child` | keep one run's child process: heartbeat, pause, cancel, death |
 | `lifeline` | ends a process with its parent |
+| `warming` | compiles what runs compute with, beside the worker |
 | `worker` | claims runs and supervises them; a Channels worker |
 | `machines/` | agents' connections, and the batches that runs have measured by them |
 | `watcher` | tells the consumers of one web process which runs have news |

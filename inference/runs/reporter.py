@@ -23,7 +23,13 @@ _COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most
 _AT_ONCE = ("phase", "log")
 """Rare, and said before what may take long: they do not wait for a later event to be written."""
 
-_NUMBERED = {"phase": "index", "generation": "generation", "congruence": None}
+_NUMBERED = {
+    "phase": "index",
+    "generation": "generation",
+    "congruence": None,
+    "candidates": "number",
+    "decision": "number",
+}
 """Kinds told once per run, with the field that counts them up (None: only one of them)."""
 
 Clock = Callable[[], float]

@@ -21,6 +21,7 @@ from django.db import OperationalError
 from inference.runs import doorbell, leases, queue
 from inference.runs.lease import Lease
 from inference.runs.supervisor import Supervisor
+from inference.runs.warming import warm
 
 logger = logging.getLogger(__name__)
 
@@ -58,15 +59,20 @@ class RunWorker(Worker):  # type: ignore[misc]
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
-        listening = asyncio.create_task(doorbell.listen_for_work(self.channel_layer, self._bell))
+        beside = (
+            asyncio.create_task(doorbell.listen_for_work(self.channel_layer, self._bell)),
+            asyncio.create_task(warm()),
+        )
         logger.info("worker %s is ready for %d inference(s) at a time", worker_name(), self.jobs)
         try:
             while not self._stopping.is_set():
                 await self._start_what_fits()
                 await self._rest()
         finally:
-            listening.cancel()
+            for task in beside:
+                task.cancel()
             self._stopping.set()  # after a fault too: the other runs go back into the queue
+            await asyncio.gather(*beside, return_exceptions=True)
             await asyncio.gather(*self._supervised)
         logger.info("worker %s has stopped", worker_name())
 

@@ -10,6 +10,7 @@ from inference.isa.search import SearchError
 from inference.models import InstructionScheme
 from inference.models.scheme_search import search_schemes
 from inference.queries.paging import Order, Page, page_of
+from inference.queries.resource_mappings import loads_of
 from inference.queries.schemes import instruction_sets, measurements_with, usages_of
 
 COLUMNS = {
@@ -21,6 +22,7 @@ COLUMNS = {
     "width": "width",
 }
 SHORTEST = 50  # measurements that a scheme's page lists
+LARGEST = 12  # loads of a resource mapping that it lists
 
 SYNTAX = (
     ("add", "in the scheme's text"),
@@ -78,6 +80,7 @@ def scheme(request: HttpRequest, pk: int) -> HttpResponse:
         {
             "scheme": found,
             "usages": usages_of(found),
+            "loads": [(each, each.loads[:LARGEST], len(each.loads[LARGEST:])) for each in loads_of(found)],
             "measurement_count": count,
             "measurements": shortest,
         },

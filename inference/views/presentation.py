@@ -81,6 +81,12 @@ def uops(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
 
 
 @register.filter
+def portcolour(index: int) -> int:
+    """Return the number of a port's colour: the palette starts again after its last."""
+    return index % COLOURS
+
+
+@register.filter
 def number(value: int | None) -> str:
     """6310 → 6,310."""
     return UNKNOWN if value is None else f"{value:,}"

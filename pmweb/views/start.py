@@ -58,7 +58,7 @@ def _processor(machine: Machine) -> str:
 def _measure_step(seen: Overview) -> Step:
     """What the product is for: one button that measures the computer that the site runs on."""
     local = seen.local
-    title, run = "Measure this computer", seen.measuring_here
+    title, run = "Measure this computer", seen.unfinished_here.get("pmevo")
     if run is not None:
         why = "It is being measured, and its port mapping is inferred. You can close the page meanwhile."
         return Step(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
@@ -69,16 +69,33 @@ def _measure_step(seen: Overview) -> Step:
         why,
         "Measure this computer",
         reverse("measure-this-computer"),
-        seen.has_measured_here,
+        bool(seen.inferred_here - {"cegar"}),
         post=True,
         hindrance=obstacle(local),
     )
+
+
+def _ports_step(seen: Overview) -> Step:
+    """The quick way to see something of this computer that its vendor may not have documented."""
+    local, run = seen.local, seen.unfinished_here.get("cegar")
+    title = "Find this CPU’s ports"
+    if run is not None:
+        why = "Experiments are asked that decide between candidate mappings, one after the other."
+        return Step(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
+    why = (
+        "A dozen instructions, one or two for each kind of execution unit: within a minute, which ports each "
+        "can use, and whether anything else would explain the measurements."
+    )
+    address = "" if local is None else reverse("find-ports", args=[local.pk])
+    done = "cegar" in seen.inferred_here
+    return Step(title, why, "Find its ports", address, done, post=True, hindrance=obstacle(local))
 
 
 def _first_steps(seen: Overview) -> list[Step]:
     """The first steps with the next one marked; none once all are done."""
     steps = [
         _measure_step(seen),
+        _ports_step(seen),
         Step(
             "Try the recorded example",
             "Real measurements of an AMD Zen 3 core and the port mapping inferred from them.",

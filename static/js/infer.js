@@ -2,6 +2,7 @@
 // Without it, the same buttons ask the server for the whole page.
 
 import { EstimatingForm } from "./estimating.js";
+import { fetchPage, replaceRegion } from "./regions.js";
 
 const form = document.querySelector("form[data-infer]");
 
@@ -12,13 +13,31 @@ function showPanels() {
   form.querySelector('[data-field="filter"]').hidden = !custom;
 }
 
+/** The algorithm whose settings are shown. */
+const how = () => document.getElementById("how").dataset;
+
+/** Another algorithm has other settings: the server draws them. */
+async function showSettings() {
+  const data = new FormData(form);
+  for (const name of [...data.keys()]) if (name.startsWith("set_")) data.delete(name);
+  data.set("press", "estimate");
+  const fresh = await fetchPage(window.location.href, { method: "POST", body: data });
+  if (!fresh || !replaceRegion(fresh, "how")) return;
+  for (const field of [...estimating.touched]) if (field?.startsWith("set_")) estimating.touched.delete(field);
+  form.elements.algorithm.focus();
+  suitMachine({ target: form.elements.machine?.[0] ?? form.elements.source[0] });
+  markPreset();
+}
+
 /** What suits the chosen machine, in the fields that nobody has touched; `event` is the choice of it. */
 function suitMachine(event) {
   const chosen = form.elements.source.value === "machine" ? form.querySelector('[name="machine"]:checked') : null;
-  form.querySelector('[data-field="bottleneck"]')?.toggleAttribute("hidden", chosen?.dataset.measures !== "true");
+  const measures = how().exact === "true" ? form.elements.source.value !== "datasets" : chosen?.dataset.measures === "true";
+  form.querySelector('[data-field="bottleneck"]').toggleAttribute("hidden", !measures);
   if (!chosen || !event || !["source", "machine"].includes(event.target.name)) return;
-  if (chosen.dataset.ports && !estimating.touched.has("set_ports")) form.elements.set_ports.value = chosen.dataset.ports;
-  if (!estimating.touched.has("selection")) form.elements.selection.value = chosen.dataset.selection;
+  if (chosen.dataset.ports && how().exact !== "true" && !estimating.touched.has("set_ports")) form.elements.set_ports.value = chosen.dataset.ports;
+  const few = how().exact === "true" && chosen.dataset.measures === "true";
+  if (!estimating.touched.has("selection")) form.elements.selection.value = few ? "probes" : chosen.dataset.selection;
 }
 
 /** Mark the preset whose values the form holds. */
@@ -31,18 +50,19 @@ function markPreset() {
 }
 
 const estimating = new EstimatingForm(form, (event) => {
+  if (event.target.name === "algorithm") showSettings().catch(() => {});
   suitMachine(event);
   showPanels();
   markPreset();
 });
-for (const button of form.querySelectorAll("[data-preset]")) {
-  button.addEventListener("click", (event) => {
-    event.preventDefault();
-    for (const [name, value] of Object.entries(JSON.parse(button.dataset.preset))) form.elements[name].value = value;
-    markPreset();
-    estimating.soon();
-  });
-}
+form.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-preset]");
+  if (!button) return;
+  event.preventDefault();
+  for (const [name, value] of Object.entries(JSON.parse(button.dataset.preset))) form.elements[name].value = value;
+  markPreset();
+  estimating.soon();
+});
 suitMachine();
 showPanels();
 estimating.soon();

@@ -48,10 +48,15 @@ async function refreshHead() {
   const fresh = await fetchPage(window.location.href);
   if (!fresh) return;
   const ended = record.final.includes(record.state);
-  const regions = ["run-state", "run-actions", ...(ended ? ["run-stages", "run-log"] : [])];
+  const regions = ["run-state", "run-actions", "run-search", ...(ended ? ["run-stages", "run-log"] : [])];
   for (const id of regions) replaceRegion(fresh, id);
   if (ended) showEndOfLog();
 }
+// A search by counter-examples is drawn by the server, live as afterwards.
+const refreshSearch = throttled(async () => {
+  const fresh = await fetchPage(window.location.href).catch(() => null);
+  if (fresh) replaceRegion(fresh, "run-search");
+}, 400);
 const refreshHeadSoon = throttled(() => refreshHead().catch(() => {}));
 
 // ---- one function per kind of event
@@ -138,6 +143,7 @@ function showGeneration(generation) {
 }
 
 const LISTENERS = {
+  ...Object.fromEntries(["seeded", "ports", "candidates", "decision", "contradiction", "undecided"].map((kind) => [kind, refreshSearch])),
   progress: showProgress,
   phase: (payload, at) => {
     showPhase(payload);

@@ -167,7 +167,8 @@ def test_predict_prints_one_json_object_of_the_mappings_asked_for(imported: None
         (("ad R, R",), r"toy has no scheme 'ad R, R'\ndid you mean 'add R, R'"),
         (("0*add R, R",), "multiplicity 0"),
         (("add R, R", "--isa", "toys"), "no ISA named 'toys': did you mean 'toy'"),
-        (("sub R, R",), "no port mapping describes all of these schemes"),
+        (("sub R, R",), "no mapping describes all of these schemes"),
+        (("add R, R", "--resource-mapping", "x"), "no resource mapping named 'x'"),
         (("sub R, R", "--mapping", "theirs"), "not all of these schemes are described by 'theirs'"),
         (("add R, R", "--mapping", "theirs", "--mapping", "alien"), "several instruction sets: alien, toy"),
     ],
@@ -179,8 +180,23 @@ def test_predict_says_what_it_cannot_do(imported: None, arguments: tuple[str, ..
         manage("predict", *arguments)
 
 
+def test_predict_shows_resource_mappings_beside_port_mappings(imported: None) -> None:
+    manage("convert", "theirs", "--name", "as resources")
+    said = manage("predict", "2*add R, R; mul R, R").splitlines()
+    assert said[-1].startswith("as resources: 1.500 cycles (+0.0 % of the measurement), limited by resource")
+    assert any(line.startswith("theirs: 1.500 cycles") for line in said)
+    alone = json.loads(manage("predict", "mul R, R", "--resource-mapping", "as resources", "--json"))
+    assert alone["predictions"] == []
+    (told,) = alone["resource_predictions"]
+    assert (told["resource_mapping"], told["cycles"], told["error"]) == ("as resources", 1.0, None)
+    assert len(told["limited_by"]) == 1
+    assert "as resources" not in manage("predict", "mul R, R", "--mapping", "theirs")
+    PortMapping.objects.all().delete()
+    assert manage("predict", "mul R, R").splitlines()[-1].startswith("as resources: 1.000 cycles, limited by")
+
+
 def test_predict_needs_a_mapping(toy: ISA) -> None:
-    with pytest.raises(CommandError, match="there is no port mapping yet"):
+    with pytest.raises(CommandError, match="there is no mapping yet"):
         manage("predict", "add R, R")
 
 

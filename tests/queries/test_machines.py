@@ -141,10 +141,12 @@ def test_runs_of_a_machine_are_those_that_infer_from_it_or_measure_on_it(machine
     run("other", "infer", {"source": {"machine": machine.pk + 1}})
     run("recorded", "infer", {"source": {"datasets": [machine.pk]}})
     assert [row.name for row in read.runs_on(machine)] == ["measured", "inferred"]
-    assert read.unfinished_inference_on(machine) is None
-    waiting = run("waiting", "infer", {"source": {"machine": machine.pk}}, "queued")
+    assert read.unfinished_inference_on(machine, "pmevo") is None
+    asked = {"algorithm": "pmevo", "source": {"machine": machine.pk}}
+    waiting = run("waiting", "infer", asked, "queued")
     run("measuring", "measure", {"machine": machine.pk}, "running")
-    assert read.unfinished_inference_on(machine) == waiting
+    assert read.unfinished_inference_on(machine, "pmevo") == waiting
+    assert read.unfinished_inference_on(machine, "cegar") is None
 
 
 def test_what_waits_is_counted_by_run_in_one_query(

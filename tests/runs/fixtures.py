@@ -173,13 +173,18 @@ def assert_journal_is_whole(run: Run, steps: int):
 
 def child_of(worker: subprocess.Popen, run: Run) -> int | None:
     """The process id of the child in which a worker does a run."""
+    return child_with(worker, b"execute-run", str(run.pk).encode())
+
+
+def child_with(worker: subprocess.Popen, *arguments: bytes) -> int | None:
+    """The process id of a worker's child with these words in its command line."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0")
             parent = int(status(entry)[1])
         except (FileNotFoundError, ProcessLookupError):  # it has ended since
             continue
-        if parent == worker.pid and b"execute-run" in words and str(run.pk).encode() in words:
+        if parent == worker.pid and set(arguments) <= set(words):
             return int(entry.name)
     return None
 

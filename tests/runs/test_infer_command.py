@@ -152,3 +152,65 @@ def test_a_machine_that_cannot_measure_is_refused_with_a_hint():
 def test_a_run_is_not_started_by_hand():
     with pytest.raises(CommandError, match=r"manage\.py work"):
         call_command("execute-run", "1")
+
+
+def exact(*options):
+    out, told = io.StringIO(), io.StringIO()
+    common = ["--algorithm", "cegar", "--simulate", "truth", "--set", "most_ports=3", "--mixes", "5"]
+    call_command("infer", *common, *options, stdout=out, stderr=told)
+    return out.getvalue(), told.getvalue()
+
+
+def test_counter_examples_are_told_as_they_come_and_the_verdict_at_the_end(site, tmp_path):
+    make_data()
+    uops = tmp_path / "uops"
+    uops.write_text("# of the truth\nc: 2\n")
+    out, told = exact("--uops", str(uops), "--levels", "3", "--ports", "2")
+    assert "port mapping 'CEGAR on simulated truth': 3 schemes" in out
+    assert "counter-examples, z3 " in out
+    assert any(line.startswith(("Unique", "Ambiguous")) for line in out.splitlines())
+    assert "2 ports: given" in told
+    assert payloads(Run.objects.get(), "candidates"), "otherwise this test shows nothing"
+    assert " cycles?" in told
+    assert any(word in told for word in ("first stays", "second stays", "neither explains it"))
+
+
+def test_scripts_get_the_verdict_too(site):
+    make_data()
+    out, told = exact("--set", "on_clash=drop-scheme", "--json")
+    answer = json.loads(out.splitlines()[-1])
+    assert answer["verdict"] in ("unique", "ambiguous")
+    assert answer["dropped"] == ["c"], "it has two µops"
+    assert "clash: c alone 2" in told
+    assert {"counter_examples", "alternatives", "ambiguous", "dropped"} <= set(answer)
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "complaint"),
+    [
+        ("--uops", "a: 1\nb: many", "line 2: 'b: many'"),
+        ("--uops", "zz: 2", "toy has no scheme 'zz'"),
+        ("--width", "a", "line 1"),
+        ("--improper", "a\na", "line 2: 'a' stands in line 1"),
+        ("--uops", None, "cannot be read"),
+    ],
+)
+@pytest.mark.django_db
+def test_files_with_wrong_facts_are_named_with_their_line(tmp_path, option, text, complaint):
+    make_data()
+    file = tmp_path / "facts"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(CommandError, match=complaint):
+        exact(option, str(file))
+    assert not Run.objects.exists()
+
+
+@pytest.mark.django_db
+def test_levels_that_contradict_the_file_are_refused(tmp_path):
+    make_data()
+    (tmp_path / "uops").write_text("c: 2")
+    with pytest.raises(CommandError, match="but --uops says otherwise"):
+        exact("--levels", "2", "--uops", str(tmp_path / "uops"))
+    with pytest.raises(CommandError, match="needs --uops"):
+        exact("--levels", "3")

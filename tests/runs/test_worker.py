@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from channels.layers import InMemoryChannelLayer
@@ -21,10 +22,12 @@ from tests.runs.counting.job import counted
 from tests.runs.fixtures import (
     assert_journal_is_whole,
     child_of,
+    child_with,
     hurry,
     payloads,
     reached,
     state,
+    status,
     wait_for,
 )
 
@@ -94,6 +97,41 @@ def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):
     wait_for(lambda: state(run) == "done")
     assert run.result["value"] == counted(400)
     assert_journal_is_whole(run, 400)
+
+
+def compiling(worker) -> int | None:
+    """The process that compiles ahead for a worker."""
+    return child_with(worker, b"inference.runs.warming")
+
+
+def test_a_worker_compiles_ahead_once_and_says_so(site):
+    site.worker()
+    log = site.home / "log-0"
+    wait_for(lambda: b"the compiled evaluation is ready, after" in log.read_bytes())
+    assert log.read_bytes().count(b"compiled evaluation") == 1
+
+
+def test_compiling_ahead_delays_no_run_and_dies_with_its_worker(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "empty"))  # so that it takes long
+    run = site.count("quick", steps=1)
+    worker = site.worker()
+    process = wait_for(lambda: compiling(worker))
+    wait_for(lambda: not is_alive(process) or int(status(Path(f"/proc/{process}"))[16]) == 19)
+    wait_for(lambda: state(run) == "done")
+    assert is_alive(process)
+    worker.kill()
+    worker.wait()
+    wait_for(lambda: not is_alive(process))
+
+
+def test_a_worker_that_is_stopped_leaves_nothing_compiling(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "empty"))
+    worker = site.worker()
+    process = wait_for(lambda: compiling(worker))
+    worker.terminate()
+    assert worker.wait(30) == 0
+    wait_for(lambda: not is_alive(process))
+    assert b"Traceback" not in (site.home / "log-0").read_bytes()
 
 
 def test_ctrl_c_stops_a_worker_without_a_traceback(site):

@@ -89,7 +89,7 @@ def test_a_mapping_that_lacks_a_scheme_is_named_and_another_shown(
 
 def test_an_experiment_that_no_mapping_knows_has_no_picture(visitor: Client, experiment_set: ExperimentSet):
     row = Experiment.objects.get(measurements__cycles=1.5)
-    assert "No port mapping describes" in visitor.get(f"/experiments/{row.pk}/").content.decode()
+    assert "No mapping describes" in visitor.get(f"/experiments/{row.pk}/").content.decode()
 
 
 def test_a_typed_experiment_is_predicted(visitor: Client, mapping: PortMapping):

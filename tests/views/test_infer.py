@@ -9,11 +9,12 @@ import pytest
 from django.core.management import load_command_class
 from django.test import Client
 
+from inference.core.cegar import CegarSettings
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.runs.jobs.infer_config import DEFAULT_SEED
 from inference.views.infer.algorithms import OFFERS
-from tests.views.conftest import ADD
+from tests.views.conftest import ADD, IMUL
 
 
 @pytest.fixture
@@ -272,3 +273,84 @@ def test_a_machine_that_cannot_be_asked_is_refused_with_the_reason(
     assert response.status_code == 400
     assert "code pages are forbidden" in str(response.context["form"].errors["machine"])
     assert not Run.objects.exists()
+
+
+@pytest.fixture
+def exact(mapping: PortMapping) -> dict[str, Any]:
+    """A form that asks for counter-examples on a simulated processor."""
+    return {
+        "press": "start",
+        "source": "simulate",
+        "mapping": mapping.pk,
+        "noise": "0",
+        "selection": "all",
+        "algorithm": "cegar",
+        "seed": "5",
+        "bottleneck": "on",
+    }
+
+
+def test_another_algorithm_brings_its_own_settings(visitor: Client, exact: dict[str, Any]):
+    response = visitor.post("/infer/", {**exact, "press": "estimate", "set_population": "40"})
+    page = response.content.decode()
+    for field in dataclasses.fields(CegarSettings):
+        assert f'name="set_{field.name}"' in page
+    assert "set_population" not in page
+    assert response.context["form"]["set_epsilon"].value() == "0.02"
+    assert response.context["form"].ports.value() == "", "the number of ports is searched for"
+    assert response.context["estimate"].held_out == 200
+
+
+def test_what_is_known_of_schemes_is_asked_with_the_rest(visitor: Client, exact: dict[str, Any]):
+    known = {"uops": f"{ADD}: 2", "widths": f"{IMUL}: 1", "improper": ADD}
+    visitor.post("/infer/", {**exact, **known, "set_r_max": "4"})
+    run = Run.objects.get()
+    assert run.name == "CEGAR on three ports, seed 5"
+    assert run.config["known"] == {"uops": {ADD: 2}, "widths": {IMUL: 1}, "improper": [ADD]}
+    assert (run.config["ports"], run.config["settings"]["r_max"], run.config["bottleneck"]) == (
+        None,
+        4.0,
+        True,
+    )
+    again = visitor.get(f"/infer/?from={run.pk}").context["form"]
+    assert again["uops"].value() == known["uops"]
+    assert again["improper"].value() == ADD
+    assert again.ports.value() == ""
+    assert "µops known" in visitor.get(f"/runs/{run.pk}/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"uops": f"{ADD}: 2\n{IMUL}: two"}, "uops", ["line 2", IMUL]),
+        ({"uops": f"{ADD}: 9"}, "uops", ["1 to 8", ADD]),
+        ({"widths": "sub GPR[64]:RW, GPR[64]:R: 2"}, "widths", ["no scheme", "sub GPR[64]"]),
+        ({"improper": f"{ADD}\n{ADD}"}, "improper", ["line 2", "leave it out"]),
+        ({"set_epsilon": "1"}, "set_epsilon", ["epsilon must be a number"]),
+        ({"set_on_clash": "shrug"}, "set_on_clash", ["stop, drop-scheme"]),
+    ],
+)
+def test_facts_that_make_no_sense_are_refused_at_their_field(
+    visitor: Client, exact: dict[str, Any], change: dict[str, Any], field: str, words: list[str]
+):
+    response = visitor.post("/infer/", {**exact, **change})
+    assert response.status_code == 400
+    complaint = response.context["form"].errors[field][0]
+    assert all(word in complaint for word in words)
+    assert not Run.objects.exists()
+
+
+def test_facts_for_an_algorithm_that_has_no_use_for_them_are_left_alone(
+    visitor: Client, answers: dict[str, Any]
+):
+    visitor.post("/infer/", {**answers, "uops": f"{ADD}: 2"})
+    assert Run.objects.get().config["known"] == {}
+
+
+def test_of_a_real_machine_exact_inference_begins_with_the_probes(visitor: Client, isa: ISA):
+    facts = {"vendor": "AuthenticAMD", "family": 25, "model": 1}
+    machine = Machine.objects.create(name="lab", kind="agent", isa=isa, facts=facts)
+    form = visitor.get("/infer/", {"algorithm": "cegar", "machine": machine.pk}).context["form"]
+    assert (form["selection"].value(), form.ports.value()) == ("probes", "")
+    form = visitor.get("/infer/", {"machine": machine.pk}).context["form"]
+    assert (form["selection"].value(), form.ports.value()) == ("starter", 10)

@@ -7,8 +7,11 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from inference.core.resources import ResourceMapping
 from inference.exchange.instruction_sets import new_isa
+from inference.exchange.resource_mappings import store_resource_mapping
 from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping
+from inference.models import ResourceMapping as Row
 from inference.queries.paging import PAGE_SIZE
 from tests.views.conftest import ADD, IMUL, LOAD
 
@@ -19,6 +22,7 @@ def test_the_list_counts_what_belongs_to_an_instruction_set(
     answer = visitor.get(reverse("isas"))
     (row,) = answer.context["isas"]
     assert (row.scheme_count, row.default_count, row.set_count, row.mapping_count) == (3, 2, 1, 1)
+    assert row.resource_mapping_count == 0
     assert "a test" in answer.text
 
 
@@ -93,7 +97,7 @@ def test_a_scheme_shows_its_uops_in_mappings_and_its_measurements(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     row = InstructionScheme.objects.get(text=ADD)
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(9):
         answer = visitor.get(reverse("scheme", args=[row.pk]))
     assert answer.status_code == 200
     assert "three ports" in answer.text
@@ -122,3 +126,19 @@ def test_names_from_files_are_escaped(visitor: Client, db: None) -> None:
 @pytest.mark.parametrize("name", ["isa", "scheme"])
 def test_a_row_that_is_gone_is_a_404(visitor: Client, db: None, name: str) -> None:
     assert visitor.get(reverse(name, args=[4711])).status_code == 404
+
+
+def test_a_scheme_shows_its_loads_in_resource_mappings(visitor: Client, isa: ISA) -> None:
+    resources = tuple(f"R{number:02}" for number in range(20))
+    wide = ResourceMapping(resources, {ADD: tuple((k, 0.5 if k < 19 else 1.0) for k in range(20)), IMUL: ()})
+    made = store_resource_mapping("wide", isa, wide, origin=Row.Origin.IMPORT)
+    one = visitor.get(reverse("scheme", args=[isa.schemes.get(text=ADD).pk]))
+    assert reverse("resource-mapping", args=[made.pk]) in one.text
+    ((each, largest, further),) = one.context["loads"]
+    assert (each.cycles, largest[:2], further) == (1.0, (("R19", 1.0), ("R00", 0.5)), 8)
+    assert "8 more" in one.text
+    assert "no resource" in visitor.get(reverse("scheme", args=[isa.schemes.get(text=IMUL).pk])).text
+    undescribed = visitor.get(reverse("scheme", args=[isa.schemes.get(text=LOAD).pk]))
+    assert "resource mappings" not in undescribed.text
+    (row,) = visitor.get(reverse("isas")).context["isas"]
+    assert row.resource_mapping_count == 1

@@ -356,6 +356,28 @@ def test_one_button_measures_this_computer(visitor: Client, machine: Machine):
     assert Run.objects.count() == 1
 
 
+def test_one_button_finds_the_ports_of_a_machine(visitor: Client, machine: Machine):
+    page = reverse("machine", args=[machine.pk])
+    address = reverse("find-ports", args=[machine.pk])
+    assert f'action="{address}"' in visitor.get(page).text
+    answer = visitor.post(address)
+    run = Run.objects.get()
+    assert answer.headers["Location"] == reverse("run", args=[run.pk])
+    assert (run.config["algorithm"], run.config["schemes"], run.config["ports"]) == ("cegar", "probes", None)
+    assert run.config["settings"]["on_clash"] == "drop-scheme"
+    assert visitor.post(address).headers["Location"] == answer.headers["Location"]
+    assert Run.objects.count() == 1
+    assert visitor.get(answer.headers["Location"]).status_code == 200
+
+
+def test_the_ports_of_a_machine_that_cannot_measure_are_not_looked_for(visitor: Client, machine: Machine):
+    Machine.objects.update(state="unfit", state_note="no chain of known length")
+    answer = visitor.post(reverse("find-ports", args=[machine.pk]), follow=True)
+    assert "Nothing was started" in answer.text
+    assert "no chain of known length" in answer.text
+    assert not Run.objects.exists()
+
+
 @pytest.mark.parametrize("changes", [{"local": False}, {"last_seen": None}, {"state": "unfit"}])
 def test_a_computer_that_cannot_be_measured_now_starts_nothing(
     visitor: Client, machine: Machine, changes: dict[str, Any]

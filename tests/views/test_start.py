@@ -11,6 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run
 
 MEASURE = "Measure this computer"
+PORTS = "Find its ports"
 
 
 def _steps(answer: object) -> dict[str, bool]:
@@ -19,7 +20,13 @@ def _steps(answer: object) -> dict[str, bool]:
 
 def test_a_fresh_site_shows_the_first_steps_and_nothing_else(visitor: Client, db: None) -> None:
     answer = visitor.get(reverse("start"))
-    assert _steps(answer) == {MEASURE: False, "Load the example": False, "Upload": False, "Infer": False}
+    assert _steps(answer) == {
+        MEASURE: False,
+        PORTS: False,
+        "Load the example": False,
+        "Upload": False,
+        "Infer": False,
+    }
     assert "Newest port mappings" not in answer.text
     for name in ("example", "upload", "infer"):
         assert reverse(name) in answer.text
@@ -30,7 +37,13 @@ def test_the_next_step_is_marked_and_taken_ones_are_done(
 ) -> None:
     ExperimentSet.objects.update(origin="example")
     answer = visitor.get(reverse("start"))
-    assert _steps(answer) == {MEASURE: False, "Load the example": True, "Upload": False, "Infer": False}
+    assert _steps(answer) == {
+        MEASURE: False,
+        PORTS: False,
+        "Load the example": True,
+        "Upload": False,
+        "Infer": False,
+    }
     assert [step.button for step in answer.context["checklist"] if step.next] == ["Upload"]
     assert answer.text.index("First steps") < answer.text.index("Newest port mappings")
     assert reverse("example") not in answer.text
@@ -90,7 +103,9 @@ def test_where_this_computer_cannot_be_measured_words_stand_for_the_button(
 
 
 def test_a_measurement_under_way_is_watched_and_not_started_again(visitor: Client, here: Machine) -> None:
-    run = Run.objects.create(name="r", kind="infer", config={"source": {"machine": here.pk}})
+    run = Run.objects.create(
+        name="r", kind="infer", config={"algorithm": "pmevo", "source": {"machine": here.pk}}
+    )
     answer = visitor.get(reverse("start"))
     assert reverse("measure-this-computer") not in answer.text
     step = answer.context["checklist"][0]

@@ -28,6 +28,7 @@ from inference.core.cegar.problem import (
     Verdict,
 )
 from inference.core.cegar.settings import CegarSettings
+from inference.core.cegar.solving import SolverLimitError
 
 __all__ = [
     "PHASES",
@@ -39,6 +40,7 @@ __all__ = [
     "Clash",
     "ClashError",
     "Hidden",
+    "SolverLimitError",
     "Verdict",
     "infer",
 ]

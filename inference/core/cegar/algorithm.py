@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from inference.core.cegar.alternatives import MOST_COPIES, Alternatives
+from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Settled, matched
 from inference.core.cegar.asking import Answers
 from inference.core.cegar.clashing import as_clash, culprit, is_explainable, minimal_clash, to_drop
 from inference.core.cegar.encodings import Questions, questions
@@ -17,7 +17,8 @@ from inference.core.cegar.events import (
     Standing,
     Undecided,
 )
-from inference.core.cegar.problem import CegarProblem, CegarResult, Clash, ClashError, Verdict
+from inference.core.cegar.pool import Pool
+from inference.core.cegar.problem import Alternative, CegarProblem, CegarResult, Clash, ClashError, Verdict
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.settings import STOP
 from inference.core.cegar.shape import Candidate, Observation, Shape
@@ -27,7 +28,6 @@ from inference.core.errors import InsufficientDataError
 from inference.core.events import Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import Distinction
-from inference.core.mapping import PortMapping
 from inference.core.pacing import Pace
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
 
@@ -39,6 +39,11 @@ PHASES = {
 """{stage: label}, in order."""
 
 _TOO_MANY = "{} other mappings could be told apart only by experiments that may not or cannot be measured"
+
+_NO_MAPPING = (
+    "no port mapping that explains the measurements was found yet: {}; "
+    "allow it more (solver_limit) or ask for fewer schemes"
+)
 
 
 def infer(
@@ -53,19 +58,11 @@ def infer(
     The answer depends on the problem, the measurer's answers, the seed and z3's version alone, also when the
     search was interrupted and taken up again. Raises `ClashError` where no mapping explains the measurements
     and none of the schemes may be dropped, `InsufficientDataError` where nothing usable was measured,
-    `InvalidInputError` for a checkpoint of another search, and lets `InterruptedRunError` from the reporter
-    through.
+    `SolverLimitError` where the solver gave up before it found any mapping (later, the result says that it
+    did), `InvalidInputError` for a checkpoint of another search, and lets `InterruptedRunError` from the
+    reporter through.
     """
     return _Search(problem, measurer, reporter, seed, resume).run()
-
-
-@dataclass(frozen=True)
-class _Settled:
-    """A mapping of which no other one can be told, or, with a `limit`, none was found in time."""
-
-    found: Alternatives
-    more: bool
-    limit: str = ""
 
 
 class _Search:
@@ -96,12 +93,15 @@ class _Search:
         self._enter("seeding")
         self._seed()
         self._enter("deciding")
-        settled = self._settle()
-        verdict = Verdict.AMBIGUOUS if settled.found.listed else Verdict.UNIQUE
+        try:
+            settled = self._settle()
+        except SolverLimitError as error:
+            raise SolverLimitError(_NO_MAPPING.format(error)) from error
+        verdict = Verdict.AMBIGUOUS if settled.listed or settled.more else Verdict.UNIQUE
         return CegarResult(
-            mapping=settled.found.mapping,
+            mapping=settled.mapping,
             verdict=Verdict.UNPROVEN if settled.limit else verdict,
-            alternatives=tuple(settled.found.listed),
+            alternatives=settled.listed,
             more_alternatives=settled.more,
             experiments=self.answers.used,
             clashes=tuple(self.clashes),
@@ -178,7 +178,7 @@ class _Search:
             improper=tuple(s for s in self.problem.improper if s in self.schemes),
         )
 
-    def _settle(self) -> _Settled:
+    def _settle(self) -> Settled:
         """Go on with more ports, or fewer schemes, whenever no mapping explains the measurements.
 
         Where the number of ports is searched for, mappings with one port more are asked for too: what is
@@ -196,12 +196,15 @@ class _Search:
                 return settled
             else:
                 known = len(self.measured)
-                self.tell(Ports(ports + 1, "would one port more explain something else?"))
-                more = self._decide(self._shape(ports + 1), listing=False)
-                if more is not None and len(self.measured) == known:
-                    self.tell(Ports(ports, "one port more adds nothing"))
-                    return self._decide(self._shape(ports), listing=True) or settled
-                ports = self._enough_ports(ports)
+                try:
+                    self.tell(Ports(ports + 1, "would one port more explain something else?"))
+                    more = self._decide(self._shape(ports + 1), listing=False)
+                    if more is not None and len(self.measured) == known:
+                        self.tell(Ports(ports, "one port more adds nothing"))
+                        return self._decide(self._shape(ports), listing=True) or settled
+                    ports = self._enough_ports(ports)
+                except SolverLimitError as error:
+                    return replace(settled, limit=str(error))
 
     def _first_ports(self) -> int:
         if self.settings.ports is not None:
@@ -244,44 +247,43 @@ class _Search:
         if self.settings.on_clash == STOP or not self.schemes:
             raise ClashError(clash)
 
-    def _decide(self, shape: Shape, *, listing: bool) -> _Settled | None:
+    def _decide(self, shape: Shape, *, listing: bool) -> Settled | None:
         """The loop of Algorithm 4.1; None where no mapping of this shape explains the measurements."""
         asked = self.questions(shape)
-        first: Candidate | None = None
-        set_aside: list[Candidate] = []
-        unproven = 0  # set aside since the last measurement
+        pool: Pool | None = None
         try:
-            first = self._find(asked)
-            while first is not None:
-                second, known, exhausted = self._next(asked, first, proof=unproven >= asked.patience)
+            pool = self._begin(asked)
+            while pool is not None:
+                new = not pool.waiting
+                second, known, exhausted = self._next(asked, pool)
                 if second is None:
-                    if not listing:
-                        return self._gave_up(shape, first, [], "")
-                    return self._settled(shape, asked, first, set_aside, exhausted=exhausted)
-                distinction = self.judge.experiment(shape, first, second, known)
+                    return self._settled(shape, asked, pool, exhausted=exhausted, listing=listing)
+                distinction = self.judge.experiment(shape, pool.first, second, known)
                 if distinction is None:
-                    set_aside.append(second)
-                    unproven += 1
-                    if unproven > asked.patience + self.settings.alternatives:
-                        return self._gave_up(shape, first, set_aside, _TOO_MANY.format(unproven))
+                    pool.aside.append(second)
+                    pool.fresh += new
+                    if pool.fresh > asked.patience + self.settings.alternatives:
+                        return self._gave_up(shape, pool, _TOO_MANY.format(pool.fresh))
                     continue
-                observation, decision = self._measure(shape, first, second, distinction)
+                observation, decision = self._measure(shape, pool.first, second, distinction)
                 if observation is None:
-                    set_aside.append(second)
+                    pool.aside.append(second)
                 else:
-                    unproven = 0
                     asked.add(observation)
-                    left = [one for one in (first, second, *set_aside) if observation.holds(one)]
-                    first = left[0] if left else self._find(asked)
-                    set_aside = left[1:]
+                    if not pool.keep(observation, second):
+                        pool = self._begin(asked)
                 self._tell_decision(decision, shape)
             return None
         except SolverLimitError as error:
-            if first is None:
+            if pool is None:
                 raise
-            return self._gave_up(shape, first, set_aside, str(error))
+            return self._gave_up(shape, pool, str(error))
         finally:
             asked.close()
+
+    def _begin(self, asked: Questions) -> Pool | None:
+        first = self._find(asked)
+        return None if first is None else Pool(first)
 
     def _find(self, asked: Questions) -> Candidate | None:
         """A candidate that is not found again."""
@@ -290,19 +292,19 @@ class _Search:
             asked.exclude(found)
         return found
 
-    def _next(
-        self, asked: Questions, first: Candidate, *, proof: bool
-    ) -> tuple[Candidate | None, Experiment | None, bool]:
+    def _next(self, asked: Questions, pool: Pool) -> tuple[Candidate | None, Experiment | None, bool]:
         """Another mapping, an experiment that tells it apart if one is known, whether none is left at all.
 
-        Without `proof` just any other one is tried first, which is quicker while most of them differ.
+        Just any other one is tried first, which is quicker while most of them differ.
         """
+        if pool.waiting:
+            return pool.waiting.pop(0), None, False
         began = self.pace.clock()
         try:
-            if not proof:
+            if pool.fresh < asked.patience:
                 second = self._find(asked)
                 return second, None, second is None
-            found = asked.other(first)
+            found = asked.other(pool.first)
             if found is None:
                 return None, None, False
             asked.exclude(found[0])
@@ -311,42 +313,41 @@ class _Search:
             self.searching += self.pace.clock() - began
 
     def _settled(
-        self,
-        shape: Shape,
-        asked: Questions,
-        first: Candidate,
-        set_aside: list[Candidate],
-        *,
-        exhausted: bool,
-    ) -> _Settled:
+        self, shape: Shape, asked: Questions, pool: Pool, *, exhausted: bool, listing: bool
+    ) -> Settled:
         """Nothing is left to decide; what else explains the measurements is gathered up to the limit."""
+        if not listing:
+            return Settled(shape.mapping(pool.first), (), more=True, limit="")
         self._enter("alternatives")
-        found = self._alternatives(shape, first, set_aside)
-        tries = 0
+        found = self._gathered(shape, pool)
+        tries, limit = 0, ""
         try:
             while not (exhausted or found.full or tries > MOST_COPIES * (self.settings.alternatives + 1)):
                 other = self._find(asked)
                 tries += 1
                 exhausted = other is None
                 if other is not None:
-                    self._list(found, shape.mapping(other))
+                    found.add(shape.mapping(other))
         except SolverLimitError as error:
-            return _Settled(found, more=True, limit=str(error))
-        return _Settled(found, more=not exhausted)
+            limit = str(error)
+        return self._described(found, more=found.full or not exhausted, limit=limit)
 
-    def _gave_up(self, shape: Shape, first: Candidate, set_aside: list[Candidate], limit: str) -> _Settled:
-        return _Settled(self._alternatives(shape, first, set_aside), more=True, limit=limit)
+    def _gave_up(self, shape: Shape, pool: Pool, limit: str) -> Settled:
+        return self._described(self._gathered(shape, pool), more=True, limit=limit)
 
-    def _alternatives(self, shape: Shape, first: Candidate, set_aside: list[Candidate]) -> Alternatives:
-        found = Alternatives(shape.mapping(first), self.settings.alternatives, self.judge.alternative)
-        for other in set_aside:
-            self._list(found, shape.mapping(other))
+    def _gathered(self, shape: Shape, pool: Pool) -> Alternatives:
+        found = Alternatives(shape.mapping(pool.first), self.settings.alternatives)
+        for other in (*pool.aside, *pool.waiting):
+            found.add(shape.mapping(other))
         return found
 
-    def _list(self, found: Alternatives, mapping: PortMapping) -> None:
-        listed = found.add(mapping)
-        if listed is not None:
-            self.tell(Undecided(len(found.listed), listed))
+    def _described(self, found: Alternatives, *, more: bool, limit: str) -> Settled:
+        """The alternatives with their ports named to match, and why each is one."""
+        listed = []
+        for other, differing in matched(found.mapping, found.listed, self.pace.pulse):
+            listed.append(Alternative(other, differing, self.judge.hidden(found.mapping, other)))
+            self.tell(Undecided(len(listed), listed[-1]))
+        return Settled(found.mapping, tuple(listed), more, limit)
 
     def _measure(
         self, shape: Shape, first: Candidate, second: Candidate, distinction: Distinction

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from inference.core.cegar.closed_form import ClosedForm
 from inference.core.cegar.formula import Formula, Literal
 from inference.core.cegar.problem import Clash
 from inference.core.cegar.settings import DROP_MNEMONIC
 from inference.core.cegar.shape import Observation, Shape
+from inference.core.errors import InvalidInputError
 
 
 def is_explainable(
@@ -30,7 +31,8 @@ def minimal_clash(
     """Observations that contradict, and would not without any one of them; those given must contradict.
 
     The solver names some that do; one after another is left out for as long as the rest still contradicts,
-    the longest first.
+    the longest first. That the rest without one can hold is shown by a matrix each time, not by the solver's
+    word. Raises `InvalidInputError` where no measurement is needed for a contradiction.
     """
     formula = Formula(shape, seed, limit, pulse)
     encoding = ClosedForm(formula)
@@ -38,20 +40,33 @@ def minimal_clash(
         learnt = {formula.literal(): observation for observation in observations}
         for literal, observation in learnt.items():
             encoding.add(observation, -literal)
-        kept = _contradicting(encoding, learnt)
+        kept = _contradicting(encoding, learnt, learnt)
+        if kept is None:
+            raise AssertionError("a minimal clash was asked for of measurements that can hold together")
         for literal in sorted(kept, key=lambda one: (-learnt[one].experiment.length, one)):
             if literal in kept:
-                kept = _contradicting(encoding, kept - {literal}) or kept
+                fewer = _contradicting(encoding, learnt, kept - {literal})
+                kept = kept if fewer is None else fewer
+        if not kept:
+            raise InvalidInputError(
+                f"whatever is measured, no mapping to {shape.ports} ports has the given sizes of port sets "
+                f"(widths) and shared µops (improper)"
+            )
         return tuple(observation for literal, observation in learnt.items() if literal in kept)
     finally:
         encoding.close()
 
 
-def _contradicting(encoding: ClosedForm, literals: Collection[Literal]) -> set[Literal]:
-    """Those of the assumptions that contradict, empty where all can hold."""
-    if encoding.find(*sorted(literals)) is not None:
-        return set()
-    return encoding.formula.core()
+def _contradicting(
+    encoding: ClosedForm, learnt: Mapping[Literal, Observation], literals: Collection[Literal]
+) -> set[Literal] | None:
+    """Those of the assumptions that contradict, perhaps none at all; None where all can hold."""
+    candidate = encoding.find(*sorted(literals))
+    if candidate is None:
+        return encoding.formula.core()
+    if not all(learnt[literal].holds(candidate) for literal in literals):
+        raise AssertionError("the solver's matrix does not explain the measurements assumed")
+    return None
 
 
 def culprit(clash: Sequence[Observation], observations: Sequence[Observation]) -> str:

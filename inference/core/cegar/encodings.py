@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from inference.core.cegar.settings import CLOSED_FORM
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.experiment import Experiment
 
+if TYPE_CHECKING:
+    from inference.core.cegar.formula import Formula, Literal
+
 TWO_LEVEL_PATIENCE = 32  # nearly all candidates that remain can be told apart, until none can
 THREE_LEVEL_PATIENCE = 6  # most cannot: many matrices mean the same
+
+Found = tuple[Candidate, Experiment | None]
+"""A second mapping, perhaps with an experiment that tells it from the first."""
 
 
 class Questions(Protocol):
@@ -27,7 +33,7 @@ class Questions(Protocol):
         """Any mapping that explains the observations and was not excluded, None where there is none."""
         ...
 
-    def other(self, first: Candidate) -> tuple[Candidate, Experiment | None] | None:
+    def other(self, first: Candidate) -> Found | None:
         """A second one that some experiment of any length tells from the first, perhaps with one that does.
 
         None: there is none. Neither answer is an excluded candidate.
@@ -43,28 +49,62 @@ class Questions(Protocol):
         ...
 
 
+class Encoding(Protocol):
+    """Which matrices explain the observations added."""
+
+    formula: Formula
+
+    def add(self, observation: Observation) -> None:
+        """See `Questions`."""
+        ...
+
+    def exclude(self, candidate: Candidate) -> None:
+        """See `Questions`."""
+        ...
+
+    def find(self, *assumptions: Literal) -> Candidate | None:
+        """A matrix that explains everything added, None where there is none under the assumptions."""
+        ...
+
+    def close(self) -> None:
+        """See `Questions`."""
+        ...
+
+
+class _Question(Protocol):
+    def other(self, first: Candidate) -> Found | None: ...
+
+
 class BooleanQuestions:
-    """The closed-form encoding with the question about the second mapping that suits the model."""
+    """A Boolean encoding, with the question about the second mapping that suits it."""
 
     def __init__(self, shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> None:
-        from inference.core.cegar.closed_form import ClosedForm
-        from inference.core.cegar.formula import Formula
-        from inference.core.cegar.three_level import FactQuestion
-        from inference.core.cegar.two_level import UnionQuestion
-
-        self._encoding = ClosedForm(Formula(shape, seed, limit, pulse))
-        self._question = (
-            UnionQuestion(self._encoding) if shape.is_two_level else FactQuestion(self._encoding, pulse)
-        )
+        self._encoding, question = _suiting(shape, seed, limit, pulse)
         self.add = self._encoding.add
         self.exclude = self._encoding.exclude
         self.patience = TWO_LEVEL_PATIENCE if shape.is_two_level else THREE_LEVEL_PATIENCE
         self.close = self._encoding.close
-        self.other = self._question.other
+        self.other = question.other
 
     def another(self) -> Candidate | None:
         """See `Questions`."""
         return self._encoding.find()
+
+
+def _suiting(shape: Shape, seed: int, limit: int, pulse: Callable[[], None]) -> tuple[Encoding, _Question]:
+    from inference.core.cegar.closed_form import ClosedForm
+    from inference.core.cegar.formula import Formula
+    from inference.core.cegar.table_question import TableQuestion
+    from inference.core.cegar.tabulated import Tabulated
+    from inference.core.cegar.three_level import FactQuestion
+    from inference.core.cegar.two_level import UnionQuestion
+
+    formula = Formula(shape, seed, limit, pulse)
+    if not shape.is_two_level and Tabulated.suits(shape):
+        table = Tabulated(formula)
+        return table, TableQuestion(table, pulse)
+    lazy = ClosedForm(formula)
+    return lazy, UnionQuestion(lazy) if shape.is_two_level else FactQuestion(lazy, pulse)
 
 
 def questions(

@@ -37,6 +37,7 @@ class Formula:
 
         self.shape = shape
         self.solver = Solver(kind, seed, limit, pulse)
+        self._pulse = pulse
         self._z3: Any = z3
         self._reference = self.solver.context.ref()
         self._terms: dict[Literal, Any] = {}
@@ -65,8 +66,10 @@ class Formula:
     def clause(self, *literals: Literal) -> None:
         """At least one of the literals holds; of none, that is a contradiction.
 
-        z3's Python wrappers would spend most of a small search's time on conversions.
+        z3's Python wrappers would spend most of a small search's time on conversions. The listener is asked
+        here too, as stating a large question can take longer than answering it.
         """
+        self._pulse()
         z3, context = self._z3, self._reference
         terms = (z3.Ast * len(literals))(*(self._terms[literal].ast for literal in literals))
         z3.Z3_solver_assert(context, self.solver.z3.solver, z3.Z3_mk_or(context, len(literals), terms))
@@ -88,6 +91,10 @@ class Formula:
         elif least > 0:
             sums = self._counters.at_least(tuple(terms))
             self.clause(*unless, next(literal for total, literal in sums.items() if total >= least))
+
+    def counted(self, literals: Sequence[Literal], count: int) -> Literal:
+        """A literal that holds exactly when at least `count` ≥ 1 of these, which are as many, do."""
+        return self._counters.at_least(tuple((literal, 1) for literal in literals))[count]
 
     def union(self, rows: tuple[int, ...]) -> list[Literal]:
         """For every port whether one of the rows has it; shared by all who ask."""

@@ -25,10 +25,12 @@ from inference.core.experiment import Experiment
 
 Fact = tuple[int, tuple[int, ...]]
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-9  # of the linear programs, in cycles per instruction
 MOST_POINTS = 5_000
 LONGEST_POINT = 12
+BLOCK = 256  # facts looked at together
 MOST_REPEATS = 240  # an experiment found by a linear program is sought with at most so many instructions
 
 
@@ -45,6 +47,16 @@ def facts_of(shape: Shape, candidate: Candidate) -> tuple[Fact, ...]:
 def implies(one: Fact, other: Fact) -> bool:
     """Whether a candidate of which the one holds is at least as slow as the other says."""
     return one[0] <= other[0] and all(a >= b for a, b in zip(one[1], other[1], strict=True))
+
+
+def one_weaker(ports: int, fact: Fact) -> Iterator[Fact]:
+    """The facts that it implies and that are nearest to it, where there are so many ports."""
+    width, counts = fact
+    for i, n in enumerate(counts):
+        if n and sum(counts) > 1:
+            yield width, (*counts[:i], n - 1, *counts[i + 1 :])
+    if width < ports:
+        yield width + 1, counts
 
 
 @functools.lru_cache(maxsize=8)
@@ -74,6 +86,15 @@ class Profile:
         self._points_cpi = np.full(len(shares), self._floor)
         if facts:
             self._points_cpi = np.maximum(self._points_cpi, (shares @ self._rates.T).max(axis=1))
+
+    def slower_somewhere(self, widths: Integers, counts: Integers) -> npt.NDArray[np.bool_]:
+        """Which facts mean over 2ε cycles per instruction more than this for some short experiment."""
+        found = np.zeros(len(widths), dtype=bool)
+        wanted = counts / widths[:, None]
+        for start in range(0, len(widths), BLOCK):
+            times = wanted[start : start + BLOCK] @ points(wanted.shape[1]).T
+            found[start : start + BLOCK] = (times - self._points_cpi > self._margin).any(axis=1)
+        return found
 
     def slower(self, fact: Fact) -> Floats | None:
         """Shares for which the fact means over 2ε cycles per instruction more than this; None: nowhere."""

@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from inference.core.cegar.asking import Answers
-from inference.core.cegar.problem import Alternative, Hidden
+from inference.core.cegar.problem import Hidden
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.experiment import Experiment
-from inference.core.identity import Distinction, best_renaming, distinguishing_experiment
+from inference.core.identity import Distinction, distinguishing_experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 
@@ -50,13 +50,8 @@ class Judge:
             return None
         return found
 
-    def alternative(self, mapping: PortMapping, other: PortMapping) -> Alternative:
-        """The other mapping beside the result, with the reason why nothing admissible decides."""
-        renamed = best_renaming(mapping, other).apply(other)
-        differing = tuple(sorted(s for s in mapping.usage if renamed.usage[s] != mapping.usage[s]))
-        return Alternative(renamed, differing, self._hidden(mapping, other))
-
-    def _hidden(self, mapping: PortMapping, other: PortMapping) -> Hidden:
+    def hidden(self, mapping: PortMapping, other: PortMapping) -> Hidden:
+        """Why nothing admissible tells the other mapping from the result."""
         noise, r_max = self._settings.epsilon, self._settings.r_max
 
         def tells(noise: float, r_max: float | None) -> bool:

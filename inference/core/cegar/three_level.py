@@ -6,9 +6,7 @@ every scheme i" (see `profiles`):
 - *Slower somewhere.* Is there a candidate with a fact that means, for some experiment, over 2ε cycles per
   instruction more than the first mapping takes? One choice of rows and of a port set stands for the fact.
   Facts that turn out harmless are raised until they barely are, and a fact below one is not asked for again.
-- *Faster somewhere.* A candidate that has all of a set of facts which already make it as slow as the first
-  mapping (but for 2ε) for every experiment is nowhere faster. Such sets are gathered, made as small and weak
-  as they can be; the candidate must lack a fact of each.
+- *Faster somewhere.* See `faster`.
 
 Candidates are only sorted out by facts, so that each answer settles many of them. When neither question has
 a candidate left, no experiment of any length tells another mapping from the first.
@@ -20,14 +18,13 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 from inference.core.cegar.closed_form import ClosedForm
+from inference.core.cegar.encodings import Found
+from inference.core.cegar.faster import FasterQuestion
 from inference.core.cegar.formula import Literal
 from inference.core.cegar.profiles import Fact, Profile, facts_of, implies, telling
 from inference.core.cegar.shape import Candidate, unions
-from inference.core.experiment import Experiment
 
 CUTS = 8  # of one missing fact in one candidate
-
-Found = tuple[Candidate, Experiment | None]
 
 
 class FactQuestion:
@@ -35,31 +32,25 @@ class FactQuestion:
 
     def __init__(self, encoding: ClosedForm, pulse: Callable[[], None]) -> None:
         self._encoding = encoding
-        self._formula = encoding.formula
         self._shape = encoding.formula.shape
         self._pulse = pulse
         self._slower = _Slower(encoding)
-        self._faster = _Faster(encoding)
+        self._faster = FasterQuestion(encoding, _Missing(encoding), pulse)
         self._first: Candidate | None = None
         self._profile = Profile(self._shape, ())
         self._harmless: list[Fact] = []
-        self._enough: list[tuple[Fact, ...]] = []
 
     def other(self, first: Candidate) -> Found | None:
         """A matrix that explains all observations and can be told from the first, or None: there is none."""
         if first != self._first:
             self._begin(first)
-        return self._find_slower() or self._find_faster()
+        return self._find_slower() or self._faster.other(self._profile)
 
     def _begin(self, first: Candidate) -> None:
         self._first = first
         self._profile = Profile(self._shape, facts_of(self._shape, first))
         self._harmless = [fact for fact in self._harmless if self._profile.slower(fact) is None]
         self._slower.begin(self._harmless)
-        self._enough = [facts for facts in self._enough if self._lacks(facts) is None]
-        if not self._enough:
-            self._enough.append(self._weakened(self._profile.facts))
-        self._faster.begin(self._enough)
 
     def _find_slower(self) -> Found | None:
         while (candidate := self._encoding.find(self._slower.asked)) is not None:
@@ -78,33 +69,6 @@ class FactQuestion:
                 self._slower.rule_out(raised)
         return None
 
-    def _find_faster(self) -> Found | None:
-        while (candidate := self._encoding.find(self._faster.asked)) is not None:
-            if self._faster.refine(candidate):
-                continue
-            facts = facts_of(self._shape, candidate)
-            missing = self._lacks(facts)
-            if missing is not None:
-                return candidate, missing
-            enough = self._weakened(facts)
-            self._enough.append(enough)
-            self._faster.require_less(enough)
-        return None
-
-    def _lacks(self, facts: Sequence[Fact]) -> Experiment | None:
-        """An experiment for which these facts alone leave a candidate faster than the first mapping."""
-        self._pulse()
-        profile = Profile(self._shape, facts)
-        for fact in self._profile.facts:
-            if any(implies(each, fact) for each in facts):
-                continue
-            shares = profile.slower(fact)
-            if shares is not None:
-                experiment = telling(self._shape, self._profile.facts, facts, shares)
-                if experiment is not None:
-                    return experiment
-        return None
-
     def _raised(self, fact: Fact) -> Fact:
         """The fact with as few ports and as many µops as are still harmless."""
         self._pulse()
@@ -120,33 +84,6 @@ class FactQuestion:
             while raised[i] < most and harmless(width, [*raised[:i], raised[i] + 1, *raised[i + 1 :]]):
                 raised[i] += 1
         return width, tuple(raised)
-
-    def _weakened(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
-        """Few and weak facts that still leave no experiment for which the first mapping is slower."""
-        kept = list(facts)
-        for fact in sorted(facts, key=lambda fact: (fact[0], sum(fact[1]))):
-            rest = [each for each in kept if each != fact]
-            if rest and self._lacks(rest) is None:
-                kept = rest
-        for k in range(len(kept)):
-            while (weaker := self._one_weaker(kept, k)) is not None:
-                kept[k] = weaker
-        return tuple(kept)
-
-    def _one_weaker(self, facts: Sequence[Fact], k: int) -> Fact | None:
-        """A fact weaker than the k-th that may stand in its place."""
-        width, counts = facts[k]
-        weaker: list[Fact] = [
-            (width, (*counts[:i], n - 1, *counts[i + 1 :]))
-            for i, n in enumerate(counts)
-            if n and sum(counts) > 1
-        ]
-        if width < self._shape.ports:
-            weaker.append((width + 1, counts))
-        for fact in weaker:
-            if self._lacks([*facts[:k], fact, *facts[k + 1 :]]) is None:
-                return fact
-        return None
 
 
 class _Slower:
@@ -192,30 +129,24 @@ class _Slower:
         return self._more[key]
 
 
-class _Faster:
-    """Facts that the candidate lacks, one at least of every set required."""
+class _Missing:
+    """Facts that the candidate lacks, of which the solver is told why where it overlooked one."""
 
     def __init__(self, encoding: ClosedForm) -> None:
         self._formula = encoding.formula
-        self._missing: dict[Fact, Literal] = {}
-        self.asked: Literal = 0  # none yet
+        self._known: dict[Fact, Literal] = {}
 
-    def begin(self, sets: Sequence[Sequence[Fact]]) -> None:
-        self.asked = self._formula.literal()
-        for facts in sets:
-            self.require_less(facts)
-
-    def require_less(self, facts: Sequence[Fact]) -> None:
-        for fact in facts:
-            if fact not in self._missing:
-                self._missing[fact] = self._formula.literal()
-        self._formula.clause(-self.asked, *(self._missing[fact] for fact in facts))
+    def literal(self, fact: Fact) -> Literal:
+        """See `Missing`."""
+        if fact not in self._known:
+            self._known[fact] = self._formula.literal()
+        return self._known[fact]
 
     def refine(self, candidate: Candidate) -> bool:
-        """State of the facts said to be missing why they are not; whether there was any."""
+        """See `Missing`."""
         sets = sorted(unions(candidate), key=lambda union: (union.bit_count(), union))
         stated = False
-        for fact, missing in self._missing.items():
+        for fact, missing in self._known.items():
             if self._formula.holds(missing):
                 for rows in itertools.islice(self._evidence(candidate, sets, fact), CUTS):
                     self._formula.at_least(self._formula.union(rows), fact[0] + 1, -missing)

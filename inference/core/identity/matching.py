@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.identity.assignment import best_partners
 from inference.core.identity.canonical import can_swap, labelled_kinds
 from inference.core.identity.renumbering import renumbered
 from inference.core.mapping import PortMapping, Uops, ports_in
@@ -68,10 +69,8 @@ class Matching:
 
     def best(self) -> tuple[list[int], bool]:
         """The best matching found, and whether it is proven that none has more schemes with equal µops."""
-        from scipy.optimize import linear_sum_assignment
-
-        fitting = np.array([[fit.bit_count() for fit in row] for row in self.fits])
-        starts = [linear_sum_assignment(gain, maximize=True)[1].tolist() for gain in (self._work, fitting)]
+        fitting = [[fit.bit_count() for fit in row] for row in self.fits]
+        starts = [best_partners(gain) for gain in (self._work.tolist(), fitting)]
         matched = max((self.improved(start) for start in starts), key=self.score)
         proof = _Proof(self, matched)
         return self.improved(proof.matched), proof.complete

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.core.mapping import described
 from inference.core.protocols import Json
+from inference.exchange.evidence import Evidence, verdict_in_words
 from inference.exchange.importing import commit, preview
+from inference.exchange.known_facts import read_counts, read_names, unknown_schemes
 from inference.exchange.names import by_name, free_name
+from inference.exchange.stored import load_mapping
 from inference.management.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
+from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.infer_config import DEFAULT_SEED, NOISE
+
+CEGAR_RESULT = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")
 
 
 class Command(RunCommand):
@@ -68,6 +77,15 @@ class Command(RunCommand):
             action="store_true",
             help="do not measure R_max on a machine; without --set r_max=… there is none then",
         )
+        known = parser.add_argument_group(
+            "what is known of schemes", "for --algorithm cegar; - is standard input"
+        )
+        known.add_argument("--levels", type=int, choices=(2, 3), help="2: every scheme has a single µop")
+        known.add_argument("--uops", metavar="FILE", help="lines 'scheme: number of its µops', 1 for others")
+        known.add_argument("--width", metavar="FILE", help="lines 'scheme: size of its port set'")
+        known.add_argument(
+            "--improper", metavar="FILE", help="a line per scheme that shares a µop with another (§6.3.4)"
+        )
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -86,8 +104,10 @@ class Command(RunCommand):
             "settings": settings,
             "seed": options["seed"],
             "bottleneck": not options["no_bottleneck"],
-            **chosen_schemes(isa, options["schemes"] or _usual_schemes(source)),
+            **chosen_schemes(isa, options["schemes"] or _usual_schemes(source, options["algorithm"])),
         }
+        if known := _known(options, isa):
+            config["known"] = known
         if options["ports"] is not None:
             config["ports"] = options["ports"]
         if options["mixes"] is not None:
@@ -134,6 +154,7 @@ class Command(RunCommand):
             "experiments": result["experiments"],
             "seconds": round(run.busy_seconds, 3),
             "held_out": result["held_out"],
+            **{key: result[key] for key in CEGAR_RESULT if key in result},
         }
         if as_json:
             self.stdout.write(json.dumps(answer))
@@ -144,14 +165,65 @@ class Command(RunCommand):
             self.stdout.write(f"  MAPE {scores['mape']:.2f} % on {scores['n']} experiments not learnt from")
         if scores is not None and "settled_share" in scores:
             self.stdout.write(f"  {100 * scores['settled_share']:.1f} % of the mixes to judge by settled")
+        self._explain(PortMapping.objects.get(pk=result["mapping"]))
+
+    def _explain(self, row: PortMapping) -> None:
+        """The verdict on a mapping found by counter-examples, and what remains open."""
+        evidence = Evidence.of(row.report)
+        if evidence is None:
+            return
+        value = load_mapping(row)
+        self.stdout.write(verdict_in_words(evidence))
+        for scheme, uops in value.usage.items():
+            self.stdout.write(f"  {scheme}: {described(uops, value.ports)}")
+        for doubt in evidence.doubts(value):
+            for other in doubt.elsewhere:
+                why = "; ".join(other.reasons)
+                self.stdout.write(f"  or {doubt.scheme}: {described(other.uops, value.ports)}, since {why}")
+        for clash in evidence.clashes:
+            self.stdout.write(f"  left out {'; '.join(clash['dropped'])}: {clash['text']}")
+        self.stdout.write(f"  {evidence.counter_examples} counter-examples, {evidence.solver}")
 
 
-def _usual_schemes(source: Json) -> str:
+def _known(options: dict[str, Any], isa: ISA) -> Json:
+    """What the files say of schemes. Raises `CommandError` naming file, line and scheme."""
+    readers: dict[str, Callable[[str], tuple[Any, Sequence[str]]]] = {
+        "uops": read_counts,
+        "width": read_counts,
+        "improper": read_names,
+    }
+    known: Json = {}
+    for option, read in readers.items():
+        if not options[option]:
+            continue
+        facts, problems = read(_text(options[option]))
+        problems = [*problems, *unknown_schemes(facts, isa)]
+        if problems:
+            raise CommandError("\n".join(f"{options[option]}: {problem}" for problem in problems))
+        known[{"width": "widths"}.get(option, option)] = facts
+    three_level = any(count > 1 for count in known.get("uops", {}).values())
+    if options["levels"] == 2 and three_level:
+        raise CommandError("--levels 2: every scheme has a single µop, but --uops says otherwise")
+    if options["levels"] == 3 and not three_level:
+        raise CommandError("--levels 3 needs --uops with the schemes of more than one µop")
+    return known
+
+
+def _text(path: str) -> str:
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read: {error}") from error
+
+
+def _usual_schemes(source: Json, algorithm: str) -> str:
     """What is chosen where nothing was said: on a computer, what is measured within minutes."""
     if "machine" not in source:
         return "all"
     simulated = Machine.objects.filter(pk=source["machine"], kind=Machine.Kind.SIMULATED).exists()
-    return "default" if simulated else "starter"
+    if simulated:
+        return "default"
+    return PROBE_SELECTION if ALGORITHMS[algorithm].exact else "starter"
 
 
 def _split_settings(pairs: list[str]) -> tuple[Json, Json]:

@@ -1,13 +1,14 @@
-"""`manage.py predict`: what port mappings say of one experiment, and why; the experiment page for scripts."""
+"""`manage.py predict`: what mappings say of one experiment, and why; the experiment page for scripts."""
 
 from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.management.base import CommandError
+from django.db.models import Exists, OuterRef
 
 from inference.core.experiment import Experiment
 from inference.exchange.errors import ExchangeError
@@ -15,8 +16,12 @@ from inference.exchange.names import by_name
 from inference.exchange.typed import read_experiment
 from inference.figures.buckets import buckets
 from inference.management.data_command import DataCommand
-from inference.models import ISA, PortMapping
+from inference.models import ISA, PortMapping, ResourceMapping
 from inference.queries.answers import Prediction, measured_row, predictions_for, settled_cycles
+from inference.queries.resource_mappings import ResourcePrediction, resource_predictions
+
+AnyPrediction = TypeVar("AnyPrediction", Prediction, ResourcePrediction)
+Mappings = Sequence[PortMapping | ResourceMapping]
 
 
 class Command(DataCommand):
@@ -28,9 +33,14 @@ class Command(DataCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("experiment", metavar="EXPERIMENT", help="'2*SCHEME; SCHEME …'")
-        parser.add_argument(
-            "--mapping", metavar="NAME", action="append", default=[], help="only this mapping; repeatable"
-        )
+        for option, kind in (("--mapping", "port"), ("--resource-mapping", "resource")):
+            parser.add_argument(
+                option,
+                metavar="NAME",
+                action="append",
+                default=[],
+                help=f"only this {kind} mapping; repeatable",
+            )
         parser.add_argument(
             "--isa", metavar="NAME", default="", help="instruction set that names the schemes"
         )
@@ -40,25 +50,32 @@ class Command(DataCommand):
         """Predict and print."""
         try:
             mappings = [by_name(PortMapping, name) for name in dict.fromkeys(options["mapping"])]
-            isas = _instruction_sets(options["isa"], mappings)
+            names = dict.fromkeys(options["resource_mapping"])
+            resources = [by_name(ResourceMapping, name) for name in names]
+            isas = _instruction_sets(options["isa"], [*mappings, *resources])
         except ExchangeError as error:
             raise CommandError(str(error)) from error
         experiment, isa = _read(options["experiment"], isas)
         row = measured_row(experiment, isa)
         measured = settled_cycles(row.measurements.all()) if row else None
-        found = _only(mappings, predictions_for(experiment, isa, measured))
+        by_ports = predictions_for(experiment, isa, measured)
+        by_resources = resource_predictions(experiment, isa, measured)
+        if mappings or resources:
+            by_ports, by_resources = _only(mappings, by_ports), _only(resources, by_resources)
+        elif not by_ports and not by_resources:
+            raise CommandError("no mapping describes all of these schemes: infer one from measurements")
         if options["json"]:
-            answer = _as_json(experiment, isa, measured, found)
+            answer = _as_json(experiment, isa, measured, by_ports, by_resources)
             self.stdout.write(json.dumps(answer, ensure_ascii=False))
             return
         self.stdout.write(f"{experiment}: {experiment.length} instruction{'s' * (experiment.length > 1)}")
         if measured is not None:
             self.stdout.write(f"measured: {measured:.3f} cycles")
-        for prediction in found:
-            self.stdout.write("\n" + "\n".join(_told(prediction)))
+        for lines in (*map(_told, by_ports), *map(_told_of_resources, by_resources)):
+            self.stdout.write("\n" + "\n".join(lines))
 
 
-def _instruction_sets(name: str, mappings: Sequence[PortMapping]) -> list[ISA]:
+def _instruction_sets(name: str, mappings: Mappings) -> list[ISA]:
     """The one that is named, those of the mappings, or all for which anything can be predicted."""
     if name:
         return [by_name(ISA, name)]
@@ -68,9 +85,11 @@ def _instruction_sets(name: str, mappings: Sequence[PortMapping]) -> list[ISA]:
             names = ", ".join(sorted(isa.name for isa in isas))
             raise CommandError(f"these mappings are of several instruction sets: {names}; ask for each alone")
         return list(isas)
-    predicted = list(ISA.objects.filter(mappings__isnull=False).distinct().order_by("name"))
+    by_ports = Exists(PortMapping.objects.filter(isa=OuterRef("pk")))
+    by_resources = Exists(ResourceMapping.objects.filter(isa=OuterRef("pk")))
+    predicted = list(ISA.objects.filter(by_ports | by_resources).order_by("name"))
     if not predicted:
-        raise CommandError("there is no port mapping yet: import or infer one")
+        raise CommandError("there is no mapping yet: import or infer one")
     return predicted
 
 
@@ -86,15 +105,13 @@ def _read(text: str, isas: Sequence[ISA]) -> tuple[Experiment, ISA]:
     raise CommandError("\n".join(dict.fromkeys(complaints)))
 
 
-def _only(mappings: Sequence[PortMapping], found: Sequence[Prediction]) -> Sequence[Prediction]:
-    """The predictions of these mappings, in their order, or all; refuses where there would be none."""
+def _only(mappings: Mappings, found: Sequence[AnyPrediction]) -> list[AnyPrediction]:
+    """The predictions of these mappings, in their order; refuses where one of them makes none."""
     by_mapping = {prediction.mapping: prediction for prediction in found}
     lacking = [mapping.name for mapping in mappings if mapping not in by_mapping]
     if lacking:
         raise CommandError(f"not all of these schemes are described by {', '.join(map(repr, lacking))}")
-    if not found:
-        raise CommandError("no port mapping describes all of these schemes: infer one from measurements")
-    return [by_mapping[mapping] for mapping in mappings] or found
+    return [by_mapping[mapping] for mapping in mappings]
 
 
 def _told(prediction: Prediction) -> list[str]:
@@ -103,8 +120,7 @@ def _told(prediction: Prediction) -> list[str]:
     limit = f"{'port' if len(busiest) == 1 else 'ports'} {', '.join(busiest) or 'none'}"
     if plan.limited_by_r_max:
         limit = f"R_max; ports alone: {plan.port_cycles:.3f}"
-    error = "" if prediction.error is None else f" ({prediction.error:+.1f} % of the measurement)"
-    lines = [f"{prediction.mapping.name}: {plan.cycles:.3f} cycles{error}, limited by {limit}"]
+    lines = [f"{_cycles(prediction)}, limited by {limit}"]
     width = max(map(len, plan.ports))
     for name, load, (least, greatest) in zip(plan.ports, plan.loads, plan.intervals, strict=True):
         freedom = "" if least == greatest else f", can be {least:.3f} to {greatest:.3f}"
@@ -112,8 +128,23 @@ def _told(prediction: Prediction) -> list[str]:
     return lines
 
 
+def _told_of_resources(prediction: ResourcePrediction) -> list[str]:
+    limits = prediction.limits
+    which = f"{'resource' if len(limits) == 1 else 'resources'} {', '.join(limits) or 'none'}"
+    return [f"{_cycles(prediction)}, limited by {which}"]
+
+
+def _cycles(prediction: Prediction | ResourcePrediction) -> str:
+    error = "" if prediction.error is None else f" ({prediction.error:+.1f} % of the measurement)"
+    return f"{prediction.mapping.name}: {prediction.cycles:.3f} cycles{error}"
+
+
 def _as_json(
-    experiment: Experiment, isa: ISA, measured: float | None, found: Sequence[Prediction]
+    experiment: Experiment,
+    isa: ISA,
+    measured: float | None,
+    by_ports: Sequence[Prediction],
+    by_resources: Sequence[ResourcePrediction],
 ) -> dict[str, Any]:
     return {
         "experiment": str(experiment),
@@ -121,6 +152,15 @@ def _as_json(
         "instructions": experiment.length,
         "measured": measured,
         "predictions": [
-            {"mapping": each.mapping.name, "error": each.error, **buckets(each.schedule)} for each in found
+            {"mapping": each.mapping.name, "error": each.error, **buckets(each.schedule)} for each in by_ports
+        ],
+        "resource_predictions": [
+            {
+                "resource_mapping": each.mapping.name,
+                "error": each.error,
+                "cycles": each.cycles,
+                "limited_by": each.limits,
+            }
+            for each in by_resources
         ],
     }

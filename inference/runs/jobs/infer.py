@@ -16,7 +16,7 @@ from inference.exchange.stored import store_mapping
 from inference.figures.heatmap import heat_map
 from inference.models import PortMapping, Run
 from inference.runs.job import Store, Task
-from inference.runs.jobs.algorithms import ALGORITHMS, Inferred
+from inference.runs.jobs.algorithms import ALGORITHMS, Inferred, Question
 from inference.runs.jobs.evaluate import log_of, scores_of
 from inference.runs.jobs.infer_config import InferConfig, read_config
 from inference.runs.jobs.stages import Stages
@@ -45,15 +45,10 @@ class InferJob:
         stages = Stages(task.reporter, own_stages(config), algorithm.stages)
         task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
         with open_subject(task, config, stages) as subject:
-            inferred = algorithm.infer(
-                subject.schemes,
-                _settings(config, subject),
-                subject.held_out,
-                subject.measurer,
-                stages,
-                config.seed,
-                task.checkpoint,
+            question = Question(
+                subject.schemes, _settings(config, subject), config.known, subject.held_out, config.seed
             )
+            inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
         stages.log(inferred.summary)
         # Judged here: the transaction that stores it all holds the database's only write lock.
         judged = compare(MappingPredictor(inferred.mapping), subject.held_out, Unit.CYCLES).worked_out()
@@ -99,6 +94,7 @@ def _store(
         "schemes": len(inferred.mapping.usage),
         "experiments": inferred.experiments,
         "held_out": None,
+        **inferred.told,
     }
     entries: list[Entry] = []
     if subject.held_out:
@@ -108,7 +104,7 @@ def _store(
             result["held_out"]["settled_share"] = round(subject.settled_share, 4)
         entries.append(log_of(evaluation))
     told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
-    return result, [*entries, ("result", told)]
+    return result, [*entries, ("result", {**told, **inferred.told})]
 
 
 def _report(config: InferConfig, subject: Subject, inferred: Inferred) -> Json:
@@ -119,4 +115,4 @@ def _report(config: InferConfig, subject: Subject, inferred: Inferred) -> Json:
 
 
 def _versions() -> Json:
-    return {name: version(name) for name in ("numpy", "numba")}
+    return {name: version(name) for name in ("numpy", "numba", "z3-solver")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from django.db.models import Model
@@ -11,12 +11,14 @@ from django.db.models import Model
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.algorithms import ALGORITHMS, DEFAULT_PORTS
+from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
 from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
 
-SELECTIONS = ("all", "default", "starter")
-"""Scheme selections by word: all that the source knows, the default inference set, the starter set."""
+SELECTIONS = ("all", "default", "starter", PROBE_SELECTION)
+"""Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
+or two for each kind of execution unit."""
 
 NOISE = ("noise", "outlier_share", "outlier_factor")
 """What a simulation may be told about its noise; see `SimulatedProcessor`."""
@@ -39,14 +41,16 @@ class InferConfig:
     "outlier_share": …, "outlier_factor": …}. `schemes` is one of `SELECTIONS` or a list of scheme ids;
     `scheme_filter` is the search text that those ids came from. With data sets, the share `held_out` of the
     experiments is kept from the algorithm unless `evaluate` names a set to judge by; otherwise `mixes` fresh
-    experiments of five schemes are measured for that. `bottleneck`: on a machine with an agent, R_max is
-    measured where the settings do not give it.
+    experiments of five schemes are measured for that. `bottleneck`: on a machine with an agent, for an exact
+    algorithm on a simulated processor too, R_max is measured where the settings do not give it. `ports` is
+    None where the algorithm shall find the number. `known` is what is known of schemes beforehand:
+    {"uops": {scheme text: number}, "widths": {scheme text: size of its port set}, "improper": [scheme text]}.
     """
 
     algorithm: str
     isa: str
     source: Json
-    ports: int
+    ports: int | None
     settings: Json
     schemes: str | list[int] = "all"
     scheme_filter: str = ""
@@ -55,6 +59,7 @@ class InferConfig:
     evaluate: int | None = None
     mixes: int = 1000
     bottleneck: bool = True
+    known: Json = field(default_factory=dict)
 
     def as_json(self) -> Json:
         """The complete description."""
@@ -92,24 +97,49 @@ def read_config(config: Json) -> InferConfig:
         seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
         held_out=_number("held_out", config.get("held_out", 0.2), 0.0, 0.9),
         evaluate=evaluate,
-        mixes=read_whole("mixes", config.get("mixes", 1000), 1, MOST_MIXES),
+        mixes=read_whole("mixes", config.get("mixes", ALGORITHMS[algorithm].mixes), 1, MOST_MIXES),
         bottleneck=_truth("bottleneck", config.get("bottleneck", True)),
+        known=_known(algorithm, isa, config.get("known", {})),
     )
 
 
-def _settings(algorithm: str, config: Json, machine: Machine | None) -> tuple[int, Json]:
+def _settings(algorithm: str, config: Json, machine: Machine | None) -> tuple[int | None, Json]:
     """The number of ports, and the complete settings without it: every algorithm has it."""
     given = config.get("settings", {})
     if not isinstance(given, Mapping):
         raise ConfigError(f"settings must be an object of names and values, not {given!r}")
     ports = config.get("ports", given.get("ports"))
-    if ports is None:
-        ports = (machine and likely_ports(machine)) or DEFAULT_PORTS
+    usual = ALGORITHMS[algorithm].default_ports
+    if ports is None and usual is not None:
+        ports = (machine and likely_ports(machine)) or usual
     try:
         complete = ALGORITHMS[algorithm].settings({**given, "ports": ports})
     except InvalidInputError as error:
         raise ConfigError(f"settings: {error}") from error
     return complete.pop("ports"), complete
+
+
+def _known(algorithm: str, isa: ISA, given: object) -> Json:
+    """What is known of schemes, without what says nothing. Raises `ConfigError`."""
+    if not isinstance(given, Mapping) or not given.keys() <= set(KNOWN):
+        raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {given!r}"[:300])
+    shapes = {"uops": Mapping, "widths": Mapping, "improper": list}
+    for name, facts in given.items():
+        if not isinstance(facts, shapes[name]) or not all(isinstance(scheme, str) for scheme in facts):
+            wanted = "a list of schemes" if shapes[name] is list else "an object of schemes and numbers"
+            raise ConfigError(f"known {name} must be {wanted}, not {facts!r}"[:300])
+    known: Json = {
+        name: list(facts) if name == "improper" else dict(facts) for name, facts in given.items() if facts
+    }
+    named = {scheme for facts in known.values() for scheme in facts}
+    strangers = sorted(named - set(isa.schemes.filter(text__in=named).values_list("text", flat=True)))
+    if strangers:
+        raise ConfigError(f"known: {isa.name} has no scheme {strangers[0]!r}")
+    try:
+        ALGORITHMS[algorithm].check_known(known)
+    except InvalidInputError as error:
+        raise ConfigError(f"known: {error}") from error
+    return known
 
 
 def _source(given: object) -> tuple[Json, ISA]:

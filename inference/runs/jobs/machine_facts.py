@@ -7,7 +7,7 @@ from collections.abc import Collection
 from django.db.models import QuerySet
 
 from inference.isa.x86.availability import flag
-from inference.isa.x86.microarchitectures import microarchitecture
+from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
 from inference.models import InstructionScheme, Machine
 
 ASSUMED_RATE = 50.0
@@ -30,11 +30,21 @@ def obstacle_to_measuring(machine: Machine) -> str:
 
 def likely_ports(machine: Machine) -> int | None:
     """A number of ports that suits the machine's microarchitecture; None where that is not known."""
+    known = _microarchitecture(machine)
+    return None if known is None else known.ports
+
+
+def documented_r_max(machine: Machine) -> float | None:
+    """Instructions per cycle that its core lets through according to its vendor; None where not known."""
+    known = _microarchitecture(machine)
+    return None if known is None else known.r_max
+
+
+def _microarchitecture(machine: Machine) -> Microarchitecture | None:
     facts = machine.facts
     if not all(type(facts.get(key)) is int for key in ("family", "model")):
         return None
-    known = microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"])
-    return None if known is None else known.ports
+    return microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"])
 
 
 def seconds_for(experiments: int, machine: Machine) -> float:

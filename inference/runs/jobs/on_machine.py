@@ -69,8 +69,8 @@ def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> 
     return reachable
 
 
-def measured_alone(measurer: Measurer, schemes: Sequence[str], log: Log) -> list[str]:
-    """Measure every scheme alone, and keep those that settle; the log names the others.
+def measured_alone(measurer: Measurer, schemes: Sequence[str], log: Log) -> dict[str, float]:
+    """Measure every scheme alone: {scheme: cycles} of those that settle; the log names the others.
 
     Raises `JobError` where too few settle to trust any.
     """
@@ -82,7 +82,11 @@ def measured_alone(measurer: Measurer, schemes: Sequence[str], log: Log) -> list
     reasons = {result.experiment.schemes[0]: "its measurements did not agree" for result in unsettled}
     reasons |= {result.experiment.schemes[0]: "the computer was too disturbed" for result in contended}
     _log_left_out(reasons, log)
-    settled = [result.experiment.schemes[0] for result in results if result.usable]
+    settled = {
+        result.experiment.schemes[0]: result.cycles
+        for result in results
+        if result.usable and result.cycles is not None
+    }
     possible = len(results) - len(failed)
     if not possible:
         raise JobError(

@@ -17,11 +17,16 @@ from inference.exchange.recorded import recorded_shares, selected_schemes
 from inference.exchange.stored import load_mapping, load_measurements
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.recorded import RecordedMeasurer
+from inference.measuring.second_opinion import SecondOpinion
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.errors import JobError
 from inference.runs.job import Task
+from inference.runs.jobs.algorithms import ALGORITHMS
+from inference.runs.jobs.exploring import bottleneck_facts, single_uops
 from inference.runs.jobs.infer_config import NOISE, InferConfig
+from inference.runs.jobs.machine_facts import documented_r_max
 from inference.runs.jobs.mixes import random_mixes
 from inference.runs.jobs.on_machine import (
     agent_measurer,
@@ -66,7 +71,7 @@ def own_stages(config: InferConfig) -> tuple[str, ...]:
     if "datasets" in config.source:
         return ()
     stages = []
-    if _has_agent(config):
+    if _is_explored(config):
         stages.append(SINGLETONS)
         if _wants_bottleneck(config):
             stages.append(BOTTLENECK)
@@ -92,7 +97,7 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
         chosen = chosen_schemes(isa, config.schemes)
         with agent_measurer(task, machine, chosen) as measurer:
             lab = _Laboratory(task, config, isa, machine, measurer, stages)
-            yield lab.agent_subject(within_reach(measurer, chosen, stages.log), judged_on)
+            yield lab.explored(within_reach(measurer, chosen, stages.log), judged_on)
     else:
         processor, known, simulated = _processor(config)
         chosen = selected_schemes(isa, config.schemes)
@@ -100,7 +105,7 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
         if not schemes:
             raise JobError("none of the chosen schemes can be measured there")
         lab = _Laboratory(task, config, isa, simulated, processor, stages)
-        yield lab.subject(schemes, judged_on)
+        yield lab.explored(schemes, judged_on) if _is_explored(config) else lab.subject(schemes, judged_on)
 
 
 def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None) -> Subject:
@@ -148,8 +153,8 @@ class _Laboratory:
         self._remember = partial(RunMeasurements, task.lease, isa, measurer.identity, machine=machine)
         self._cached = CachedMeasurer(measurer, self._remember(purpose=MEASUREMENTS))
 
-    def agent_subject(self, schemes: Sequence[str], judged_on: ExperimentSet | None) -> Subject:
-        """A machine with an agent: what cannot be measured reliably alone is left out.
+    def explored(self, schemes: Sequence[str], judged_on: ExperimentSet | None) -> Subject:
+        """Of which something is found out first: what cannot be measured reliably alone is left out.
 
         A search that is taken up again goes on with the schemes and the bottleneck that it began with.
         """
@@ -175,7 +180,7 @@ class _Laboratory:
         return Subject(
             isa=self._isa,
             schemes=tuple(schemes),
-            measurer=self._cached,
+            measurer=self._for_search(),
             held_out=tuple(results),
             judged_on=judged_on,
             machine=self._machine,
@@ -183,30 +188,32 @@ class _Laboratory:
             settled_share=share if _has_agent(self._config) else None,
         )
 
+    def _for_search(self) -> Measurer:
+        """Exact searches ask few experiments, one by one, and a computer may be disturbed at any of them."""
+        if not (_is_exact(self._config) and _has_agent(self._config)):
+            return self._cached
+        return SecondOpinion(self._cached, self._config.settings["epsilon"] / 2)
+
     def _alone(self, schemes: Sequence[str]) -> list[str]:
         self._stages.enter(SINGLETONS)
-        return measured_alone(
-            self._stages.told(SINGLETONS, self._cached, len(schemes)), schemes, self._stages.log
-        )
+        told = self._stages.told(SINGLETONS, self._cached, len(schemes))
+        alone = measured_alone(told, schemes, self._stages.log)
+        if self._config.schemes != PROBE_SELECTION or not _is_exact(self._config):
+            return list(alone)
+        single = single_uops(alone, self._config.settings["epsilon"], self._stages.log)
+        if not single:
+            raise JobError("none of the probes takes as long as a single µop does: choose other schemes")
+        return single
 
     def _bottleneck(self, schemes: Sequence[str]) -> Json:
         self._stages.enter(BOTTLENECK)
         told = self._stages.told(BOTTLENECK, self._cached, _BOTTLENECK_EXPERIMENTS)
         told.guessed = True
         found = measure_bottleneck(schemes, told, self._stages)
-        if found.r_max is None:
-            self._stages.log(
-                f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle at "
-                "most, which the ports may explain, so none is modelled"
-            )
-        else:
-            self._stages.log(
-                f"bottleneck: {found.r_max:g} instructions per cycle, seen as {found.highest:.2f} in "
-                f"{found.experiment} ({found.experiments} experiments)"
-            )
-        if found.warning:
-            self._stages.log(found.warning, "warning")
-        return found.as_json()
+        documented = None
+        if self._machine is not None and _is_exact(self._config):
+            documented = documented_r_max(self._machine)
+        return bottleneck_facts(found, documented, self._stages.log)
 
     def _mixes(self, schemes: Sequence[str]) -> tuple[list[Measured], ExperimentSet | None]:
         store = self._remember(purpose=JUDGING)
@@ -229,6 +236,15 @@ def _has_agent(config: InferConfig) -> bool:
         "machine" in config.source
         and Machine.objects.filter(pk=config.source["machine"], kind=Machine.Kind.AGENT).exists()
     )
+
+
+def _is_exact(config: InferConfig) -> bool:
+    return ALGORITHMS[config.algorithm].exact
+
+
+def _is_explored(config: InferConfig) -> bool:
+    """Whether schemes are measured alone, and the bottleneck is looked for, before the search begins."""
+    return "datasets" not in config.source and (_has_agent(config) or _is_exact(config))
 
 
 def _wants_bottleneck(config: InferConfig) -> bool:

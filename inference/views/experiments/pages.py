@@ -44,7 +44,9 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
     tools = sorted({tool for row in measurements for tool in row.annotations})
     context |= {
         "experiment": found,
-        "measurements": [(row, [row.annotations.get(tool) for tool in tools]) for row in measurements],
+        "measurements": [
+            (row, [(tool, row.annotations.get(tool)) for tool in tools]) for row in measurements
+        ],
         "tools": tools,
         **code_of(value, found.isa),
         "was_measured": any(_by_agent(row) for row in measurements),

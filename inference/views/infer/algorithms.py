@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from inference.core.cegar import CegarSettings
+from inference.core.cegar.settings import CLASHES, ENCODINGS
 from inference.core.pmevo.estimate import estimate as estimate_pmevo
 from inference.core.pmevo.settings import DUPLICATES, PRESETS, SCALINGS, PMEvoSettings
 from inference.core.protocols import Json
@@ -19,6 +21,12 @@ LABELS = {
     "max_generations": "Generations at most",
     "volume_weight": "Weight of the volume",
     "climb_share": "Share that climbs",
+    "most_ports": "Ports at most",
+    "epsilon": "Noise ε",
+    "max_length": "Instructions at most",
+    "alternatives": "Alternatives to list",
+    "on_clash": "When measurements clash",
+    "solver_limit": "Limit of the solver",
 }
 
 
@@ -70,6 +78,16 @@ class Offer:
         """The algorithm's name."""
         return ALGORITHMS[self.key].title
 
+    @property
+    def exact(self) -> bool:
+        """Whether the form asks for what is known of schemes beforehand."""
+        return ALGORITHMS[self.key].exact
+
+    @property
+    def ports_text(self) -> str:
+        """What the field for the number of ports holds where nothing suits better."""
+        return as_text(ALGORITHMS[self.key].default_ports)
+
     def tunables(self) -> list[Setting]:
         """All settings in the order of the class."""
         return [
@@ -107,6 +125,22 @@ def _pmevo_effort(
     return found.experiments, found.seconds
 
 
+# Fitted to searches with 1 to 4 ports per µop, ε = 0.02: 6 ports with 9 schemes take 2 s, 8 with 10 3 s,
+# 11 with 14 10 s, 8 with 16 20 s, on one core.
+_ASKED_PER_SCHEME = 3.5
+_FIRST_SECONDS, _SECONDS_GROW = 0.4, 1.28
+
+
+def _cegar_effort(
+    schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
+) -> tuple[int, float]:
+    """Rough: the search's time depends on the processor that is found, and grows steeply with the schemes."""
+    del settings, processors
+    asked = round(_ASKED_PER_SCHEME * schemes) if recorded is None else recorded
+    searching = _FIRST_SECONDS * _SECONDS_GROW ** min(schemes, 60)
+    return asked, searching + (0.0 if recorded is not None else pace * asked)
+
+
 OFFERS: dict[str, Offer] = {
     offer.key: offer
     for offer in (
@@ -117,6 +151,14 @@ OFFERS: dict[str, Offer] = {
             effort=_pmevo_effort,
             choices={"scaling": SCALINGS, "duplicates": DUPLICATES},
             presets=PRESETS,
+        ),
+        Offer(
+            key="cegar",
+            summary="Asks the experiments that decide between two mappings until only one is left, and tells "
+            "what stays undecided. Exact, for some 16 schemes of one µop at most, fewer with several.",
+            settings_class=CegarSettings,
+            effort=_cegar_effort,
+            choices={"encoding": ENCODINGS, "on_clash": CLASHES},
         ),
     )
 }

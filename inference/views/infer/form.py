@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -11,8 +11,10 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.models import ExperimentSet, Machine, PortMapping
+from inference.exchange.known_facts import read_counts, read_names, unknown_schemes
+from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.naming import Named
+from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
 from inference.runs.jobs.infer_config import DEFAULT_SEED
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.views.infer.algorithms import OFFERS, Offer, Setting
@@ -22,12 +24,16 @@ SELECTIONS = (
     ("all", "all that it knows"),
     ("default", "the default set of the ISA"),
     ("starter", "the starter set of the ISA"),
+    ("probes", "probes: one or two per kind of execution unit"),
     ("filter", "those that a search finds"),
 )
 SETTING = "set_"
 ID_DIGITS = 18  # every number of as many digits fits into a column of ids
 OWN_FIELDS = ("ports",)
 """Settings that stand among the main questions of the form, not in the list of settings."""
+
+
+Reader = Callable[[str], tuple[Any, Sequence[str]]]
 
 
 class SetsField(forms.ModelMultipleChoiceField):
@@ -63,6 +69,24 @@ class MachineField(forms.ModelChoiceField):
         if hindered:
             raise ValidationError(f"{hindered[:1].upper()}{hindered[1:]}.")
         return machine
+
+
+class KnownField(forms.CharField):
+    """Facts about schemes, a line each; `read` turns the text into them, or into what is wrong with it."""
+
+    def __init__(self, read: Reader, **options: Any) -> None:
+        attributes = {"rows": 3, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
+        super().__init__(
+            required=False, max_length=20_000, widget=forms.Textarea(attrs=attributes), **options
+        )
+        self._read = read
+
+    def clean(self, value: Any) -> Any:
+        """The facts as JSON."""
+        facts, problems = self._read(super().clean(value))
+        if problems:
+            raise ValidationError(list(problems))
+        return facts
 
 
 class InferForm(forms.Form):
@@ -122,7 +146,7 @@ class InferForm(forms.Form):
         label="Measure the bottleneck rate first",
         initial=True,
         required=False,
-        help_text="How many instructions per cycle the core lets through at most; the search needs it.",
+        help_text="How many instructions per cycle the core lets through at most, unless R_max is set below.",
     )
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="all")
     filter = forms.CharField(
@@ -131,6 +155,21 @@ class InferForm(forms.Form):
         max_length=500,
         help_text="The scheme table's search: add ext:AVX2 -memory:W",
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
+    )
+    uops = KnownField(
+        read_counts,
+        label="µops per scheme",
+        help_text="A line per scheme with more than one: mov MEM[64]:W, GPR[64]:R: 2",
+    )
+    widths = KnownField(
+        read_counts,
+        label="Ports per scheme",
+        help_text="Where the size of a port set is known: imul GPR[64]:RW, GPR[64]:R: 1",
+    )
+    improper = KnownField(
+        read_names,
+        label="Improper schemes",
+        help_text="A line per scheme one of whose µops has the ports of a scheme with one µop (§6.3.4).",
     )
     algorithm = forms.ChoiceField(choices=[(offer.key, offer.label) for offer in OFFERS.values()])
     seed = forms.IntegerField(
@@ -146,7 +185,7 @@ class InferForm(forms.Form):
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
         chosen = (data or initial or {}).get("algorithm", "")
         self.offer: Offer = OFFERS.get(str(chosen), next(iter(OFFERS.values())))
-        super().__init__(data, initial=dict(initial or {}))
+        super().__init__(_completed(data, self.offer), initial=dict(initial or {}))
         for setting in self.offer.tunables():
             self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
         for field in self:
@@ -164,6 +203,34 @@ class InferForm(forms.Form):
         for setting in self.offer.tunables():
             if setting.name not in OWN_FIELDS:
                 yield self[SETTING + setting.name]
+
+    @property
+    def known_fields(self) -> list[forms.BoundField]:
+        """What is known of schemes beforehand, where the algorithm can use it."""
+        return [self[name] for name in KNOWN] if self.offer.exact else []
+
+    @property
+    def has_known(self) -> bool:
+        """Whether anything is known, or wrong."""
+        return any(field.errors or field.value() for field in self.known_fields)
+
+    def known(self) -> Json:
+        """As a run's description has it; what is wrong is left out."""
+        if not self.offer.exact:
+            return {}
+        return {name: facts for name in KNOWN if (facts := self.cleaned_data.get(name))}
+
+    def check_known(self, isa: ISA) -> None:
+        """Complain at the fields of schemes that the instruction set does not have, or that make no sense."""
+        known = self.known()
+        for name, facts in known.items():
+            for complaint in unknown_schemes(facts, isa):
+                self.add_error(name, complaint)
+        if not self.errors:
+            try:
+                ALGORITHMS[self.offer.key].check_known(known)
+            except InvalidInputError as error:
+                self.add_error("uops", str(error))
 
     @property
     def has_special_settings(self) -> bool:
@@ -207,6 +274,19 @@ class InferForm(forms.Form):
                 if name.startswith(SETTING)
             }
         )
+
+
+def _completed(data: Any, offer: Offer) -> Any:
+    """The form's data with the defaults of settings that it lacks: those of an algorithm just chosen."""
+    missing = [each for each in offer.tunables() if data is not None and SETTING + each.name not in data]
+    if not missing:
+        return data
+    filled = data.copy()
+    for setting in missing:
+        filled[SETTING + setting.name] = (
+            offer.ports_text if setting.name in OWN_FIELDS else setting.default_text
+        )
+    return filled
 
 
 def text_of(field: forms.BoundField) -> str:

@@ -12,11 +12,13 @@ from django.urls import path
 
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Machine, PortMapping, Run
+from inference.models.scheme_search import PROBE_SELECTION
 from inference.queries.experiment_sets import experiment_sets
 from inference.queries.machines import machines
-from inference.runs.jobs.algorithms import DEFAULT_PORTS
+from inference.runs.jobs.algorithms import ALGORITHMS, DEFAULT_PORTS
 from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
-from inference.views.address import whole_number
+from inference.views.address import one_of, whole_number
+from inference.views.infer.algorithms import OFFERS
 from inference.views.infer.form import SETTING, InferForm, text_of
 from inference.views.infer.planning import Plan, initial_of, plan
 from inference.views.machines.list import Shown, shown
@@ -51,6 +53,8 @@ def _plan(form: InferForm) -> Plan | None:
     except SearchError as error:
         form.add_error("filter", str(error))
         return None
+    if form.errors:
+        return None
     if not wanted.schemes:
         form.add_error("selection", "None of these schemes is known there: choose others, or another source.")
         return None
@@ -63,7 +67,7 @@ def _made_up_name(data: dict[str, Any]) -> str:
         what = sets[0] if len(sets) == 1 else f"{sets[0]} and {len(sets) - 1} more"
     else:
         what = str(data["mapping"] or data["machine"])
-    return f"PMEvo on {what}, seed {data['seed']}"
+    return f"{ALGORITHMS[data['algorithm']].title} on {what}, seed {data['seed']}"
 
 
 def _forked(query: QueryDict) -> Run | None:
@@ -77,8 +81,13 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         forked = _forked(request.GET)
         assert forked is not None
         return initial_of(forked)
+    algorithm = one_of(request, "algorithm", tuple(OFFERS), next(iter(OFFERS)))
     has_sets = ExperimentSet.objects.exists()
-    initial: dict[str, Any] = {"source": "datasets" if has_sets else "simulate"}
+    initial: dict[str, Any] = {
+        "algorithm": algorithm,
+        "source": "datasets" if has_sets else "simulate",
+        SETTING + "ports": OFFERS[algorithm].ports_text,
+    }
     named = request.GET.getlist("dataset")
     if named:
         initial["datasets"] = list(ExperimentSet.objects.filter(name__in=named).values_list("pk", flat=True))
@@ -86,8 +95,12 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         initial |= {"source": "simulate", "mapping": simulated}
     machine = Machine.objects.filter(pk=whole_number(request, "machine")).first()
     if machine is not None:
-        initial |= {"source": "machine", "machine": machine.pk, "selection": first_selection(machine)}
-        initial[SETTING + "ports"] = likely_ports(machine) or DEFAULT_PORTS
+        selection = first_selection(machine)
+        if OFFERS[algorithm].exact and machine.kind == Machine.Kind.AGENT:
+            selection = PROBE_SELECTION
+        initial |= {"source": "machine", "machine": machine.pk, "selection": selection}
+        if OFFERS[algorithm].ports_text:
+            initial[SETTING + "ports"] = likely_ports(machine) or DEFAULT_PORTS
     return initial
 
 

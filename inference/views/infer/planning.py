@@ -10,9 +10,11 @@ from typing import Any
 from django.db.models import QuerySet
 
 from inference.core.protocols import Json
+from inference.exchange.known_facts import counts_text
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
-from inference.runs.jobs.infer_config import NOISE, InferConfig
+from inference.runs.jobs.algorithms import ALGORITHMS
+from inference.runs.jobs.infer_config import NOISE
 from inference.runs.jobs.machine_facts import seconds_for
 from inference.views.infer.algorithms import OFFERS, as_text
 from inference.views.infer.form import SETTING, InferForm
@@ -49,6 +51,7 @@ def plan(form: InferForm) -> Plan:
     """Of a valid form. Raises `SearchError` for a search that cannot be read."""
     data = form.cleaned_data
     isa, known = _known(data)
+    form.check_known(isa)
     selection = data["filter"] if data["selection"] == "filter" else data["selection"]
     chosen = known if selection == "all" else select_schemes(known, selection)
     schemes = chosen.count()
@@ -61,7 +64,7 @@ def plan(form: InferForm) -> Plan:
     experiments, seconds = effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
     judging = 0.0 if data.get("evaluate") else pace * held_out
     return Plan(
-        config=_config(data, settings, isa, chosen),
+        config=_config(data, settings, form.known(), isa, chosen),
         schemes=schemes,
         examples=tuple(chosen.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
         experiments=experiments,
@@ -106,7 +109,8 @@ def _experiments(
     """(held out, recorded to learn from); the latter None where fresh experiments are measured."""
     judge: ExperimentSet | None = data.get("evaluate")
     if data["source"] != "datasets":
-        return (judge.measurements.count() if judge else InferConfig.mixes), None
+        mixes = ALGORITHMS[data["algorithm"]].mixes
+        return (judge.measurements.count() if judge else mixes), None
     rows = Measurement.objects.filter(experiment_set__in=data["datasets"], state=Measurement.State.SETTLED)
     if chosen is not None:
         others = data["datasets"][0].isa.schemes.exclude(pk__in=chosen.values("pk"))
@@ -118,7 +122,9 @@ def _experiments(
     return held_out, total - held_out
 
 
-def _config(data: Mapping[str, Any], settings: Json, isa: ISA, chosen: QuerySet[InstructionScheme]) -> Json:
+def _config(
+    data: Mapping[str, Any], settings: Json, known: Json, isa: ISA, chosen: QuerySet[InstructionScheme]
+) -> Json:
     source: Json = {
         "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
         "simulate": lambda: {
@@ -127,7 +133,9 @@ def _config(data: Mapping[str, Any], settings: Json, isa: ISA, chosen: QuerySet[
         },
         "machine": lambda: {"machine": data["machine"].pk},
     }[data["source"]]()
+    exact = ALGORITHMS[data["algorithm"]].exact
     measures = data["source"] == "machine" and data["machine"].kind == Machine.Kind.AGENT
+    measures |= exact and data["source"] != "datasets"
     ports = settings.pop("ports")
     config: Json = {
         "algorithm": data["algorithm"],
@@ -142,6 +150,8 @@ def _config(data: Mapping[str, Any], settings: Json, isa: ISA, chosen: QuerySet[
     }
     if measures:
         config["bottleneck"] = data["bottleneck"]
+    if known:
+        config["known"] = known
     if data["selection"] == "filter":
         config["schemes"] = list(chosen.order_by("id").values_list("pk", flat=True))
         config["scheme_filter"] = data["filter"]
@@ -163,8 +173,11 @@ def initial_of(run: Run) -> dict[str, Any]:
         "held_out": config["held_out"],
         "evaluate": config["evaluate"],
         "bottleneck": config.get("bottleneck", True),
-        SETTING + "ports": config["ports"],
+        SETTING + "ports": "" if config["ports"] is None else config["ports"],
     }
+    known = config.get("known", {})
+    initial |= {name: counts_text(known[name]) for name in ("uops", "widths") if name in known}
+    initial["improper"] = "\n".join(known.get("improper", ()))
     initial |= {name: source[name] for name in NOISE if name in source}
     initial |= {SETTING + name: as_text(value) for name, value in config["settings"].items()}
     return initial

@@ -6,6 +6,7 @@ from inference.views.machines.list import urlpatterns as list_urls
 from inference.views.machines.local import urlpatterns as local_urls
 from inference.views.machines.measure import urlpatterns as measure_urls
 from inference.views.machines.page import urlpatterns as page_urls
+from inference.views.machines.ports import urlpatterns as ports_urls
 from inference.views.machines.tokens import urlpatterns as token_urls
 
 urlpatterns = [
@@ -14,6 +15,7 @@ urlpatterns = [
     *local_urls,
     *page_urls,
     *measure_urls,
+    *ports_urls,
     *token_urls,
     *download_urls,
 ]

@@ -26,7 +26,7 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     if machine is None or hindered:
         messages.error(request, f"Nothing was started. {hindered}")
         return redirect("start")
-    run = unfinished_inference_on(machine)
+    run = unfinished_inference_on(machine, "pmevo")
     if run is None:
         try:
             run = submit("infer", config_for(machine), unused_name(RUN_NAME), user=request.user)

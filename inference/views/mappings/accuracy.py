@@ -14,7 +14,6 @@ from inference.exchange.listing import Listing
 from inference.figures.heatmap import HeatMap
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.queries.evaluations import evaluations_on, listing_in
-from inference.queries.experiment_sets import experiment_sets
 from inference.queries.predictions import Predicted, listed
 from inference.views.address import one_of
 from inference.views.mappings.evaluating import evaluation_address, predictor_field
@@ -29,7 +28,6 @@ class Source:
     """Measurements to compare with: a set, or (`experiment_set` None) what the mapping's run held out."""
 
     label: str
-    count: int
     evaluated: bool
     experiment_set: ExperimentSet | None = None
 
@@ -37,6 +35,11 @@ class Source:
     def key(self) -> str:
         """Its name in the address."""
         return HELD_OUT if self.experiment_set is None else str(self.experiment_set.pk)
+
+    @property
+    def count(self) -> int:
+        """How many measurements a set has."""
+        return 0 if self.experiment_set is None else self.experiment_set.measurements.count()
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,10 @@ def _others(evaluation: Evaluation) -> list[tuple[Evaluation, str]]:
 
 def _sources(row: PortMapping | ResourceMapping) -> list[Source]:
     evaluated = set(row.evaluations.values_list("experiment_set_id", flat=True).distinct())
-    held_out = row.evaluations.filter(held_out_by__isnull=False).first()
-    first = [Source("held out by its run", held_out.n, True)] if held_out else []
-    sets = experiment_sets().filter(isa=row.isa).order_by("name")
-    others = [Source(each.name, each.measurement_count, each.pk in evaluated, each) for each in sets]
+    held_out = row.evaluations.filter(held_out_by__isnull=False).exists()
+    first = [Source("held out by its run", True)] if held_out else []
+    sets = ExperimentSet.objects.filter(isa=row.isa).order_by("name")
+    others = [Source(each.name, each.pk in evaluated, each) for each in sets]
     return [*first, *sorted(others, key=lambda source: not source.evaluated)]
 
 

@@ -12,6 +12,7 @@ from django.urls import path
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.predicting import MappingPredictor
+from inference.exchange.evidence import KEY
 from inference.exchange.stored import load_mapping
 from inference.models import PortMapping
 from inference.queries.evaluations import evaluations_of
@@ -21,6 +22,7 @@ from inference.views.mappings.compare import compare_tab
 from inference.views.mappings.graph import graph_tab
 from inference.views.mappings.list import evaluation_url, source_label
 from inference.views.mappings.schemes import schemes_tab
+from inference.views.runs.explained import found_mapping
 
 Context = dict[str, Any]
 
@@ -38,18 +40,28 @@ def _accuracy(request: HttpRequest, row: PortMapping, value: Mapping) -> Context
     return accuracy_tab(request, row, MappingPredictor(value))
 
 
+def _evidence(request: HttpRequest, row: PortMapping, value: Mapping) -> Context:
+    del value  # loaded with what it rests on
+    return found_mapping(request, row)
+
+
+EVIDENCE = "evidence"
+"""The tab of mappings that were found by counter-examples; the others have none."""
+
 TABS: dict[str, Tab] = {
     "graph": Tab("Graph", graph_tab, ("js/graph.js",)),
     "accuracy": Tab("Accuracy", _accuracy, ("js/heatmap.js",)),
     "schemes": Tab("Schemes", schemes_tab),
     "compare": Tab("Compare", compare_tab),
+    EVIDENCE: Tab("Evidence", _evidence),
 }
 
 
 def mapping(request: HttpRequest, pk: int) -> HttpResponse:
     """One mapping."""
     found = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
-    key = one_of(request, "tab", tuple(TABS), "graph")
+    tabs = {name: tab for name, tab in TABS.items() if name != EVIDENCE or KEY in found.report}
+    key = one_of(request, "tab", tuple(tabs), "graph")
     value = load_mapping(found)
     tab = TABS[key]
     best = evaluations_of(found).filter(unit="cycles").first()
@@ -58,7 +70,7 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         "facts": _facts(found, value),
         "best": None if best is None else (best.mape, source_label(best), evaluation_url(best)),
         "tab": key,
-        "tabs": [(name, other.label) for name, other in TABS.items()],
+        "tabs": [(name, other.label) for name, other in tabs.items()],
         "tab_template": f"inference/mapping/{key}.html",
         "scripts": tab.scripts,
         **tab.context(request, found, value),

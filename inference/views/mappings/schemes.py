@@ -13,10 +13,10 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.throughput import inverse_throughput
 from inference.isa.search import SearchError
-from inference.models import ExperimentSet, InstructionScheme, PortMapping
+from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.queries.paging import Order, Page, page_in_memory
-from inference.queries.singletons import Singleton, measured_singletons
+from inference.queries.singletons import Singleton, measured_singletons, sets_with_singletons
 from inference.views.address import whole_number
 
 
@@ -60,7 +60,7 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
         "q": q,
         "sort": str(order),
         "measured_in": set_id,
-        "sets": ExperimentSet.objects.filter(isa=row.isa, measurements__experiment__length=1).distinct(),
+        "sets": sets_with_singletons(row.isa),
         "page": Page((), 0),
     }
     try:

@@ -57,13 +57,23 @@ def _infer(run: Run) -> Iterator[Item]:
         yield Item("Held out", f"{100 * config['held_out']:g} %")
     if "machine" in config["source"] and not config.get("bottleneck", True):
         yield Item("Bottleneck rate", "not measured", changed=True)
-    yield Item("Ports", str(config["ports"]))
+    yield Item("Ports", "searched for" if config["ports"] is None else str(config["ports"]))
+    yield from _known(config.get("known", {}))
     yield Item("Seed", str(config["seed"]))
     for setting in offer.tunables():
         if setting.name in config["settings"]:
             value = config["settings"][setting.name]
             text = as_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
             yield Item(setting.label, text, changed=value != setting.default)
+
+
+def _known(known: Json) -> Iterator[Item]:
+    """What was known of schemes beforehand."""
+    labels = {"uops": "µops known", "widths": "Ports known", "improper": "Improper schemes"}
+    for name, label in labels.items():
+        facts = known.get(name, {})
+        told = [f"{scheme}: {facts[scheme]}" if isinstance(facts, dict) else scheme for scheme in facts]
+        yield Item(label, "; ".join(told), changed=True)
 
 
 def _bottleneck(run: Run) -> str:
@@ -101,7 +111,12 @@ def _schemes(config: Json) -> str:
     if isinstance(chosen, list):
         found = f" found by {config['scheme_filter']}" if config["scheme_filter"] else ""
         return f"{len(chosen):,}{found}"
-    return {"all": "all that it knows", "default": "the default set", "starter": "the starter set"}[chosen]
+    return {
+        "all": "all that it knows",
+        "default": "the default set",
+        "starter": "the starter set",
+        "probes": "probes of each kind of execution unit",
+    }[chosen]
 
 
 def _plain(run: Run) -> Iterator[Item]:

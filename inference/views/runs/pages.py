@@ -17,6 +17,7 @@ from inference.runs.queue import ahead_of
 from inference.runs.registry import JOBS
 from inference.views.address import one_of
 from inference.views.runs.asked import asked_of
+from inference.views.runs.explained import explained
 from inference.views.runs.outcome import outcomes_of
 from inference.views.runs.record import RunRecord, record_of
 
@@ -27,8 +28,6 @@ SUMMARIES = {
     "import": "Import of an uploaded file",
     "evaluate": "Evaluation of a port mapping on measurements",
 }
-DRAWN_KINDS = ("infer",)
-"""Kinds of runs that tell of generations and heat maps."""
 
 
 def runs(request: HttpRequest) -> HttpResponse:
@@ -84,13 +83,24 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "ahead": ahead_of(found),
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
-            "draws": found.kind in DRAWN_KINDS,
+            "draws": _evolves(found),
+            **(explained(request, found, record.search) if _explains(found) else {}),
             "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
             "best_error": None if last is None else 100 * last["best_error"],
             "asked": asked_of(found),
             "live": _live(found, record),
         },
     )
+
+
+def _evolves(found: Run) -> bool:
+    """Whether the run tells of generations and heat maps."""
+    return found.kind == "infer" and found.config.get("algorithm") != "cegar"
+
+
+def _explains(found: Run) -> bool:
+    """Whether the run tells of counter-examples."""
+    return found.kind == "infer" and found.config.get("algorithm") == "cegar"
 
 
 def _live(found: Run, record: RunRecord) -> Json:
@@ -102,7 +112,7 @@ def _live(found: Run, record: RunRecord) -> Json:
         "state": found.state,
         "final": list(Run.FINAL),
         "progress": record.progress,
-        "curve": fitness_curve(record.curve()) if found.kind in DRAWN_KINDS else None,
+        "curve": fitness_curve(record.curve()) if _evolves(found) else None,
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }

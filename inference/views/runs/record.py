@@ -10,6 +10,8 @@ from typing import Any
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs.journal import events_since
+from inference.views.runs.search import KINDS as SEARCH_KINDS
+from inference.views.runs.search import SearchRecord
 
 JOURNAL_LIMIT = 50_000
 """Events read for one page; a run journals a few per second at most, and coalesces."""
@@ -52,6 +54,7 @@ class RunRecord:
     heat_map: Json = field(default_factory=dict)
     result: Json = field(default_factory=dict)
     log: list[Json] = field(default_factory=list)
+    search: SearchRecord = field(default_factory=SearchRecord)
 
     @property
     def last_generation(self) -> Json | None:
@@ -91,6 +94,8 @@ class RunRecord:
             self._log(at, f"result: {payload['name']}", result=True)
         elif kind in ("progress", "experiments", "heat_map"):
             setattr(self, kind, payload)
+        elif kind in SEARCH_KINDS:
+            self.search.take(kind, payload)
 
     def _log(self, at: datetime, text: str, level: str = "info", **facts: Any) -> None:
         self.log.append({"at": at, "level": level, "text": text, **facts})

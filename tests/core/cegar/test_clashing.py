@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from inference.core.cegar import CegarProblem, CegarSettings, ClashError, infer
+from inference.core.cegar.clashing import minimal_clash
+from inference.core.cegar.formula import Formula
+from inference.core.cegar.shape import Observation, Shape
+from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment, Measured
+from inference.core.mapping import PortMapping
 from inference.measuring.recorded import RecordedMeasurer
+from inference.measuring.simulated import SimulatedProcessor
 from tests.core.pmevo.small import Listener
 
 ZEN_PLUS = [
@@ -66,3 +76,37 @@ def test_each_measurement_of_a_clash_is_needed() -> None:
         infer(CegarProblem(("a", "b", "c"), CegarSettings()), RecordedMeasurer(measured), Listener(), 0)
     clashing = {experiment for experiment, _ in caught.value.clash.experiments}
     assert {m.experiment for m in measured if m.experiment.length == 2} <= clashing
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from([0.5, 1.0, 1.5, 2.0]), min_size=6, max_size=6))
+def test_a_clash_is_never_empty_and_can_be_explained_without_any_one_measurement(cycles: list[float]) -> None:
+    shape = Shape(("a", "b", "c"), (1, 1, 2), 2, 0.02)
+    asked = [{"a": 1}, {"b": 1}, {"c": 1}, {"a": 1, "b": 1}, {"b": 1, "c": 1}, {"a": 2, "c": 1}]
+    seen = [Observation.of(shape, Experiment.of(e), t) for e, t in zip(asked, cycles, strict=True)]
+    explaining = [
+        {k for k, each in enumerate(seen) if each.holds(candidate)}
+        for candidate in itertools.product(range(1, 4), repeat=4)
+    ]
+    assume(set(range(6)) not in explaining)
+    clash = {seen.index(each) for each in minimal_clash(shape, seen, 1, 0, lambda: None)}
+    assert clash
+    assert not any(clash <= explained for explained in explaining)
+    assert all(any(clash - {one} <= explained for explained in explaining) for one in clash)
+
+
+def test_what_is_said_beforehand_may_be_impossible_without_any_measurement() -> None:
+    problem = CegarProblem(("a", "b"), CegarSettings(ports=2), widths={"a": 3})
+    truth = PortMapping(("0", "1"), {"a": ((0b11, 1),), "b": ((0b01, 1),)})
+    with pytest.raises(InvalidInputError, match="whatever is measured"):
+        infer(problem, SimulatedProcessor(truth), Listener(), 0)
+
+
+def test_a_solver_that_names_no_contradiction_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Formula, "satisfiable", lambda self, *assumptions: True)
+    monkeypatch.setattr(Formula, "candidate", lambda self: (1, 1, 1, 1))
+    monkeypatch.setattr(Formula, "holds", lambda self, literal: True)
+    shape = Shape(("a",), (1,), 2, 0.02)
+    wrong = [Observation.of(shape, Experiment.of({"a": 1}), 0.5)]
+    with pytest.raises(AssertionError, match="does not explain"):
+        minimal_clash(shape, wrong, 1, 0, lambda: None)

@@ -6,11 +6,20 @@ import itertools
 import json
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 from hypothesis import given, settings
 
-from inference.core.cegar import CegarProblem, CegarSettings, Hidden, Verdict, infer, solving
+from inference.core.cegar import (
+    CegarProblem,
+    CegarSettings,
+    Hidden,
+    SolverLimitError,
+    Verdict,
+    infer,
+    solving,
+)
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment
@@ -161,6 +170,37 @@ def test_a_stop_gets_through_while_the_solver_works() -> None:
     assert (
         time.monotonic() - began < 30
     )  # this pigeonhole problem takes minutes; the stop a tenth of a second
+
+
+def test_a_search_is_cancelled_in_the_middle_of_a_call_of_the_solver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    since: list[float] = []
+    listen = solving.Solver._listen
+
+    def working(self: solving.Solver, call: Future[object]) -> None:
+        since.append(time.monotonic())
+        listen(self, call)
+
+    monkeypatch.setattr(solving.Solver, "_listen", working)
+    schemes = {f"s{k}": ((0b000111 << k % 4 | 1 << k % 3, 1),) for k in range(7)}
+    slow = PortMapping(tuple("012345"), schemes)
+    with pytest.raises(InterruptedRunError):
+        search(slow, Listener(lambda listener: bool(since)), encoding="linear-program")
+    assert (
+        time.monotonic() - since[0] < 30
+    )  # a tenth of a second, as a rule; left alone, many minutes
+
+
+def test_a_solver_that_gives_up_before_any_mapping_was_found_says_so() -> None:
+    with pytest.raises(SolverLimitError, match=r"no port mapping .* yet.* resource units.*solver_limit"):
+        search(TWO_LEVEL, solver_limit=1, encoding="linear-program")
+
+
+def test_a_result_is_not_called_unique_because_alternatives_were_not_listed() -> None:
+    truth = PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b10, 1),)}, r_max=1.0)
+    result = search(truth, alternatives=0)
+    assert (result.verdict, result.alternatives, result.more_alternatives) == (Verdict.AMBIGUOUS, (), True)
 
 
 def test_a_solver_that_gives_up_leaves_the_result_unproven(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from tests.core.identity.small import edited, mapping, permuted, renamings, shuf
 from tests.core.strategies import mappings
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(value=mappings(st.integers(1, 12)), data=st.data())
 def test_the_form_does_not_depend_on_the_names_of_ports(value: PortMapping, data: st.DataObject) -> None:
     other = permuted(value, data.draw(st.permutations(range(len(value.ports)))))
@@ -23,7 +23,7 @@ def test_the_form_does_not_depend_on_the_names_of_ports(value: PortMapping, data
     assert same_up_to_renaming(value, other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(value=mappings(st.integers(1, 12)))
 def test_the_form_is_a_renaming_of_the_mapping_and_its_own_form(value: PortMapping) -> None:
     form = canonical(value)
@@ -38,7 +38,7 @@ def are_renamings(a: PortMapping, b: PortMapping) -> bool:
     return any(permuted(a, order).usage == b.usage for order in renamings(len(a.ports)))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(data=st.data())
 def test_forms_are_equal_exactly_for_renamings(data: st.DataObject) -> None:
     ports = st.integers(2, 5)
@@ -53,7 +53,7 @@ def edges(*pairs: str) -> PortMapping:
     return mapping({"a": "+".join(pairs)})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(data=st.data())
 def test_graphs_of_alike_ports_are_told_apart(data: st.DataObject) -> None:
     """Every µop serves the same scheme and is as wide as every other: refinement alone is not enough."""

@@ -46,7 +46,7 @@ def checked(
         assert found.second == float(exact_cycles(b, found.experiment, r_max))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data(), noise=NOISE, r_max=R_MAX)
 def test_two_levels_give_the_first_of_the_smallest(
     data: st.DataObject, noise: float, r_max: float | None
@@ -61,7 +61,7 @@ def test_two_levels_give_the_first_of_the_smallest(
     assert bounded == (found if found is not None and found.experiment.length <= 2 else None)
 
 
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data(), noise=NOISE, r_max=R_MAX)
 def test_three_levels_give_the_first_of_the_smallest(
     data: st.DataObject, noise: float, r_max: float | None

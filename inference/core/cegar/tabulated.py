@@ -1,0 +1,156 @@
+"""Measurements as clauses about how many µops of each scheme every port set confines.
+
+The closed form asks for the µops confined to a set of ports, for all sets (thesis §5.1.4). With few ports all
+sets can be listed, and two measurements of the same schemes then speak about the same counts:
+
+- tp⁻¹(e) < high excludes facts (see `profiles`): no c ports confine so many µops of the schemes. Of these
+  facts only the weakest are stated, each for all sets of c ports.
+- tp⁻¹(e) > low says of some set that the µops it confines take longer.
+
+Nothing is left to be found out from candidates, as in `closed_form`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
+
+from inference.core.cegar.formula import Formula, Literal
+from inference.core.cegar.profiles import Fact, implies
+from inference.core.cegar.shape import Candidate, Observation, Shape
+
+MOST_CELLS = 4_000
+"""µops times port sets, up to which the table is worth its size."""
+
+MOST_FACTS = 50_000
+
+
+class Tabulated:
+    """Which matrices explain the observations added; those excluded are not found again."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        self.excluded: list[Fact] = []
+        ports = formula.shape.ports
+        self._all_ports = (1 << ports) - 1
+        self._sets: list[list[int]] = [[] for _ in range(ports + 1)]
+        for ports_set in range(1, 1 << ports):
+            self._sets[ports_set.bit_count()].append(ports_set)
+        self._inside: dict[tuple[int, int], Literal] = {}
+        self._has: dict[Fact, Literal] = {}
+        self._lacks: dict[Fact, Literal] = {}
+
+    @staticmethod
+    def suits(shape: Shape) -> bool:
+        """Whether the table of this shape is small."""
+        facts = shape.ports * math.prod(n + 1 for n in shape.counts)
+        return len(shape.owners) << shape.ports <= MOST_CELLS and facts <= MOST_FACTS
+
+    def add(self, observation: Observation) -> None:
+        """From now on the matrix explains this too."""
+        for fact in weakest(self.formula.shape, observation, lambda n: math.ceil(observation.high * n)):
+            self.forbid(fact)
+        if observation.low is not None:
+            self._confine(observation, observation.low)
+
+    def exclude(self, candidate: Candidate) -> None:
+        """Do not find this matrix again."""
+        self.formula.clause(*self.formula.differs(candidate))
+
+    def find(self, *assumptions: Literal) -> Candidate | None:
+        """A matrix that explains everything added, None where there is none under the assumptions."""
+        return self.formula.candidate() if self.formula.satisfiable(*assumptions) else None
+
+    def forbid(self, fact: Fact) -> None:
+        """From now on the fact does not hold of the matrix."""
+        if not any(implies(fact, known) for known in self.excluded):
+            self.excluded.append(fact)
+            self._forbid(fact)
+
+    def any_of(self, facts: Iterable[Fact]) -> Literal:
+        """A literal under which one of the facts holds of the matrix."""
+        literal = self.formula.literal()
+        self.formula.clause(-literal, *(self.has(fact) for fact in facts))
+        return literal
+
+    def has(self, fact: Fact) -> Literal:
+        """A literal under which the fact holds of the matrix."""
+        if fact not in self._has:
+            formula = self.formula
+            choices = []
+            for ports in self._sets[fact[0]]:
+                choices.append(formula.literal())
+                for count in self._counts(fact, ports):
+                    formula.clause(-choices[-1], count)
+            self._has[fact] = formula.literal()
+            formula.clause(-self._has[fact], *choices)
+        return self._has[fact]
+
+    def lacks(self, fact: Fact) -> Literal:
+        """A literal under which the fact does not hold of the matrix."""
+        if fact not in self._lacks:
+            self._lacks[fact] = self.formula.literal()
+            self._forbid(fact, -self._lacks[fact])
+        return self._lacks[fact]
+
+    def close(self) -> None:
+        """Let go of the solver."""
+        self.formula.solver.close()
+
+    def _forbid(self, fact: Fact, *unless: Literal) -> None:
+        for ports in self._sets[fact[0]]:
+            self.formula.clause(*unless, *(-count for count in self._counts(fact, ports)))
+
+    def _counts(self, fact: Fact, ports: int) -> list[Literal]:
+        """Literals that together say that these ports confine as many µops as the fact says."""
+        if ports == self._all_ports:
+            return []
+        formula = self.formula
+        return [
+            formula.counted([self._row_inside(row, ports) for row in rows], count)
+            for rows, count in zip(formula.shape.rows_of, fact[1], strict=True)
+            if count
+        ]
+
+    def _row_inside(self, row: int, ports: int) -> Literal:
+        """Whether a µop runs on no other ports than these, which are not all."""
+        key = row, ports
+        if key not in self._inside:
+            outside = self._all_ports & ~ports
+            port = outside.bit_length() - 1
+            unused = -self.formula.matrix[row][port]
+            if outside == 1 << port:
+                self._inside[key] = unused
+            else:
+                self._inside[key] = self.formula.both(unused, self._row_inside(row, ports | 1 << port))
+        return self._inside[key]
+
+    def _confine(self, observation: Observation, low: Fraction) -> None:
+        """One of the weakest facts that take more than `low` cycles holds, and is not excluded."""
+        enough = [
+            fact
+            for fact in weakest(self.formula.shape, observation, lambda n: math.floor(low * n) + 1)
+            if not any(implies(fact, known) for known in self.excluded)
+        ]
+        self.formula.clause(*(self.has(fact) for fact in enough))
+
+
+def weakest(shape: Shape, observation: Observation, least: Callable[[int], int]) -> Iterator[Fact]:
+    """The weakest facts that put `least(n)` µops of the experiment or more on n ports, for each n."""
+    used = {shape.owners[row]: n for row, n in observation.work.items()}
+    most = [shape.counts[i] for i in used]
+    for width in range(1, shape.ports + 1):
+        for counts in _lightest(most, list(used.values()), least(width)):
+            placed = dict(zip(used, counts, strict=True))
+            yield width, tuple(placed.get(i, 0) for i in range(len(shape.schemes)))
+
+
+def _lightest(most: Sequence[int], weights: Sequence[int], least: int) -> Iterator[tuple[int, ...]]:
+    """Counts up to `most` whose weights add up to `least`, and would not with one less."""
+    for counts in itertools.product(*(range(n + 1) for n in most)):
+        total = sum(n * weight for n, weight in zip(counts, weights, strict=True))
+        spare = min((weight for n, weight in zip(counts, weights, strict=True) if n), default=0)
+        if total >= least and (total - spare < least or not spare):
+            yield counts

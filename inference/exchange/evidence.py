@@ -1,0 +1,182 @@
+"""What a mapping found by counter-examples rests on: JSON beside the mapping, a value for its readers.
+
+The mapping's `report["cegar"]` is what `evidence_json` makes. Of an alternative only the schemes that differ
+are kept: the ports of all mappings go by the names of the result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.cegar import REASONS, CegarResult, CegarSettings, Hidden, Verdict
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping, Uops
+from inference.core.protocols import Json
+
+KEY = "cegar"
+"""Where a mapping's report has it."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An experiment that was measured, and what came out: `cycles` is None without a usable number."""
+
+    experiment: Experiment
+    cycles: float | None
+    state: str
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """µops that a scheme has in some alternatives instead; `reasons` why no experiment decides."""
+
+    uops: Uops
+    alternatives: int
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A scheme whose µops are not determined: those of the result, and what they may be instead."""
+
+    scheme: str
+    uops: Uops
+    elsewhere: tuple[Elsewhere, ...]
+
+
+@dataclass(frozen=True)
+class Other:
+    """An alternative as far as it differs from the result: {scheme: µops}, and why it cannot be excluded."""
+
+    usage: Mapping[str, Uops]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How far a mapping is determined, by which measurements.
+
+    `epsilon`, `r_max` and `max_length` are what the search went by. `clashes` are JSON as the events have
+    them. `seconds` of the search, `searching_seconds` of those in looking for other mappings.
+    """
+
+    verdict: Verdict
+    limit: str
+    asked: tuple[Asked, ...]
+    others: tuple[Other, ...]
+    more_others: bool
+    clashes: tuple[Json, ...]
+    counter_examples: int
+    solver: str
+    epsilon: float
+    r_max: float | None
+    max_length: int | None
+    seconds: float
+    searching_seconds: float
+
+    @classmethod
+    def of(cls, report: Json) -> Evidence | None:
+        """From a mapping's report; None for a mapping that was found in another way."""
+        told = report.get(KEY)
+        if told is None:
+            return None
+        return cls(
+            verdict=Verdict(told["verdict"]),
+            limit=told["limit"],
+            asked=tuple(
+                Asked(Experiment.of(dict(each["terms"])), each["cycles"], each["state"])
+                for each in told["experiments"]
+            ),
+            others=tuple(
+                Other(
+                    {scheme: _uops(pairs) for scheme, pairs in each["usage"].items()},
+                    REASONS[Hidden(each["hidden"])],
+                )
+                for each in told["alternatives"]
+            ),
+            more_others=told["more_alternatives"],
+            clashes=tuple(told["clashes"]),
+            counter_examples=told["counter_examples"],
+            solver=told["solver"],
+            epsilon=told["epsilon"],
+            r_max=told["r_max"],
+            max_length=told["max_length"],
+            seconds=told["seconds"],
+            searching_seconds=told["searching_seconds"],
+        )
+
+    @property
+    def searching_share(self) -> float:
+        """Per cent of the search's time that went into looking for other mappings."""
+        return 100 * min(1.0, self.searching_seconds / self.seconds) if self.seconds > 0 else 0.0
+
+    def doubts(self, mapping: PortMapping) -> list[Doubt]:
+        """The schemes that are not determined in the mapping that this belongs to, sorted."""
+        found = []
+        for scheme in sorted({scheme for other in self.others for scheme in other.usage}):
+            counted = Counter(other.usage[scheme] for other in self.others if scheme in other.usage)
+            elsewhere = tuple(
+                Elsewhere(uops, number, self._reasons(scheme, uops)) for uops, number in counted.most_common()
+            )
+            found.append(Doubt(scheme, mapping.usage.get(scheme, ()), elsewhere))
+        return found
+
+    def _reasons(self, scheme: str, uops: Uops) -> tuple[str, ...]:
+        fitting = (other.reason for other in self.others if other.usage.get(scheme) == uops)
+        return tuple(dict.fromkeys(fitting))
+
+
+def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
+    """The evidence of a finished search, which `Evidence.of` reads."""
+    return {
+        "verdict": result.verdict.value,
+        "limit": result.limit,
+        "experiments": [
+            {
+                "terms": [list(term) for term in each.experiment.terms],
+                "cycles": each.cycles if each.usable else None,
+                "state": each.state.value,
+            }
+            for each in result.experiments
+        ],
+        "alternatives": [
+            {
+                "usage": {
+                    scheme: [list(pair) for pair in each.mapping.usage[scheme]] for scheme in each.differing
+                },
+                "hidden": each.hidden.value,
+            }
+            for each in result.alternatives
+        ],
+        "more_alternatives": result.more_alternatives,
+        "clashes": [clash.as_json() for clash in result.clashes],
+        "counter_examples": result.counter_examples,
+        "solver": result.solver,
+        "epsilon": settings.epsilon,
+        "r_max": settings.r_max,
+        "max_length": settings.max_length,
+        "seconds": round(result.seconds, 3),
+        "searching_seconds": round(result.searching_seconds, 3),
+    }
+
+
+def verdict_in_words(evidence: Evidence) -> str:
+    """The verdict as one sentence."""
+    if evidence.verdict is Verdict.UNIQUE:
+        return "Unique: no other port mapping explains the measurements, up to a renaming of ports."
+    if evidence.verdict is Verdict.UNPROVEN:
+        return f"Not proven to be unique: {evidence.limit or 'the search was cut off'}."
+    schemes = {scheme for other in evidence.others for scheme in other.usage}
+    number, more = len(evidence.others), " or more" if evidence.more_others else ""
+    mappings = "port mapping explains" if number == 1 and not more else "port mappings explain"
+    noun = "scheme" if len(schemes) == 1 else "schemes"
+    return (
+        f"Ambiguous in {len(schemes)} {noun}: {number}{more} other {mappings} the measurements, and no "
+        "experiment that may be asked can tell."
+    )
+
+
+def _uops(pairs: Sequence[Sequence[int]]) -> Uops:
+    return tuple((mask, count) for mask, count in pairs)

@@ -1,0 +1,71 @@
+"""What a user knows of schemes beforehand, as text: a line per scheme, `scheme: number` or the scheme alone.
+
+Empty lines and lines that begin with # say nothing. Nothing here raises for what the text says.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from inference.models import ISA
+
+_RIGHT = "write the scheme, a colon and a number, e.g. imul GPR[64]:RW, GPR[64]:R: 1"
+
+
+def read_counts(text: str) -> tuple[dict[str, int], list[str]]:
+    """({scheme: number}, what is wrong, naming line and scheme)."""
+    found: dict[str, int] = {}
+    problems = []
+    for number, line in _lines(text):
+        scheme, colon, value = (part.strip() for part in line.rpartition(":"))
+        if not colon or not value.isdecimal() or not value.isascii() or len(value) > 9:
+            problems.append(f"line {number}: {line!r} ends with no whole number; {_RIGHT}")
+        elif not scheme:
+            problems.append(f"line {number}: there is no scheme before the number; {_RIGHT}")
+        elif scheme in found:
+            problems.append(f"line {number}: {scheme!r} has a line already; leave one of them out")
+        else:
+            found[scheme] = int(value)
+    return found, problems
+
+
+def read_names(text: str) -> tuple[list[str], list[str]]:
+    """(schemes, what is wrong, naming line and scheme)."""
+    found: dict[str, int] = {}
+    problems = []
+    for number, scheme in _lines(text):
+        if scheme in found:
+            problems.append(f"line {number}: {scheme!r} stands in line {found[scheme]} already; leave it out")
+        found.setdefault(scheme, number)
+    return list(found), problems
+
+
+def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
+    """A complaint for every scheme that the instruction set does not have, with the nearest one."""
+    wanted = list(schemes)
+    known = set(isa.schemes.filter(text__in=wanted).values_list("text", flat=True))
+    strangers = [scheme for scheme in wanted if scheme not in known]
+    if not strangers:
+        return []
+    texts = list(isa.schemes.values_list("text", flat=True))
+    return [f"{isa.name} has no scheme {scheme!r}{_nearest(scheme, texts)}" for scheme in strangers]
+
+
+def counts_text(counts: dict[str, int]) -> str:
+    """What `read_counts` reads."""
+    return "\n".join(f"{scheme}: {number}" for scheme, number in counts.items())
+
+
+def _nearest(scheme: str, texts: list[str]) -> str:
+    mnemonic = scheme.partition(" ")[0]
+    alike = [text for text in texts if text.partition(" ")[0] == mnemonic] or texts
+    near = difflib.get_close_matches(scheme, alike, n=1, cutoff=0.4)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#"):
+            yield number, stripped

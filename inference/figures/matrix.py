@@ -1,0 +1,98 @@
+"""Port mappings as matrices, scheme by port, two of them side by side with their differences marked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.experiment import Experiment
+from inference.core.identity import best_renaming
+from inference.core.mapping import PortMapping, Uops
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Whether a µop can use the port with this index and name; `differs` from the other matrix."""
+
+    port: int
+    name: str
+    used: bool
+    differs: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """`count` equal µops of a scheme, a cell for every port."""
+
+    count: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scheme with a line per kind of µop; `times` it stands in the experiment that is looked at.
+
+    `described` is False where the mapping says nothing of the scheme.
+    """
+
+    scheme: str
+    times: int
+    lines: tuple[Line, ...]
+    differs: bool
+    described: bool = True
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Port names as column heads, and the rows."""
+
+    ports: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def side_by_side(
+    first: PortMapping, second: PortMapping, experiment: Experiment | None = None
+) -> tuple[Matrix, Matrix]:
+    """Both mappings over the first one's schemes, the second under the port names of the first."""
+    renamed = best_renaming(first, second).apply(second)
+    ports = max(first.ports, renamed.ports, key=len)
+    times = {} if experiment is None else dict(experiment.terms)
+    return _matrix(first, renamed.usage, ports, times), _matrix(renamed, first.usage, ports, times, first)
+
+
+def alone(mapping: PortMapping) -> Matrix:
+    """A mapping without another one beside it."""
+    return _matrix(mapping, mapping.usage, mapping.ports, {})
+
+
+def _matrix(
+    mapping: PortMapping,
+    others: Mapping[str, Uops],
+    ports: tuple[str, ...],
+    times: Mapping[str, int],
+    shown: PortMapping | None = None,
+) -> Matrix:
+    rows = []
+    for scheme in sorted((shown or mapping).usage):
+        uops, other = mapping.usage.get(scheme), others.get(scheme)
+        known = uops is not None
+        lines = tuple(_lines(uops or (), other or (), ports))
+        rows.append(Row(scheme, times.get(scheme, 0), lines, uops != other, known))
+    return Matrix(ports, tuple(rows))
+
+
+def _lines(uops: Uops, other: Uops, ports: Sequence[str]) -> Iterator[Line]:
+    """µops that the other has too come first, then each of the rest beside one of the other's rest."""
+    own, theirs = Counter(dict(uops)), Counter(dict(other))
+    common = own & theirs
+    pairs = [(mask, mask) for mask in sorted(common.elements())]
+    rest, partners = sorted((own - common).elements()), sorted((theirs - common).elements())
+    partners += [0] * (len(rest) - len(partners))
+    pairs += zip(rest, partners, strict=False)
+    for (mask, partner), count in Counter(pairs).items():
+        cells = tuple(
+            Cell(port, name, bool(mask >> port & 1), bool((mask ^ partner) >> port & 1))
+            for port, name in enumerate(ports)
+        )
+        yield Line(count, cells)

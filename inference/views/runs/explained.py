@@ -1,0 +1,183 @@
+"""The part of a run's page that explains a search by counter-examples, while it runs and for ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from inference.core.cegar.clashing import mnemonic
+from inference.core.experiment import Experiment
+from inference.core.protocols import Json
+from inference.exchange.evidence import Doubt, Evidence, verdict_in_words
+from inference.exchange.stored import load_mapping
+from inference.figures.matrix import Matrix, alone, side_by_side
+from inference.models import ISA, PortMapping, Run
+from inference.queries.reference import Beside, beside, references, usual_reference
+from inference.views.address import whole_number
+from inference.views.runs.search import Example, SearchRecord
+
+SURVIVORS = {
+    "first": "the first stays",
+    "second": "the second stays",
+    "neither": "neither explains it",
+    "open": "no usable measurement",
+    "": "being measured",
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the log of counter-examples; `url` leads to the experiment's page."""
+
+    example: Example
+    survivor: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The counter-example that is looked at, with both candidates as they stood then."""
+
+    line: Line
+    first: Matrix
+    second: Matrix
+    earlier: int | None
+    later: int | None
+    newest: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A scheme that could be left out because of a clash, and how many schemes share its mnemonic."""
+
+    scheme: str
+    mnemonic: str
+    alike: int
+
+
+def explained(request: HttpRequest, run: Run, search: SearchRecord) -> dict[str, Any]:
+    """What the template needs; the address may name a counter-example and a reference mapping."""
+    row = PortMapping.objects.filter(run=run).select_related("isa", "machine").first()
+    isa = ISA.objects.filter(name=run.config["isa"]).first()
+    lines = [_line(example, isa, row) for example in search.examples.values()]
+    wanted = whole_number(request, "example")
+    return {
+        "search": search,
+        "lines": lines,
+        "shown": _shown(lines, wanted, always=run.state not in Run.FINAL),
+        "choices": drop_choices(search) if run.state == Run.State.FAILED else [],
+        **({} if row is None else found_mapping(request, row)),
+    }
+
+
+def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
+    """The verdict on a mapping, its doubts, and a reference beside it; {} for one found in another way."""
+    evidence = Evidence.of(row.report)
+    if evidence is None:
+        return {}
+    value = load_mapping(row)
+    candidates = list(references(row))
+    reference = _reference(request, row, candidates)
+    compared = None if reference is None else beside(value, evidence, reference)
+    doubts: list[Doubt] = evidence.doubts(value)
+    matrices = (alone(value), None) if compared is None else side_by_side(value, compared.mapping)
+    return {
+        "found": row,
+        "value": value,
+        "evidence": evidence,
+        "verdict": verdict_in_words(evidence),
+        "doubts": doubts,
+        "doubtful": {doubt.scheme for doubt in doubts},
+        "references": candidates,
+        "beside": compared,
+        "differing": [] if compared is None else _differing(compared, row),
+        "matrices": matrices,
+        "asked_experiments": [
+            (each, experiment_url(each.experiment, row.isa, row)) for each in evidence.asked
+        ],
+    }
+
+
+def _differing(compared: Beside, row: PortMapping) -> list[tuple[str, Any, str]]:
+    """(scheme, what contradicts the reference or None, the address of that experiment)."""
+    return [
+        (scheme, objection, "" if objection is None else experiment_url(objection.experiment, row.isa, row))
+        for scheme, objection in compared.differing.items()
+    ]
+
+
+def _reference(request: HttpRequest, row: PortMapping, candidates: list[PortMapping]) -> PortMapping | None:
+    """The one that the address names, 0 for none; the usual one where it names none."""
+    wanted = whole_number(request, "with")
+    if wanted is None:
+        return usual_reference(row, candidates)
+    if wanted == 0:
+        return None
+    return get_object_or_404(references(row), pk=wanted)
+
+
+def drop_choices(search: SearchRecord) -> list[Choice]:
+    """The schemes of the last clash, those first that most of its experiments have in common."""
+    if not search.clashes:
+        return []
+    clash = search.clashes[-1]
+    left = [scheme for scheme in search.schemes if not _was_dropped(scheme, search.clashes)]
+    counted = {
+        each["scheme"]: sum(_mentions(one["experiment"], each["scheme"]) for one in clash["experiments"])
+        for each in clash["alone"]
+        if each["scheme"] in left
+    }
+    ordered = sorted(counted, key=lambda scheme: (-counted[scheme], scheme))
+    return [
+        Choice(scheme, mnemonic(scheme), sum(mnemonic(other) == mnemonic(scheme) for other in left))
+        for scheme in ordered
+        if len(left) > 1
+    ]
+
+
+def _was_dropped(scheme: str, clashes: Sequence[Json]) -> bool:
+    return any(scheme in clash["dropped"] for clash in clashes)
+
+
+def _mentions(experiment: str, scheme: str) -> bool:
+    return any(term.partition("*")[2] == scheme or term == scheme for term in experiment.split("; "))
+
+
+def experiment_url(experiment: Experiment, isa: ISA | None, row: PortMapping | None) -> str:
+    """The page of an experiment, or where it can be tried."""
+    asked = {"e": str(experiment)}
+    if isa is not None:
+        asked["isa"] = str(isa.pk)
+    if row is not None:
+        asked["mapping"] = str(row.pk)
+    return f"{reverse('experiments')}?{urlencode(asked)}"
+
+
+def _line(example: Example, isa: ISA | None, row: PortMapping | None) -> Line:
+    return Line(example, SURVIVORS[example.survivor], experiment_url(example.experiment, isa, row))
+
+
+def _shown(lines: Sequence[Line], wanted: int | None, *, always: bool) -> Shown | None:
+    """The counter-example with that number; without one the newest, where there shall be one always."""
+    numbers = [line.example.number for line in lines]
+    if wanted not in numbers:
+        if not always or not numbers:
+            return None
+        wanted = numbers[-1]
+    place = numbers.index(wanted)
+    line = lines[place]
+    first, second = side_by_side(line.example.first, line.example.second, line.example.experiment)
+    return Shown(
+        line,
+        first,
+        second,
+        numbers[place - 1] if place else None,
+        numbers[place + 1] if place + 1 < len(numbers) else None,
+        place + 1 == len(numbers),
+    )

@@ -1,0 +1,31 @@
+"""The best partners are as good as those that scipy finds."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import linear_sum_assignment
+
+from inference.core.identity.assignment import best_partners
+
+SQUARES = st.integers(0, 7).flatmap(
+    lambda n: arrays(np.int64, (n, n), elements=st.integers(-3, 5) | st.integers(-(2**40), 2**40))
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(SQUARES)
+def test_no_partners_gain_more(gain: np.ndarray) -> None:
+    partners = best_partners(gain.tolist())
+    assert sorted(partners) == list(range(len(gain)))
+    assert sum(gain[row, column] for row, column in enumerate(partners)) == (
+        gain[linear_sum_assignment(gain, maximize=True)].sum()
+    )
+
+
+def test_as_many_ports_as_a_mapping_can_have_are_partnered() -> None:
+    gain = np.random.default_rng(1).integers(0, 1000, (63, 63))
+    partners = best_partners(gain.tolist())
+    assert gain[np.arange(63), partners].sum() == gain[linear_sum_assignment(gain, maximize=True)].sum()

@@ -1,0 +1,241 @@
+"""Counter-example-guided inference as a run: recorded data, simulations, machines; clashes; interruptions."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from inference.core.experiment import Experiment, Measured
+from inference.core.identity import same_up_to_renaming
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.evidence import Evidence, verdict_in_words
+from inference.exchange.instruction_sets import new_isa
+from inference.exchange.mapping_json import write_mapping_json
+from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.isa.x86.probes import PROBES
+from inference.measuring.simulated import SimulatedProcessor
+from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError
+from inference.runs.execute import Wishes, execute
+from inference.runs.jobs.exploring import like_one_uop
+from inference.runs.jobs.mixes import random_mixes
+from tests.runs.fixtures import child_of, numbers, payloads, state, wait_for
+
+TRUTH = Mapping(
+    ("0", "1", "2"),
+    {"a x": ((1, 1),), "b x": ((3, 1),), "c x": ((4, 1),), "d x": ((7, 1),), "a y": ((6, 1),)},
+)
+WITH_TWO = Mapping(("0", "1", "2"), {**TRUTH.usage, "e z": ((1, 1), (4, 1))})
+
+
+@pytest.fixture
+def isa(db):
+    return new_isa("toy", WITH_TWO.usage, "a test")
+
+
+@pytest.fixture
+def mapping(isa):
+    return store_mapping("truth", isa, TRUTH, origin=PortMapping.Origin.IMPORT)
+
+
+def recorded(isa, truth=TRUTH, wrong=()):
+    row = ExperimentSet.objects.create(name="recorded", isa=isa, origin=ExperimentSet.Origin.UPLOAD)
+    experiments = [Experiment.of([scheme]) for scheme in truth.usage] + random_mixes(
+        sorted(truth.usage), 60, 1
+    )
+    exact = {each.experiment: each for each in SimulatedProcessor(truth).measure(experiments)}
+    exact |= {Experiment.of(terms): Measured(Experiment.of(terms), cycles) for terms, cycles in wrong}
+    store_measurements(row, exact.values())
+    return row
+
+
+def submitted(source, name="a run", **config):
+    settings = {"most_ports": 4, **config.pop("settings", {})}
+    asked = {"algorithm": "cegar", "source": source, "mixes": 20, "settings": settings, **config}
+    return lifecycle.submit("infer", asked, name)
+
+
+def do(source, name="a run", **config):
+    run = submitted(source, name, **config)
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    return run
+
+
+def evidence_of(run):
+    return Evidence.of(PortMapping.objects.get(run=run).report)
+
+
+def test_a_simulated_processor_is_found_again_and_the_result_says_how_sure_it_is(mapping):
+    run = do({"simulate": mapping.pk}, settings={"epsilon": 0.01})
+    assert run.state == "done", run.error
+    assert run.config["ports"] is None, "the number of ports is searched for"
+    found = load_mapping(PortMapping.objects.get(run=run))
+    assert same_up_to_renaming(found, TRUTH)
+    evidence = evidence_of(run)
+    assert (run.result["verdict"], evidence.verdict) == ("unique", "unique")
+    assert verdict_in_words(evidence).startswith("Unique")
+    assert evidence.solver.startswith("z3 ")
+    assert len(evidence.asked) == run.result["experiments"] >= len(TRUTH.usage)
+    assert run.result["counter_examples"] == evidence.counter_examples == len(payloads(run, "decision"))
+    assert run.result["held_out"]["pearson"] == pytest.approx(1.0)
+    assert payloads(run, "phase")[0]["labels"][-1] == "List what measuring cannot tell apart"
+
+
+def test_what_no_experiment_can_tell_is_told_scheme_by_scheme(isa):
+    """Three ports or four: that is less than a noise of 0.09 cycles per instruction."""
+    processor = Mapping(tuple("0123"), {"a x": ((1, 1),), "d x": ((15, 1),)})
+    truth = store_mapping("t", isa, processor, origin=PortMapping.Origin.IMPORT)
+    run = do({"simulate": truth.pk}, settings={"epsilon": 0.09, "ports": 4})
+    assert run.state == "done", run.error
+    assert run.result["verdict"] == "ambiguous"
+    doubts = evidence_of(run).doubts(load_mapping(PortMapping.objects.get(run=run)))
+    assert [doubt.scheme for doubt in doubts] == run.result["ambiguous"]
+    assert all(
+        other.reasons == ("their predictions differ by no more than the noise",)
+        for other in doubts[0].elsewhere
+    )
+
+
+def test_of_recorded_data_only_recorded_experiments_are_asked(isa):
+    made = recorded(isa)
+    run = do({"datasets": [made.pk]}, settings={"epsilon": 0.01}, held_out=0.1)
+    assert run.state == "done", run.error
+    offered = {str(experiment) for experiment in map(str, _experiments(made))}
+    assert {str(each.experiment) for each in evidence_of(run).asked} <= offered
+    assert not Measurement.objects.filter(experiment_set__run=run).exists()
+    assert same_up_to_renaming(load_mapping(PortMapping.objects.get(run=run)), TRUTH)
+
+
+def _experiments(row):
+    from inference.exchange.stored import load_measurements
+
+    return [each.experiment for each in load_measurements(row)]
+
+
+WRONG = [({"a x": 1, "b x": 1}, 7.0)]
+
+
+def test_contradicting_measurements_end_the_run_with_the_evidence_in_words(isa):
+    run = do({"datasets": [recorded(isa, wrong=WRONG).pk]}, settings={"epsilon": 0.01}, held_out=0.0)
+    assert run.state == "failed"
+    assert "a x; b x 7 cycles: no assignment of" in run.error
+    (clash,) = payloads(run, "contradiction")
+    assert {"experiment": "a x; b x", "cycles": 7.0} in [
+        {**each, "experiment": each["experiment"].replace("1*", "")} for each in clash["experiments"]
+    ]
+    assert not PortMapping.objects.filter(run=run).exists()
+
+
+@pytest.mark.parametrize(("how", "dropped"), [("drop-scheme", 1), ("drop-mnemonic", 2)])
+def test_a_clashing_scheme_can_be_dropped_to_go_on(isa, how, dropped):
+    source = {"datasets": [recorded(isa, wrong=[({"a x": 1}, 7.0)]).pk]}
+    run = do(source, settings={"epsilon": 0.01, "on_clash": how}, held_out=0.0)
+    assert run.state == "done", run.error
+    assert len(run.result["dropped"]) == dropped
+    assert set(load_mapping(PortMapping.objects.get(run=run)).usage) == set(TRUTH.usage) - set(
+        run.result["dropped"]
+    )
+
+
+def test_what_is_known_of_schemes_reaches_the_search(isa):
+    truth = store_mapping("two", isa, WITH_TWO, origin=PortMapping.Origin.IMPORT)
+    known = {"uops": {"e z": 2}, "widths": {"d x": 3}, "improper": ["e z"]}
+    run = do({"simulate": truth.pk}, ports=3, settings={"epsilon": 0.01}, known=known)
+    assert run.state == "done", run.error
+    assert sum(count for _, count in load_mapping(PortMapping.objects.get(run=run)).usage["e z"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"known": {"uops": {"zz": 2}}}, "toy has no scheme 'zz'"),
+        ({"known": {"uops": {"a x": 0}}}, "'a x' must have 1 to 8 µops, not 0"),
+        ({"known": {"uops": ["a x"]}}, "known uops must be an object of schemes"),
+        ({"known": {"widths": {"a x": 2}, "uops": {"a x": 2}}}, "no single size of a port set"),
+        ({"known": {"colour": {}}}, "uops, widths, improper"),
+        ({"algorithm": "pmevo", "ports": 3, "known": {"uops": {"a x": 2}}}, "leave it out, or use CEGAR"),
+        ({"settings": {"epsilon": 3}}, "epsilon must be a number"),
+        ({"settings": {"ports": 99}}, "ports must be a whole number"),
+    ],
+)
+def test_wrong_facts_and_settings_are_refused_before_anything_runs(mapping, change, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        submitted({"simulate": mapping.pk}, **change)
+    assert not Run.objects.exists()
+
+
+def test_interruptions_change_neither_the_answer_nor_the_story(mapping):
+    source = {"simulate": mapping.pk, "noise": 0.002}
+    undisturbed = do(source, "undisturbed")
+    run = submitted(source, "interrupted")
+    stops = 0
+    while state(run) != "done":
+        lease = leases.claim(f"w{stops}")
+
+        class Impatient(Wishes):
+            calls = 0
+
+            def __call__(self):
+                self.calls += 1
+                return "stop" if self.calls > 12 else super().__call__()
+
+        execute(lease, Impatient(lease) if stops < 6 else Wishes(lease))
+        stops += 1
+        assert stops < 12, run.error
+    assert stops > 3, "the run was meant to be interrupted"
+    first, second = (load_mapping(PortMapping.objects.get(run=each)) for each in (undisturbed, run))
+    assert first == second
+    assert [p["experiment"] for p in payloads(run, "decision")] == [
+        p["experiment"] for p in payloads(undisturbed, "decision")
+    ]
+    told = [p["number"] for p in payloads(run, "candidates")]
+    assert told == sorted(set(told))
+    assert numbers(run) == list(range(1, len(numbers(run)) + 1))
+    assert evidence_of(run).asked == evidence_of(undisturbed).asked
+
+
+@pytest.mark.django_db
+def test_probes_of_more_than_one_uop_are_left_out_and_the_log_says_so():
+    chosen = sorted(PROBES)[:4]
+    usage = dict(zip(chosen, [((1, 1),), ((3, 1),), ((7, 1),), ((1, 3),)], strict=True))
+    truth = Mapping(("0", "1", "2"), usage)
+    isa = new_isa("x", usage, "a test")
+    machine = Machine.objects.create(
+        name="sim", kind="simulated", isa=isa, facts={"mapping": write_mapping_json(truth, name="t", isa="x")}
+    )
+    run = do({"machine": machine.pk}, schemes="probes")
+    assert run.state == "done", run.error
+    assert set(load_mapping(PortMapping.objects.get(run=run)).usage) == set(chosen[:3])
+    assert any("not like a single µop" in p["text"] and chosen[3] in p["text"] for p in payloads(run, "log"))
+
+
+@pytest.mark.parametrize(
+    ("cycles", "alike"), [(0.25, True), (0.26, True), (0.5, True), (1.01, True), (0.75, False), (2.0, False)]
+)
+def test_one_uop_takes_a_fraction_of_a_cycle_that_ports_explain(cycles, alike):
+    assert like_one_uop(cycles, 0.02) is alike
+
+
+def test_a_run_whose_process_is_killed_goes_on_where_it_was(site):
+    wide = Mapping(
+        tuple(map(str, range(8))),
+        {f"s{k} x": ((mask, 1),) for k, mask in enumerate((1, 3, 12, 48, 192, 7, 56, 255, 96))},
+    )
+    isa = new_isa("wide", wide.usage, "a test")
+    truth = store_mapping("wide", isa, wide, origin=PortMapping.Origin.IMPORT)
+    run = submitted({"simulate": truth.pk}, "killed", settings={"most_ports": 8}, bottleneck=False)
+    worker = site.worker()
+    wait_for(lambda: payloads(run, "decision"))
+    process = wait_for(lambda: child_of(worker, run) or state(run) == "done")
+    if process is not True:
+        os.kill(process, signal.SIGKILL)
+    wait_for(lambda: state(run) == "done", 90)
+    assert same_up_to_renaming(load_mapping(PortMapping.objects.get(run=run)), wide)
+    told = [p["number"] for p in payloads(run, "decision")]
+    assert told == list(range(1, len(told) + 1))
+    assert numbers(run) == list(range(1, len(numbers(run)) + 1))

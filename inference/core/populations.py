@@ -29,6 +29,9 @@ _SHARED_BELOW = 0.5
 
 _LEAST_TO_SHARE = 8  # mappings
 
+_MOST_VARIANTS = 64
+"""Rows of one scheme that are told apart: beyond, little is shared, and listing them takes room."""
+
 _BEAT = 0.02  # seconds
 
 
@@ -74,10 +77,10 @@ def summed_errors(
 
 @dataclass(frozen=True, eq=False)
 class _Variants:
-    """The different rows of a population.
+    """The different rows of those schemes that have few.
 
-    `rows`: one row per variant; `of_mapping` int32[n_schemes, n_mappings]: the variant that a mapping has;
-    scheme s has the variants from `begin[s]` to `begin[s + 1]`.
+    `rows`: one row per variant, those of scheme s from `begin[s]` to `begin[s + 1]`, none if it has too many.
+    `of_mapping` int32[n_schemes, n_mappings]: which of its scheme's variants a mapping has.
     """
 
     rows: Rows
@@ -87,19 +90,23 @@ class _Variants:
     @classmethod
     def of(cls, rows: Rows, population: Population) -> _Variants:
         n_mappings, n_schemes = population.n_mappings, population.n_schemes
-        variant = np.empty((n_schemes, n_mappings), dtype=np.int32)
-        first_row = np.empty(n_mappings * n_schemes, dtype=np.int64)
-        slots = np.empty(1 << (2 * n_mappings).bit_length(), dtype=np.int32)
-        found = number_variants(rows, n_mappings, n_schemes, slots, variant, first_row)
-        begin = np.zeros(n_schemes + 1, dtype=np.int64)
-        begin[1:] = variant.max(axis=1, initial=-1) + 1
-        which = first_row[:found]
-        return cls(Rows(rows.starts[which], rows.ends[which], rows.masks, rows.counts), variant, begin)
+        of_mapping = np.empty((n_schemes, n_mappings), dtype=np.int32)
+        first_row = np.empty((n_schemes, _MOST_VARIANTS), dtype=np.int64)
+        found = np.empty(n_schemes, dtype=np.int64)
+        slots = np.empty(4 * _MOST_VARIANTS, dtype=np.int32)
+        number_variants(rows, n_mappings, n_schemes, slots, of_mapping, first_row, found)
+        which = first_row[np.arange(_MOST_VARIANTS) < found[:, None]]
+        return cls(
+            rows=Rows(rows.starts[which], rows.ends[which], rows.masks, rows.counts),
+            of_mapping=of_mapping,
+            begin=np.concatenate(([0], np.cumsum(found))),
+        )
 
     def combinations(self, table: ExperimentTable) -> Floats:
         """Per experiment, of how many combinations of rows the mappings could make use: float64[n]."""
-        each = np.diff(self.begin).astype(np.float64)
-        return np.asarray(np.multiply.reduceat(each[table.scheme], table.offsets[:-1]))
+        found = np.diff(self.begin).astype(np.float64)
+        found[found == 0] = np.inf
+        return np.asarray(np.multiply.reduceat(found[table.scheme], table.offsets[:-1]))
 
 
 @dataclass(frozen=True, eq=False)

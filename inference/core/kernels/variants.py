@@ -18,28 +18,39 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 @compiled_in_place
 def number_variants(
-    rows: Rows, n_mappings: Number, n_schemes: Number, slots: Integers, variant: Integers, first_row: Integers
-) -> Number:
-    """Give equal rows of one scheme one number, counted through all schemes; returns how many there are.
+    rows: Rows,
+    n_mappings: Number,
+    n_schemes: Number,
+    slots: Integers,
+    variant: Integers,
+    first_row: Integers,
+    found: Integers,
+) -> None:
+    """Give equal rows of a scheme one number, from 0, as long as there is room.
 
-    Into `variant` int32[n_schemes, n_mappings] the number of each row, into `first_row[v]` the first row with
-    number v; those of scheme s are consecutive. `slots` is int32 scratch of a power of two > 2 · n_mappings.
+    Into `variant` int32[n_schemes, n_mappings] the number of each row, into `first_row`
+    int64[n_schemes, most] the first row with each number, into `found` int64[n_schemes] how many numbers there
+    are; 0 where there are more than `most`. `slots` is int32 scratch of a power of two > 2 · most.
     """
-    found = 0
     last_slot = np.uint64(len(slots) - 1)
+    most = first_row.shape[1]
     for s in range(n_schemes):
         slots[:] = -1
+        count = 0
         for m in range(n_mappings):
             row = m * n_schemes + s
             slot = (_hash(rows, row) >> np.uint64(20)) & last_slot
-            while slots[slot] >= 0 and not _equal(rows, first_row[slots[slot]], row):
+            while slots[slot] >= 0 and not _equal(rows, first_row[s, slots[slot]], row):
                 slot = (slot + np.uint64(1)) & last_slot
             if slots[slot] < 0:
-                slots[slot] = found
-                first_row[found] = row
-                found += 1
+                if count == most:
+                    count = 0
+                    break
+                slots[slot] = count
+                first_row[s, count] = row
+                count += 1
             variant[s, m] = slots[slot]
-    return found
+        found[s] = count
 
 
 @compiled_in_place
@@ -80,9 +91,9 @@ def add_shared_errors(
 ) -> None:
     """Add the errors of the experiments `which` to `errors` int64[mappings], one combination at a time.
 
-    The desk has a place for each variant, prepared; `rows` are the variants' rows; scheme s has the variants
-    from `begin[s]` to `begin[s + 1]`. `table` int64 is scratch for as many combinations as any of the
-    experiments has.
+    The desk has a place for each variant, prepared; `rows` are the variants' rows; those of scheme s are at
+    the places from `begin[s]` to `begin[s + 1]`. `variant` is as from `number_variants`. `table` int64 is
+    scratch for as many combinations as any of the experiments has.
     """
     n_mappings = variant.shape[1]
     for e in which:
@@ -100,18 +111,18 @@ def add_shared_errors(
         elif last - first == 1:
             a = mixes.scheme[first]
             for m in range(n_mappings):
-                errors[m] += table[np.uint64(variant[a, m] - begin[a])]
+                errors[m] += table[np.uint64(variant[a, m])]
         elif last - first == 2:
             a, b = mixes.scheme[first], mixes.scheme[first + 1]
             width = begin[b + 1] - begin[b]
             for m in range(n_mappings):
-                errors[m] += table[np.uint64((variant[a, m] - begin[a]) * width + variant[b, m] - begin[b])]
+                errors[m] += table[np.uint64(variant[a, m] * width + variant[b, m])]
         else:
             for m in range(n_mappings):
                 place = np.int64(0)
                 for t in range(first, last):
                     s = mixes.scheme[t]
-                    place = place * (begin[s + 1] - begin[s]) + variant[s, m] - begin[s]
+                    place = place * (begin[s + 1] - begin[s]) + variant[s, m]
                 errors[m] += table[np.uint64(place)]
 
 

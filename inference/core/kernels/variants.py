@@ -29,8 +29,8 @@ def number_variants(
     """Give equal rows of a scheme one number, from 0, as long as there is room.
 
     Into `variant` int32[n_schemes, n_mappings] the number of each row, into `first_row`
-    int64[n_schemes, most] the first row with each number, into `found` int64[n_schemes] how many numbers there
-    are; 0 where there are more than `most`. `slots` is int32 scratch of a power of two > 2 · most.
+    int64[n_schemes, most] the first row with each number, into `found` int64[n_schemes] how many numbers
+    there are; 0 where there are more than `most`. `slots` is int32 scratch of a power of two > 2 · most.
     """
     last_slot = np.uint64(len(slots) - 1)
     most = first_row.shape[1]

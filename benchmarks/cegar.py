@@ -170,6 +170,9 @@ def _summary(case: str, published: float | None, done: Sequence[_Run]) -> Result
     times = [each.seconds for each in done]
     experiments = [len(each.result.experiments) for each in done]
     more = {
+        "length": round(
+            statistics.mean(m.experiment.length for each in done for m in each.result.experiments), 2
+        ),
         "least": round(min(times), 2),
         "most": round(max(times), 2),
         "runs": len(done),

@@ -26,7 +26,7 @@ _LOOK_EVERY = 2.0  # seconds between looks at all blocks with known answers
 _SAID_AFTER = 1.0  # seconds without an undisturbed pass, after which the computer counts as contended
 _PAUSE = 0.1
 _ALWAYS_DISTURBED = "something else runs on the same core all the time"
-_RATED = 12  # results from which a batch tells how fast measuring is: of few, most of the time is overhead
+_RATED = 4  # results from which a batch tells how fast measuring is: of few, most of the time is overhead
 _LOSSES = 3  # of processes in a row that were not an item's fault
 
 Progress = Callable[[int, int], None]

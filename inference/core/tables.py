@@ -49,9 +49,7 @@ class ExperimentTable:
         if entries and not 0 <= self.scheme.min() <= self.scheme.max() < self.n_schemes:
             found = f"{self.scheme.min()} to {self.scheme.max()}"
             raise InvalidInputError(f"scheme numbers run from 0 to {self.n_schemes - 1}, not {found}")
-        if entries and not 1 <= self.count.min() <= self.count.max() <= MOST_COUNTED:
-            found = f"{self.count.min()} to {self.count.max()}"
-            raise InvalidInputError(f"multiplicities run from 1 to {MOST_COUNTED}, not {found}")
+        _check_counts(self.count, "a multiplicity")
         falls = np.flatnonzero(np.diff(self.scheme) <= 0) + 1
         if len(np.setdiff1d(falls, self.offsets)):
             raise InvalidInputError("scheme numbers must rise within an experiment")
@@ -150,9 +148,7 @@ class Population:
             raise InvalidInputError(
                 f"a port set is empty, or names a port beyond the {self.n_ports} there are"
             )
-        if len(self.counts) and not 1 <= self.counts.min() <= self.counts.max() <= MOST_COUNTED:
-            found = f"{self.counts.min()} to {self.counts.max()}"
-            raise InvalidInputError(f"µop counts run from 1 to {MOST_COUNTED}, not {found}")
+        _check_counts(self.counts, "a µop count")
 
     @classmethod
     def from_mappings(cls, mappings: Sequence[PortMapping], schemes: Sequence[str]) -> Population:
@@ -223,6 +219,13 @@ def _check_offsets(offsets: Int64s, rows: int, entries: int, whose: str) -> None
 def _check_whole(values: npt.NDArray[np.integer], what: str) -> None:
     if values.dtype.kind != "i":
         raise InvalidInputError(f"{what} must be whole numbers, not {values.dtype}")
+
+
+def _check_counts(counts: npt.NDArray[np.integer], what: str) -> None:
+    if len(counts) and counts.min() < 1:
+        raise InvalidInputError(f"{what} must be at least 1, not {counts.min()}")
+    if len(counts) and counts.max() > MOST_COUNTED:
+        raise InvalidInputError(f"{what} may be at most {MOST_COUNTED}, not {counts.max()}")
 
 
 def _whole_numbers(values: Sequence[int], what: str, kind: type[np.signedinteger]) -> npt.NDArray[Any]:

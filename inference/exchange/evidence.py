@@ -165,7 +165,10 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
 def verdict_in_words(evidence: Evidence) -> str:
     """The verdict as one sentence."""
     if evidence.verdict is Verdict.UNIQUE:
-        return "Unique: no other port mapping explains the measurements, up to a renaming of ports."
+        return (
+            "Unique: no other port mapping with as many ports explains the measurements, up to a renaming of "
+            "ports."
+        )
     if evidence.verdict is Verdict.UNPROVEN:
         return f"Not proven to be unique: {evidence.limit or 'the search was cut off'}."
     schemes = {scheme for other in evidence.others for scheme in other.usage}

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit
-from inference.core.resources import Loads, ResourceMapping
+from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
 from inference.exchange.document import Document, ExperimentEntry, LoadEntry, UsageEntry
 from inference.exchange.formats import Content, Format, format_of, known_formats
 from inference.exchange.palmed_json import NameList, translated
@@ -270,6 +270,11 @@ def _loads(
         problems.add(
             f"none of the {len(left_out)} instructions is known",
             "choose the instruction set that the file is about, or import it as a new one",
+        )
+    # A class is written once and may have thousands of schemes: a small file can say very much.
+    if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
+        problems.add(
+            f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read", column="loads"
         )
     listed = {name: why for name, why in left_out.items() if name not in used} if document.partial else {}
     return {text: entry.loads for text, entry in first.items()}, listed

@@ -12,7 +12,7 @@ from inference.core.predicting import MappingPredictor, Predictor
 from inference.core.resources import Conversion, ResourceMapping, from_port_mapping
 from inference.exchange.errors import MissingSchemesError
 from inference.exchange.names import free_or_refuse
-from inference.exchange.stored import load_mapping, scheme_ids
+from inference.exchange.stored import load_mapping, scheme_ids, scheme_texts
 from inference.models import ISA, Machine, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow
 
@@ -71,7 +71,7 @@ def _insert_loads(loads: Iterable[tuple[int, int, int, float]]) -> None:
 
 def load_resource_mapping(row: ResourceMappingRow) -> ResourceMapping:
     """The resource mapping as a value; schemes in the order of the instruction set."""
-    texts = dict(row.isa.schemes.filter(resource_loads__mapping=row).values_list("id", "text").distinct())
+    texts = scheme_texts(row.isa)
     loads: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
     rows = row.loads.order_by("scheme_id", "resource").values_list("scheme_id", "resource", "load")
     for scheme, resource, load in rows.iterator(chunk_size=10_000):

@@ -11,7 +11,7 @@ from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
-from inference.core.mapping import PortMapping, uops_of
+from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
 from tests.core.strategies import SCHEMES, usages
@@ -223,3 +223,57 @@ def test_a_mapping_that_lacks_a_scheme_is_refused() -> None:
     table = ExperimentTable.from_experiments([Experiment.of(["a", "b"])])
     with pytest.raises(UnknownSchemeError, match="b"):
         Evaluator(table, 1).cycles_one(PortMapping(("x",), {"a": ((1, 1),)}))
+
+
+def test_a_local_search_has_room_for_schemes_that_do_not_occur() -> None:
+    """Their µops are laid out between those of the others: nothing checks bounds there."""
+    table, population, measured = random_population(1)
+    assert not len(table.containing(5))
+    search = LocalSearch(Evaluator(table, 6), population, measured)
+    error, many = search.error, tuple((mask, 1) for mask in range(1, 60))
+    assert search.replace(5, many) == error
+    search.replace(0, many[:20])
+    search.replace(4, many[20:30])
+    assert (search.row(5), search.row(0), search.row(4)) == (many, many[:20], many[20:30])
+    assert search.error == Evaluator(table, 6).mean_relative_error(search.population(), measured)[0]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "uops", "told"),
+    [
+        (-1, ((1, 1),), "number of a scheme"),
+        (6, ((1, 1),), "number of a scheme"),
+        (0, ((0, 1),), "must not be empty"),
+        (0, ((64, 1),), "beyond the 6"),
+        (0, ((1, 0),), "whole number"),
+        (0, ((1, 1.5),), "whole number"),
+        (0, ((2, 1), (1, 1)), "sorted"),
+        (0, ((1, 1), (1, 1)), "without repeats"),
+        (0, ((1, 1 << 31),), "at most 2147483647"),
+        (5, ((64, 1),), "beyond the 6"),  # does not occur
+    ],
+)
+def test_impossible_changes_are_refused_and_change_nothing(scheme: int, uops: Uops, told: str) -> None:
+    table, population, measured = random_population(1)
+    search = LocalSearch(Evaluator(table, 6), population, measured)
+    error, cycles = search.error, search.cycles.tolist()
+    for change in (search.error_with, search.replace):
+        with pytest.raises(InvalidInputError, match=told):
+            change(scheme, uops)
+    assert (search.error, search.cycles.tolist()) == (error, cycles)
+    assert search.population().masks.tolist() == population.masks.tolist()
+
+
+def test_a_local_search_of_another_shape_is_refused() -> None:
+    table, _, measured = random_population(1)
+    with pytest.raises(InvalidInputError, match="the population has 1 schemes"):
+        LocalSearch(Evaluator(table, 6), Population.from_rows([((1, 1),)], 1, 6), measured)
+
+
+@pytest.mark.parametrize("n_ports", [4, 20])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_errors_of_more_than_2_to_the_53_uops_are_refused_as_cycles_are(n_ports: int, compiled: bool) -> None:
+    table = ExperimentTable.from_experiments([Experiment.of({"a": 1 << 24})])
+    population = Population.from_rows([((1, 1 << 30),)], 1, n_ports)
+    with pytest.raises(InvalidInputError, match="2\\^53"):
+        Evaluator(table, n_ports, compiled=compiled).mean_relative_error(population, np.ones(1))

@@ -144,6 +144,14 @@ def test_a_faulty_use_is_told_with_its_class(use: list[object], problem: str) ->
     assert problem in line
 
 
+def test_a_small_file_cannot_say_more_than_a_database_should_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inference.exchange.parsing.MAX_LOADS", 7)
+    wide = {"wide": {"resource_use": [[1, f"R{k}"] for k in range(4)]}}
+    entries = {f"scheme {k}": "wide" for k in range(2)}
+    told = only_problem(palmed(instr_to_class=entries, class_to_resources=wide))
+    assert told == "upload.json, column loads: 8 loads of 2 schemes; at most 7 are read"
+
+
 def test_two_uses_of_one_resource_are_told() -> None:
     classes = {"ADD": {"resource_use": [[0.5, "R1"], [0.5, "R1"]]}, "SLOW": {"resource_use": []}}
     assert "two loads on 'R1'" in only_problem(palmed(class_to_resources=classes))

@@ -53,7 +53,9 @@ def recorded(isa, truth=TRUTH, wrong=()):
 
 
 def submitted(source, name="a run", **config):
-    settings = {"most_ports": 4, **config.pop("settings", {})}
+    settings = config.pop("settings", {})
+    if "algorithm" not in config:
+        settings = {"most_ports": 4, **settings}
     asked = {"algorithm": "cegar", "source": source, "mixes": 20, "settings": settings, **config}
     return lifecycle.submit("infer", asked, name)
 
@@ -228,7 +230,9 @@ def test_a_run_whose_process_is_killed_goes_on_where_it_was(site):
     )
     isa = new_isa("wide", wide.usage, "a test")
     truth = store_mapping("wide", isa, wide, origin=PortMapping.Origin.IMPORT)
-    run = submitted({"simulate": truth.pk}, "killed", settings={"most_ports": 8}, bottleneck=False)
+    run = submitted(
+        {"simulate": truth.pk}, "killed", settings={"most_ports": 8, "epsilon": 0.005}, bottleneck=False
+    )
     worker = site.worker()
     wait_for(lambda: payloads(run, "decision"))
     process = wait_for(lambda: child_of(worker, run) or state(run) == "done")

@@ -172,7 +172,7 @@ def test_the_description_is_completed(machine):
         ({"mixes": 0}, "mixes must be a whole number from 1"),
         ({"length": 51}, "length must be a whole number from 1 to 50"),
         ({"seed": -1}, "seed must be a whole number from 0"),
-        ({"schemes": "some"}, "all, default, starter or a list"),
+        ({"schemes": "some"}, "all, default, starter, probes or a list"),
         ({"colour": 1}, "no field 'colour'"),
         ({"isa": "arm"}, "the machine is for 'toy'"),
     ],

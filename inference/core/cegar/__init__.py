@@ -9,11 +9,14 @@ experiment can tell, which is listed beside it.
 
 - `shape`: the unknown, a Boolean matrix, and what a measurement says about it
 - `solving`, `formula`: z3, interruptible and repeatable, and constraints on the matrix
-- `closed_form`: measurements as Boolean constraints; `linear_program`: as in the thesis
-- `two_level`, `three_level` (with `profiles`): is there a second mapping that measuring could tell apart?
+- `closed_form`: measurements as Boolean constraints; `tabulated`: the same where few ports leave room to list
+  all sets of them; `linear_program`: as in the thesis
+- `two_level`, `three_level` or, with `tabulated`, `table_question` (and `faster`, `profiles` for both): is
+  there a second mapping that measuring could tell apart?
 - `telling_apart`: the experiment that decides; `alternatives`: what none decides
 - `clashing`: measurements that no mapping explains together, and what to leave out
-- `algorithm`, `asking`, `search_state`, `events`: the loop, its memory, its story
+- `algorithm`, `pool`, `asking`, `search_state`, `events`: the loop, its memory, its story
+- `strategy`: what a fixed set of experiments cannot tell apart
 """
 
 from inference.core.cegar.algorithm import PHASES, infer

@@ -256,6 +256,8 @@ class _Search:
             while pool is not None:
                 new = not pool.waiting
                 second, known, exhausted = self._next(asked, pool)
+                if second is None and pool.lengthen():
+                    continue
                 if second is None:
                     return self._settled(shape, asked, pool, exhausted=exhausted, listing=listing)
                 distinction = self.judge.experiment(shape, pool.first, second, known)
@@ -264,6 +266,8 @@ class _Search:
                     pool.fresh += new
                     if pool.fresh > asked.patience + self.settings.alternatives:
                         return self._gave_up(shape, pool, _TOO_MANY.format(pool.fresh))
+                    continue
+                if pool.postpone(second, distinction.experiment.length):
                     continue
                 observation, decision = self._measure(shape, pool.first, second, distinction)
                 if observation is None:
@@ -297,7 +301,7 @@ class _Search:
 
         Just any other one is tried first, which is quicker while most of them differ.
         """
-        if pool.waiting:
+        if pool.waiting or (pool.fresh >= asked.patience and pool.lengthen()):
             return pool.waiting.pop(0), None, False
         began = self.pace.clock()
         try:

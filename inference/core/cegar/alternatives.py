@@ -39,7 +39,7 @@ class Alternatives:
 
 @dataclass(frozen=True)
 class Settled:
-    """A mapping and others that nothing tells from it; whether there are `more`, or a `limit` ended the search."""
+    """A mapping and those that nothing tells from it; `more` where not all are listed, `limit` says why."""
 
     mapping: PortMapping
     listed: tuple[Alternative, ...]

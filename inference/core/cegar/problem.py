@@ -157,6 +157,14 @@ class CegarResult:
     searching_seconds: float = field(default=0.0, compare=False)
 
     @property
+    def why_more(self) -> str:
+        """Why `alternatives` is not all there is; empty where it is."""
+        if not self.more_alternatives:
+            return ""
+        cut = f"the list was cut off after {len(self.alternatives)}; the setting `alternatives` allows more"
+        return self.limit or cut
+
+    @property
     def ambiguous_schemes(self) -> tuple[str, ...]:
         """Schemes whose ports differ in some alternative, sorted."""
         return tuple(sorted({scheme for each in self.alternatives for scheme in each.differing}))

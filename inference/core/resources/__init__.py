@@ -5,10 +5,11 @@ A scheme puts a load on abstract resources; the fullest resource gives the inver
 """
 
 from inference.core.resources.conversion import Conversion, TooManyResourcesError, from_port_mapping
-from inference.core.resources.mapping import LOAD_RANGE, MAX_RESOURCES, Loads, ResourceMapping
+from inference.core.resources.mapping import LOAD_RANGE, MAX_LOADS, MAX_RESOURCES, Loads, ResourceMapping
 
 __all__ = [
     "LOAD_RANGE",
+    "MAX_LOADS",
     "MAX_RESOURCES",
     "Conversion",
     "Loads",

@@ -13,6 +13,7 @@ What is left can still be as many as there are port sets, 2^ports − 1.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, Uops, ports_in
-from inference.core.resources.mapping import MAX_RESOURCES, Loads, ResourceMapping
+from inference.core.resources.mapping import MAX_RESOURCES, Loads, ResourceMapping, check_size
 
 R_MAX = "R_max"
 COUNTED = 1 << 16
@@ -72,19 +73,23 @@ class Conversion:
 def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) -> ResourceMapping:
     """The resource mapping whose inverse throughputs are those of a port mapping, its R_max included.
 
-    Resources are named after their ports, `[0,1,5]`, and `R_max`. Raises `TooManyResourcesError`.
+    Resources are named after their ports, `[0,1,5]`, and `R_max`. Raises `TooManyResourcesError`, and
+    `InvalidInputError` where all schemes together have more loads than a resource mapping can have.
     """
     limit = (settings or Conversion()).max_resources
     front_ends = 0 if mapping.r_max is None else 1
     kinds = sorted({mask for uops in mapping.usage.values() for mask, _ in uops})
     unions = connected_unions(kinds, COUNTED)
-    rows = list(dict.fromkeys(mapping.usage.values()))
+    sharing = Counter(mapping.usage.values())
+    rows = list(sharing)
     if len(unions) <= MAX_RESOURCES:
         unions = unions[_undominated(_masses(unions, rows), np.bitwise_count(unions).astype(np.int64))]
     if len(unions) + front_ends > limit:
         raise TooManyResourcesError(len(unions) + front_ends, limit)
     widths = np.bitwise_count(unions)
     quotients = _masses(unions, rows) / widths[:, None]
+    per_row = np.count_nonzero(quotients, axis=0) + front_ends
+    check_size(int(per_row @ np.array([sharing[row] for row in rows], dtype=np.int64)))
     fronts: Loads = () if mapping.r_max is None else ((len(unions), 1 / mapping.r_max),)
     loads: dict[Uops, Loads] = {
         row: (

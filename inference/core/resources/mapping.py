@@ -14,6 +14,7 @@ from inference.core.experiment import Experiment
 from inference.core.tables import ExperimentTable
 
 MAX_RESOURCES = 4096  # Palmed's models have some twenty; a conversion can have as many as there are port sets
+MAX_LOADS = 1_000_000  # rows of a database; Palmed's models have a tenth of that
 LOAD_RANGE = (1e-9, 1e9)  # cycles; below it a load is noise, beyond it no instruction was measured
 
 Loads = tuple[tuple[int, float], ...]
@@ -49,6 +50,7 @@ class ResourceMapping:
             raise InvalidInputError("the name of a resource must not be empty")
         if len(set(self.resources)) != len(self.resources):
             raise InvalidInputError(f"resource names must differ: {', '.join(self.resources)}")
+        check_size(sum(map(len, self.loads.values())))
         for scheme, loads in self.loads.items():
             _check_loads(scheme, loads, len(self.resources))
 
@@ -126,6 +128,15 @@ class ResourceMapping:
         """`R1: 2, R12: 1` (cycles), or "no resources"."""
         return (
             ", ".join(f"{self.resources[k]}: {load:.4g}" for k, load in self.loads[scheme]) or "no resources"
+        )
+
+
+def check_size(n_loads: int) -> None:
+    """Raise `InvalidInputError` for more loads than a resource mapping can have."""
+    if n_loads > MAX_LOADS:
+        raise InvalidInputError(
+            f"a resource mapping has at most {MAX_LOADS:,} loads, one per scheme and resource, "
+            f"not {n_loads:,}"
         )
 
 

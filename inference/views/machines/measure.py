@@ -27,6 +27,7 @@ from inference.views.starting import start_run
 SELECTIONS = (
     ("starter", "the starter set of the ISA"),
     ("default", "the default set of the ISA"),
+    ("probes", "probes: one or two per kind of execution unit"),
     ("filter", "those that a search finds"),
 )
 PLANS = (

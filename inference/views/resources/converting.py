@@ -1,4 +1,4 @@
-"""Making a resource mapping of a port mapping. It takes a second at most, so the page does it itself."""
+"""Making a resource mapping of a port mapping: a matter of seconds at most, so the page does it itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from inference.core.errors import InvalidInputError
 from inference.core.resources import MAX_RESOURCES, Conversion, TooManyResourcesError
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import NAME_LIMIT, free_name
@@ -42,7 +43,7 @@ def mapping_convert(request: HttpRequest, pk: int) -> HttpResponse:
         data = form.cleaned_data
         try:
             made = convert(row, data["name"], Conversion(data["max_resources"]), data["note"])
-        except TooManyResourcesError as error:
+        except (TooManyResourcesError, InvalidInputError) as error:
             form.add_error("max_resources", str(error))
         except ExchangeError as error:
             form.add_error("name", str(error))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 
 from inference.core.resources import ResourceMapping as Resources
@@ -55,7 +56,8 @@ def loads_tab(request: HttpRequest, row: ResourceMapping, value: Resources) -> d
         "columns": () if wide else value.resources,
         "page": Page((), 0),
     }
-    described = InstructionScheme.objects.filter(isa=row.isa, resource_loads__mapping=row).distinct()
+    loaded = Exists(row.loads.filter(scheme=OuterRef("pk")))
+    described = InstructionScheme.objects.filter(loaded, isa=row.isa)
     try:
         ids = {text: pk for pk, text in search_schemes(described, q).values_list("pk", "text")}
     except SearchError as error:

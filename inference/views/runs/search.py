@@ -56,6 +56,11 @@ class SearchRecord:
         """The question at hand, or the last one."""
         return self.examples[max(self.examples)] if self.examples else None
 
+    @property
+    def last_clash(self) -> str:
+        """The newest contradiction in words; "" for none."""
+        return self.clashes[-1]["text"] if self.clashes else ""
+
     def take(self, kind: str, payload: Json) -> None:
         """Fold one event in; what an attempt tells again changes nothing."""
         if kind == "seeded":

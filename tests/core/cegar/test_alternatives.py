@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from inference.core.cegar.alternatives import Alternatives, matched
-from inference.core.cegar.pool import Pool
-from inference.core.cegar.shape import Observation, Shape
-from inference.core.experiment import Experiment
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping
 
@@ -35,24 +32,3 @@ def test_each_alternative_is_listed_once_and_never_more_than_wanted() -> None:
     assert (len(found.listed), found.full) == (1, False)
     found.add(ADD_ON_LOAD)
     assert (len(found.listed), found.full) == (1, True)
-
-
-def test_after_the_first_mapping_falls_all_that_is_left_is_compared_anew() -> None:
-    shape = Shape(("a", "b"), (1, 1), 3, 0.02)
-    together = Observation.of(shape, Experiment.of({"a": 1, "b": 1}), 1.0)
-    pool = Pool(first=(0b001, 0b001), aside=[(0b011, 0b001), (0b001, 0b010)], fresh=2)
-    assert pool.keep(together, second=(0b001, 0b110))
-    assert pool.first == (0b001, 0b110)
-    assert pool.waiting == [(0b011, 0b001), (0b001, 0b010)]
-    assert (pool.aside, pool.fresh) == ([], 0)
-
-
-def test_mappings_compared_with_a_first_one_that_stands_are_not_compared_again() -> None:
-    shape = Shape(("a", "b"), (1, 1), 3, 0.02)
-    together = Observation.of(shape, Experiment.of({"a": 1, "b": 1}), 1.0)
-    pool = Pool(first=(0b001, 0b010), aside=[(0b011, 0b001)], waiting=[(0b001, 0b001), (0b001, 0b110)])
-    assert pool.keep(together, second=(0b001, 0b001))
-    assert pool.first == (0b001, 0b010)
-    assert pool.aside == [(0b011, 0b001)]
-    assert pool.waiting == [(0b001, 0b110)]
-    assert not pool.keep(Observation.of(shape, Experiment.of({"a": 1}), 3.0), second=(0b001, 0b001))

@@ -187,9 +187,7 @@ def test_a_search_is_cancelled_in_the_middle_of_a_call_of_the_solver(
     slow = PortMapping(tuple("012345"), schemes)
     with pytest.raises(InterruptedRunError):
         search(slow, Listener(lambda listener: bool(since)), encoding="linear-program")
-    assert (
-        time.monotonic() - since[0] < 30
-    )  # a tenth of a second, as a rule; left alone, many minutes
+    assert time.monotonic() - since[0] < 30  # a tenth of a second, as a rule; left alone, many minutes
 
 
 def test_a_solver_that_gives_up_before_any_mapping_was_found_says_so() -> None:
@@ -201,6 +199,8 @@ def test_a_result_is_not_called_unique_because_alternatives_were_not_listed() ->
     truth = PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b10, 1),)}, r_max=1.0)
     result = search(truth, alternatives=0)
     assert (result.verdict, result.alternatives, result.more_alternatives) == (Verdict.AMBIGUOUS, (), True)
+    assert "cut off after 0" in result.why_more
+    assert search(TWO_LEVEL).why_more == ""
 
 
 def test_a_solver_that_gives_up_leaves_the_result_unproven(monkeypatch: pytest.MonkeyPatch) -> None:

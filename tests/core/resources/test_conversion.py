@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping
+from inference.core.mapping import PortMapping, uops_of
 from inference.core.oracle import lp_inverse_throughput
 from inference.core.resources import (
+    MAX_LOADS,
     MAX_RESOURCES,
     Conversion,
     ResourceMapping,
@@ -179,3 +180,13 @@ def test_names_differ_where_the_ports_would_make_them_equal_or_endless() -> None
     wide = PortMapping(tuple(f"port number {k}" for k in range(60)), {"x": ((2**60 - 1, 1),)})
     (name,) = from_port_mapping(wide).resources
     assert name == "[port number 0,…,port number 59] (60 ports)"
+
+
+def test_a_conversion_that_would_have_too_many_loads_is_refused_before_it_is_made() -> None:
+    everywhere = uops_of((1 << k, 1) for k in range(10))
+    usage = {f"pair {k}": uops_of([(1 << k % 10 | 1 << k // 10, 1)]) for k in range(100)}
+    narrow = PortMapping(tuple(map(str, range(10))), usage)
+    resources = len(from_port_mapping(narrow, ENOUGH).resources)
+    crowd = {f"scheme {k}": everywhere for k in range(MAX_LOADS // resources + 1)}
+    with pytest.raises(InvalidInputError, match=f"at most {MAX_LOADS:,} loads"):
+        from_port_mapping(PortMapping(narrow.ports, {**usage, **crowd}), ENOUGH)

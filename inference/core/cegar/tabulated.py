@@ -21,10 +21,10 @@ from inference.core.cegar.formula import Formula, Literal
 from inference.core.cegar.profiles import Fact, implies
 from inference.core.cegar.shape import Candidate, Observation, Shape
 
-MOST_CELLS = 4_000
-"""µops times port sets, up to which the table is worth its size."""
+MOST_CELLS = 1_100
+"""µops times port sets, up to which the table is the quicker way: 17 µops on 6 ports, 8 on 7."""
 
-MOST_FACTS = 50_000
+MOST_FACTS = 50_000  # that may be asked for
 
 
 class Tabulated:

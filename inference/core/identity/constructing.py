@@ -23,12 +23,14 @@ spread, in fractions, over the ports of the remaining schemes. What is left for 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from inference.core.flow import densest_ports
 from inference.core.identity.question import Question
+from inference.core.mapping import MAX_PORTS
 
 Answer = tuple[int, ...]
 
@@ -69,9 +71,12 @@ class _Side:
 
     def __init__(self, question: Question, *, slow: int) -> None:
         self._slow = [_port_set(each.uops[slow]) for each in question.classes]
+        self._port_sets = set(self._slow)
         self._fast = [_port_set(each.uops[1 - slow]) for each in question.classes]
         self._margin = question.margin
         self._floor = question.floors[1 - slow]
+        least = self._margin + self._floor
+        self._widest = math.ceil(1 / least) - 1 if least else MAX_PORTS
         self._unions: set[int] = {0}
         self.growing: set[int] = {0}
         self.goals: list[_Goal] = []
@@ -79,10 +84,13 @@ class _Side:
         self._aim(tuple(range(len(question.classes))), question.floors[slow])
 
     def grow(self) -> None:
-        """Take in the unions of one more port set: n instructions fill a union of at most n."""
-        port_sets = set(self._slow)
-        self.growing = {union | ports for union in self.growing for ports in port_sets} - self._unions
-        self._unions |= self.growing
+        """Take in the unions of one more port set: n instructions fill a union of at most n.
+
+        Those that are too wide to be slow enough are dropped: whatever they grow into is wider still.
+        """
+        grown = {union | ports for union in self.growing for ports in self._port_sets} - self._unions
+        self._unions |= grown
+        self.growing = {union for union in grown if union.bit_count() <= self._widest}
         for union in sorted(self.growing):
             inside = (k for k, ports in enumerate(self._slow) if ports and ports & ~union == 0)
             self._aim(tuple(inside), Fraction(1, union.bit_count()))

@@ -37,6 +37,11 @@ def cycles(table: ExperimentTable, population: Population, floor: Floats) -> Flo
     return np.maximum(out, floor)
 
 
+def table_bytes(table: ExperimentTable, n_ports: int) -> int:
+    """How much memory the tables of all schemes that occur take."""
+    return 8 * len(table.occurring) << n_ports if n_ports <= MAX_TABLE_PORTS else 0
+
+
 def _by_tables(table: ExperimentTable, population: Population, rows: Int64s) -> Floats:
     """Closed form over ports: tables add over the mix, then the maximum over all sets of one size."""
     subsets = np.arange(1, 1 << population.n_ports, dtype=np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.evaluator import Evaluator
+from inference.core.evaluator_numpy import table_bytes
 from inference.core.mapping import PortMapping
 from inference.core.tables import ExperimentTable
 
@@ -19,6 +20,9 @@ Bools = npt.NDArray[np.bool_]
 
 _WORTH_COMPILED = 4096
 """Experiments from which on loading the compiled kernels costs less than going without."""
+
+_MOST_BYTES = 1 << 26
+"""Going without takes a table per scheme: with thousands of schemes on many ports, too much memory."""
 
 
 class Predictor(Protocol):
@@ -56,8 +60,9 @@ class MappingPredictor:
         """See `Predictor`."""
         if not len(table):
             return np.zeros(0)
-        compiled = None if len(table) >= _WORTH_COMPILED else False
-        return Evaluator(table, len(self.mapping.ports), compiled=compiled).cycles_one(self.mapping)
+        n_ports = len(self.mapping.ports)
+        few = len(table) < _WORTH_COMPILED and table_bytes(table, n_ports) <= _MOST_BYTES
+        return Evaluator(table, n_ports, compiled=False if few else None).cycles_one(self.mapping)
 
 
 def known_to(described: Collection[str], table: ExperimentTable) -> Bools:

@@ -99,7 +99,12 @@ def _threads(
         )
         pairs.append((single / many, single / size, many / size))
     _, single, many = max(pairs[1:])
-    return _rates(f"threads-{case}", many, single, {"threads": threads, "mappings": population.n_mappings})
+    more = {
+        "threads": threads,
+        "mappings": population.n_mappings,
+        "median_ratio": round(median(ratio for ratio, _, _ in pairs[1:]), 3),
+    }
+    return _rates(f"threads-{case}", many, single, more)
 
 
 def _against_the_lp(rng: np.random.Generator, n_ports: int, n: int, rounds: int) -> Result:

@@ -17,6 +17,9 @@ NOISE = 0.02  # cycles per instruction that a measurement may be off (thesis §4
 SEARCHED = 100_000
 """Experiments that are searched for one that tells the mappings apart, at most; those of length 1 always."""
 
+CONSTRUCTED = 2_000_000
+"""Pairs of a set of classes and a class that are looked at: about a second."""
+
 
 class Kind(StrEnum):
     """How two mappings stand to each other on a scheme."""
@@ -130,9 +133,13 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Itera
 def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, float]:
     """An experiment for the noise of real measurements, else one for none."""
     common = a.usage.keys() & b.usage.keys()
-    classes = len({(a.usage[scheme], b.usage[scheme]) for scheme in common})
+    different = {(a.usage[scheme], b.usage[scheme]) for scheme in common}
+    classes = len(different)
+    # In two levels an experiment is constructed, and each set of classes is held against all classes.
+    two_level = all(len(uops) == 1 and uops[0][1] == 1 for pair in different for uops in pair)
+    allowed = CONSTRUCTED // max(1, classes) if two_level else SEARCHED
     length = 1
-    while length < 5 and math.comb(classes + length, length + 1) <= SEARCHED:
+    while length < 5 and math.comb(classes + length, length + 1) <= allowed:
         length += 1
     for noise in (NOISE, 0.0):
         found = distinguishing_experiment(a, b, noise=noise, max_length=length)

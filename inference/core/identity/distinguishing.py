@@ -15,7 +15,9 @@ from inference.core.identity.renumbering import part_of
 from inference.core.identity.searching import searched
 from inference.core.mapping import R_MAX_RANGE, PortMapping
 from inference.core.throughput import port_bound, work_of
-from inference.core.tunables import check_number
+from inference.core.tunables import check_number, check_whole
+
+LONGEST = 1_000_000
 
 SEARCHED_LENGTH = 4
 """How long three-level experiments get where no limit is given."""
@@ -63,8 +65,8 @@ def distinguishing_experiment(
     Raises `InvalidInputError` for numbers out of range, `UnknownSchemeError` for unknown schemes.
     """
     question = _question(a, b, noise, r_max, schemes)
-    if max_length is not None and max_length < 1:
-        raise InvalidInputError(f"max_length must be at least 1 instruction, not {max_length!r}")
+    if max_length is not None:
+        check_whole("max_length", max_length, 1, LONGEST)
     if not question.classes or _are_equal(a, b, question):
         return None
     if question.is_two_level:

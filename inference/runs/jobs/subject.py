@@ -196,7 +196,7 @@ class _Laboratory:
 
     def _alone(self, schemes: Sequence[str]) -> list[str]:
         self._stages.enter(SINGLETONS)
-        told = self._stages.told(SINGLETONS, self._cached, len(schemes))
+        told = self._stages.told(SINGLETONS, self._for_search(), len(schemes))
         alone = measured_alone(told, schemes, self._stages.log)
         if self._config.schemes != PROBE_SELECTION or not _is_exact(self._config):
             return list(alone)

@@ -42,12 +42,13 @@ class Moments:
         y_range = float(y.min()), float(y.max())
         if math.isinf(y_range[1]):
             return cls(len(x), math.inf, x_range=x_range, y_range=y_range)
-        a, b = x - x.mean(), y - y.mean()
+        x_mean, a = _centred(x)
+        y_mean, b = _centred(y)
         return cls(
             n=len(x),
             errors=float(np.sum(np.abs(y - x) / x)),
-            x=float(x.mean()),
-            y=float(y.mean()),
+            x=x_mean,
+            y=y_mean,
             # Not a @ b: a sum in pairs is closer, and wakes no threads of a linear algebra library.
             xx=float(np.sum(a * a)),
             yy=float(np.sum(b * b)),
@@ -94,6 +95,18 @@ class Moments:
         if not (0 < spread < math.inf and math.isfinite(self.xy)):
             return None
         return min(1.0, max(-1.0, self.xy / spread))
+
+
+def _centred(values: Floats) -> tuple[float, Floats]:
+    """The mean, and the deviations from it.
+
+    A mean is rounded, and may be as far from nearly equal values as these are from each other: what it is off
+    by shows in the mean of the deviations.
+    """
+    mean = float(values.mean())
+    deviations = values - mean
+    off = float(deviations.mean())
+    return mean + off, deviations - off
 
 
 def _both(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:

@@ -61,7 +61,7 @@ def test_a_run_is_watched_live_to_its_mapping_which_predicts_what_it_has_not_see
 def mapping_path(page: Page, example: None) -> str:
     """The address of the example's mapping."""
     page.goto("/mappings/")
-    path = page.locator("tbody tr a[href^='/mappings/']").first.get_attribute("href")
+    path = page.get_by_role("link", name="Example: Zen 3, by PMEvo", exact=True).get_attribute("href")
     assert path is not None
     return path
 
@@ -112,8 +112,8 @@ def test_a_long_run_is_paused_resumed_and_cancelled(page: Page, measurements: st
         page,
         measurements,
         name="long",
-        set_ports="6",
-        set_population="3000",
+        set_ports="8",
+        set_population="100000",
         set_max_generations="5000",
         set_convergence="0",
     )

@@ -73,6 +73,13 @@ def test_the_schemes_that_differ_are_picked_without_a_button(page: Page, here: s
     expect(page.locator("#results .table-count")).to_contain_text("1 of 10 schemes")
 
 
+def set_number(page: Page, name: str) -> str:
+    """The value of a set in the list of measurements, evaluated or not."""
+    value = page.locator("#source option", has_text=re.compile(rf"^{name}( –|$)")).get_attribute("value")
+    assert value is not None
+    return value
+
+
 def test_a_mapping_is_converted_and_predicts_the_same(page: Page, here: str, measurements: None):
     page.goto(here)
     page.get_by_role("link", name="Convert to a resource mapping").click()
@@ -84,6 +91,8 @@ def test_a_mapping_is_converted_and_predicts_the_same(page: Page, here: str, mea
     page.get_by_label("Using resource").select_option(index=1)
     expect(page).to_have_url(re.compile(r"resource=0"))
     page.get_by_role("link", name="Accuracy").click()
+    page.get_by_label("Measurements").select_option(value=set_number(page, "made-up"))
+    expect(page).to_have_url(re.compile(r"set=\d+"))
     if page.get_by_role("button", name="Evaluate").count():
         page.get_by_role("button", name="Evaluate").click()
     expect(page.locator("[data-heat-map-of] .plot-area svg").first).to_be_visible()

@@ -18,7 +18,8 @@ from django.conf import settings
 from django.db import connections
 
 from inference.models import Run, RunEvent
-from inference.runs import lifecycle
+from inference.runs import leases, lifecycle
+from inference.runs.execute import Wishes, execute
 from inference.runs.registry import JOBS
 from tests.runs.counting.job import CountJob
 
@@ -143,6 +144,25 @@ def wait_for(condition, seconds: float = 60.0):
 def state(run: Run) -> str:
     run.refresh_from_db()
     return run.state
+
+
+def done_with_interruptions(run: Run, patience: int, most: int):
+    """Carry a submitted run out in attempts, of which the first `most` are stopped after a few questions."""
+    stops = 0
+    while state(run) != "done":
+        lease = leases.claim(f"w{stops}")
+
+        class Impatient(Wishes):
+            calls = 0
+
+            def __call__(self):
+                self.calls += 1
+                return "stop" if self.calls > patience else super().__call__()
+
+        execute(lease, Impatient(lease) if stops < most else Wishes(lease))
+        stops += 1
+        assert stops < 2 * most + 2, run.error
+    assert stops > most // 2, "the run was meant to be interrupted"
 
 
 def reached(run: Run, step: int) -> bool:

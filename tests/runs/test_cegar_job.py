@@ -22,7 +22,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes, execute
 from inference.runs.jobs.exploring import like_one_uop
 from inference.runs.jobs.mixes import random_mixes
-from tests.runs.fixtures import child_of, numbers, payloads, state, wait_for
+from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 
 TRUTH = Mapping(
     ("0", "1", "2"),
@@ -175,21 +175,7 @@ def test_interruptions_change_neither_the_answer_nor_the_story(mapping):
     source = {"simulate": mapping.pk, "noise": 0.002}
     undisturbed = do(source, "undisturbed")
     run = submitted(source, "interrupted")
-    stops = 0
-    while state(run) != "done":
-        lease = leases.claim(f"w{stops}")
-
-        class Impatient(Wishes):
-            calls = 0
-
-            def __call__(self):
-                self.calls += 1
-                return "stop" if self.calls > 12 else super().__call__()
-
-        execute(lease, Impatient(lease) if stops < 6 else Wishes(lease))
-        stops += 1
-        assert stops < 12, run.error
-    assert stops > 3, "the run was meant to be interrupted"
+    done_with_interruptions(run, patience=12, most=6)
     first, second = (load_mapping(PortMapping.objects.get(run=each)) for each in (undisturbed, run))
     assert first == second
     assert [p["experiment"] for p in payloads(run, "decision")] == [

@@ -17,7 +17,7 @@ from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes, execute
 from inference.runs.jobs.mixes import random_mixes
-from tests.runs.fixtures import numbers, payloads, state
+from tests.runs.fixtures import done_with_interruptions, numbers, payloads, state
 
 pytestmark = pytest.mark.django_db
 
@@ -112,21 +112,7 @@ def test_the_same_seed_gives_the_same_mapping_and_interruptions_change_nothing(m
     config = {"source": {"simulate": mapping.pk, "noise": 0.05}, "mixes": 30, "seed": 7}
     undisturbed = do(config, "undisturbed")
     run = lifecycle.submit("infer", {"ports": 3, "settings": QUICK, **config}, "interrupted")
-    stops = 0
-    while state(run) != "done":
-        lease = leases.claim(f"w{stops}")
-
-        class Impatient(Wishes):
-            calls = 0
-
-            def __call__(self):
-                self.calls += 1
-                return "stop" if self.calls > 2 else super().__call__()
-
-        execute(lease, Impatient(lease) if stops < 4 else Wishes(lease))
-        stops += 1
-        assert stops < 10, run.error
-    assert stops > 2, "the run was meant to be interrupted"
+    done_with_interruptions(run, patience=2, most=4)
     first, second = (load_mapping(PortMapping.objects.get(run=r)) for r in (undisturbed, run))
     assert first.usage == second.usage
     assert undisturbed.result["held_out"] == run.result["held_out"]

@@ -139,7 +139,7 @@ def cycles(shape: Shape, facts: Iterable[Fact], counts: Sequence[int]) -> Fracti
     return max(ports, shape.floor * sum(counts))
 
 
-def experiments_near(shape: Shape, shares: Floats) -> Iterator[tuple[int, ...]]:
+def experiments_near(shares: Floats) -> Iterator[tuple[int, ...]]:
     """Whole numbers of instructions in about these shares, few first."""
     for length in range(1, MOST_REPEATS + 1):
         counts = tuple(round(share * length) for share in shares)
@@ -149,7 +149,7 @@ def experiments_near(shape: Shape, shares: Floats) -> Iterator[tuple[int, ...]]:
 
 def telling(shape: Shape, first: Sequence[Fact], second: Sequence[Fact], shares: Floats) -> Experiment | None:
     """An experiment with about these shares whose two predictions differ by more than 2ε, exactly."""
-    for counts in experiments_near(shape, shares):
+    for counts in experiments_near(shares):
         apart = abs(cycles(shape, first, counts) - cycles(shape, second, counts))
         if apart > shape.margin * sum(counts):
             return Experiment.of({scheme: n for scheme, n in zip(shape.schemes, counts, strict=True) if n})

@@ -21,7 +21,16 @@ Where the paper is silent or another choice is better on measured data, this is 
 
 from inference.core.pmevo.algorithm import PHASES, infer
 from inference.core.pmevo.estimate import Estimate, estimate
-from inference.core.pmevo.problem import PMEvoProblem, PMEvoResult
+from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.settings import PMEvoSettings
 
-__all__ = ["PHASES", "Estimate", "PMEvoProblem", "PMEvoResult", "PMEvoSettings", "estimate", "infer"]
+__all__ = [
+    "PHASES",
+    "Estimate",
+    "FrontPoint",
+    "PMEvoProblem",
+    "PMEvoResult",
+    "PMEvoSettings",
+    "estimate",
+    "infer",
+]

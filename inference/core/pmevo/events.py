@@ -13,6 +13,9 @@ from inference.core.events import Plain
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 
+MOST_IN_CLOUD = 300
+"""Points of a population that are told: a picture needs no more, and the journal keeps them all."""
+
 
 @dataclass(frozen=True)
 class Experiments(Plain):
@@ -76,3 +79,56 @@ class Snapshot:
     def payload(self) -> Json:
         """A line about it; the arrays are for a listener in the same process."""
         return {"on": self.on, "experiments": len(self.measured), "volume": self.mapping.volume}
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """A whole population in the plane of its objectives: D_avg (a fraction) and volume per mapping."""
+
+    kind: ClassVar[str] = "cloud"
+    generation: int
+    errors: npt.NDArray[np.float64]
+    volumes: npt.NDArray[np.int64]
+
+    def payload(self) -> Json:
+        """Up to `MOST_IN_CLOUD` mappings, evenly spread over the population, which is fittest first."""
+        size = len(self.errors)
+        picks = np.unique(np.linspace(0, size - 1, min(size, MOST_IN_CLOUD)).astype(np.int64))
+        return {
+            "generation": self.generation,
+            "population": size,
+            "errors": [round(error, 6) for error in self.errors[picks].tolist()],
+            "volumes": self.volumes[picks].tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class Sweep(Plain):
+    """One pass of the exact re-fit over all schemes: how many changed, and what came of it.
+
+    `error`: D_avg (a fraction) on the experiments learnt from; `kinds`: different µops in use.
+    """
+
+    kind: ClassVar[str] = "sweep"
+    sweep: int
+    changed: int
+    error: float
+    volume: int
+    kinds: int
+
+
+@dataclass(frozen=True)
+class Front:
+    """The Pareto front so far: (D_avg, volume, kinds) of its points, most accurate first."""
+
+    kind: ClassVar[str] = "front"
+    points: tuple[tuple[float, int, int], ...]
+
+    def payload(self) -> Json:
+        """The points as objects."""
+        return {
+            "points": [
+                {"error": round(error, 6), "volume": volume, "kinds": kinds}
+                for error, volume, kinds in self.points
+            ]
+        }

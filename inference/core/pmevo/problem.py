@@ -27,11 +27,27 @@ class PMEvoProblem:
 
 
 @dataclass(frozen=True)
+class FrontPoint:
+    """A mapping that no other one found beats in D_avg, µop volume and number of µop kinds at once.
+
+    `error`: D_avg (a fraction) on the experiments learnt from; the other two are those of `mapping`.
+    """
+
+    error: float
+    volume: int
+    kinds: int
+    mapping: PortMapping
+
+
+@dataclass(frozen=True)
 class PMEvoResult:
     """The fittest port mapping with the facts about how it was found.
 
     `congruence_classes`: classes of schemes that share a port usage, the representative first. `final_error`:
     D_avg (a fraction) on the experiments learnt from. `experiments`: how many had a usable measurement.
+    `front`: what can be had for more or fewer µop kinds, most accurate first; `mapping` is one of them, and
+    it is empty where nothing but the evolution ran. `exhaustive`: how many experiments the paper's plan would
+    have measured; None for recorded data.
     """
 
     mapping: PortMapping
@@ -39,3 +55,5 @@ class PMEvoResult:
     generations: int
     final_error: float
     experiments: int
+    front: tuple[FrontPoint, ...] = ()
+    exhaustive: int | None = None

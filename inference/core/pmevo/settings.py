@@ -11,12 +11,18 @@ from inference.core.mapping import MAX_PORTS, R_MAX_RANGE
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
 
+SEARCHES = ("evolution", "refit", "both")
+PLANS = ("adaptive", "exhaustive")
 DUPLICATES = ("add", "drop")
 SCALINGS = ("range", "zero")
 PRESETS: Mapping[str, Mapping[str, str]] = {
     "quick": {"population": "100", "max_generations": "200"},
     "standard": {},
     "paper": {
+        "search": "evolution",
+        "plan": "exhaustive",
+        "learnt_mixes": "0",
+        "islands": "1",
         "population": "100000",
         "convergence": "0",
         "congruence_evidence": "1",
@@ -33,6 +39,19 @@ class PMEvoSettings:
     """How PMEvo searches. `metadata["paper"]` of a field is what the publication used."""
 
     ports: int = setting(8, "Number of ports of the inferred port mapping.", "given by the user")
+    search: str = setting(
+        "evolution",
+        "evolution: the paper's; refit: exact re-fit of scheme after scheme; both: re-fit what evolved.",
+        "evolution",
+    )
+    plan: str = setting(
+        "exhaustive",
+        "Where anything can be measured: all pairs of schemes, or new schemes against class representatives.",
+        "exhaustive",
+    )
+    learnt_mixes: float = setting(
+        0.0, "Random mixes of 3 to 5 instructions to measure and learn from beside the pairs, per scheme.", 0
+    )
     population: int = setting(
         300, "Port mappings kept in each generation (N): more cost time and find better mappings.", 100_000
     )
@@ -69,6 +88,9 @@ class PMEvoSettings:
     climb_share: float = setting(
         0.1, "Share of the final mappings, best first, from which the hill climb starts.", 1.0
     )
+    islands: int = setting(
+        1, "Populations that evolve apart and exchange their best; workers share them out.", 1
+    )
     threads: int = setting(
         0, "Threads that evaluate mappings; 0: one per processor. No effect on the answer.", None
     )
@@ -85,6 +107,10 @@ class PMEvoSettings:
         check_number("climb_share", self.climb_share, 0, 1)
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)
+        check_number("learnt_mixes", self.learnt_mixes, 0, 1000)
+        check_whole("islands", self.islands, 1, 1024)
+        check_choice("search", self.search, SEARCHES)
+        check_choice("plan", self.plan, PLANS)
         check_choice("duplicates", self.duplicates, DUPLICATES)
         check_choice("scaling", self.scaling, SCALINGS)
 

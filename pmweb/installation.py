@@ -5,6 +5,7 @@ Looking never fails: a program that is absent, broken or slow is a finding like 
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import shutil
@@ -23,6 +24,7 @@ from django.db import connection
 
 from inference.agent.packing import OLDEST_PYTHON
 from inference.agent.protocol import PROTOCOL, Json
+from inference.cluster.condition import condition
 from inference.queries.machines import condition_of, counts_of, local_machine
 from pmweb import __version__
 
@@ -39,6 +41,7 @@ LIBRARIES = (
     "z3-solver",
     "iced-x86",
     "websockets",
+    "distributed",
 )
 _ASK_SECONDS = 3.0
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
@@ -184,6 +187,14 @@ def facts() -> list[tuple[str, str]]:
         ("Operating system", platform.platform()),
         ("Database", f"SQLite {sqlite3.sqlite_version}, journal {journal}, transactions {mode}"),
         ("Data directory", str(settings.HOME)),
+    ]
+
+
+def computing() -> list[tuple[str, str]]:
+    """Who computes for runs, as label and value. Asks the Dask scheduler, where there is one."""
+    return [
+        ("Processors", f"{len(os.sched_getaffinity(0))} of this computer"),
+        ("Dask", condition(settings.DASK)),
     ]
 
 

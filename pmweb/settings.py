@@ -7,6 +7,7 @@
 | `PMWEB_SECRET_KEY` | Django's secret key | generated once, kept in `$PMWEB_HOME/secret-key` |
 | `PMWEB_ALLOWED_HOSTS` | comma-separated host names the site answers to | loopback names and this host's |
 | `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
+| `PMWEB_DASK` | Dask scheduler whose workers help, `tcp://host:port` or `tls://host:port` | none |
 | `PMWEB_DEBUG` | `1` shows tracebacks in the browser | off |
 """
 
@@ -127,6 +128,8 @@ _PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 RUN_MEMORY_LIMIT_BYTES = (
     int(os.environ.get("PMWEB_RUN_MEMORY_MB") or _PHYSICAL_MEMORY * 3 // 4 // 2**20) * 2**20 or None
 )
+
+DASK = os.environ.get("PMWEB_DASK", "").strip()
 
 UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024

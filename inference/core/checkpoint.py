@@ -1,7 +1,7 @@
 """Checkpoints as bytes: an npz archive of the arrays and of the facts as UTF-8 JSON. Nothing is pickled.
 
 Equal checkpoints give equal bytes. Compression is the fastest level: a population is saved every few seconds
-and read at most once.
+and read at most once. What a try shows to shrink little is stored as it is.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _UNREADABLE = (
     KeyError,
     ValueError,
 )
+_TRIED = 1 << 16  # bytes
+_WORTHWHILE = 0.6
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest date that zip can hold: bytes depend on the content alone
 
 
@@ -69,9 +71,18 @@ def decode(data: bytes) -> Checkpoint:
 
 def _write(archive: zipfile.ZipFile, name: str, array: npt.NDArray[np.generic]) -> None:
     info = zipfile.ZipInfo(name + _SUFFIX, _EPOCH)
-    info.compress_type = zipfile.ZIP_DEFLATED
+    info.compress_type = zipfile.ZIP_DEFLATED if _shrinks(array) else zipfile.ZIP_STORED
     with archive.open(info, "w", force_zip64=True) as member:
         np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _shrinks(array: npt.NDArray[np.generic]) -> bool:
+    """Whether the middle of an array does so enough, or it is too small to matter."""
+    if array.nbytes <= _TRIED:
+        return True
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    middle = flat[(len(flat) - _TRIED) // 2 :][:_TRIED]
+    return len(zlib.compress(middle.tobytes(), 1)) < _WORTHWHILE * _TRIED
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> npt.NDArray[np.generic]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.extending import intrinsic
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -30,6 +31,15 @@ def inlined(function: Kernel) -> Kernel:
     Handing over a desk full of arrays would take as long as what is done with it.
     """
     return _compiled(function, _nrt=False, forceinline=True)
+
+
+def in_llvm(function: Callable[..., Any]) -> Any:
+    """A function of compiled code whose body is written in LLVM's own language.
+
+    `function` gets the types of the arguments, and returns a signature and what writes the body (numba's
+    `intrinsic`).
+    """
+    return intrinsic(function)
 
 
 def _compiled(function: Kernel, **options: Any) -> Kernel:

@@ -7,7 +7,16 @@ import numpy as np
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
-from inference.core.pmevo.population import children, random_population
+from inference.core.pacing import Pace
+from inference.core.pmevo.climb import climbed
+from inference.core.pmevo.congruence import congruent_schemes
+from inference.core.pmevo.fitness import Judge, Slopes
+from inference.core.pmevo.population import children, chosen, packed, random_population, unpacked
+from inference.core.pmevo.refit.desk import Desk, Lists, Prices
+from inference.core.pmevo.refit.usage import Usage
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.pmevo.variation import fingerprints
+from inference.core.protocols import Checkpoint, Event
 from inference.core.tables import ExperimentTable, Int64s, Population
 
 _PORTS = 2
@@ -26,13 +35,39 @@ def compile_all() -> None:
     alike = random_population(np.zeros(16, dtype=np.uint64), limits)  # enough in common to be shared
     pairs: Int64s = np.array([[0, 1]], dtype=np.int64)
     offspring = children(few, pairs, np.zeros(1, dtype=np.uint64), drop=False)
-    evaluator.cycles(offspring)
+    evaluator.cycles(chosen(offspring, np.arange(2)))
+    fingerprints(offspring)
+    unpacked(packed(offspring), offspring.n_schemes, _PORTS)
     for population in (few, alike):
         evaluator.mean_relative_error(population, measured)
     _change_one(LocalSearch(evaluator, few, measured), few)
+    settings = PMEvoSettings(ports=_PORTS, threads=1)
+    alone = {Experiment.of([scheme]): 1.0 for scheme in table.schemes}  # congruent
+    congruent_schemes(table.schemes, alone, settings, _Nobody().pulse)
+    judge = Judge.over(table, measured, settings, Pace(_Nobody()))
+    climbed(judge, few, np.arange(2), Slopes(1.0, 1.0))
+    _refit_all(Desk(evaluator, measured, measured, np.ones(2, dtype=np.int64)))
+
+
+def _refit_all(desk: Desk) -> None:
+    lists = Lists(*[np.arange(1, 1 << _PORTS, dtype=np.int64)] * 3)
+    desk.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)
 
 
 def _change_one(search: LocalSearch, population: Population) -> None:
     other = population.row(1, 0)
     search.error_with(0, other)
     search.replace(0, other)
+
+
+class _Nobody:
+    """Listens to what is compiled."""
+
+    def emit(self, event: Event) -> None:
+        """Nothing is told."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Nothing is kept."""
+
+    def pulse(self) -> None:
+        """Nothing is interrupted."""

@@ -125,9 +125,7 @@ class Evaluator:
                 f"this evaluator is for {self.table.n_schemes} schemes and {self.n_ports} ports, "
                 f"the population has {population.n_schemes} schemes and {population.n_ports} ports"
             )
-        before = np.concatenate(([0], np.cumsum(population.counts, dtype=np.int64)))
-        uops = int(np.diff(before[population.offsets]).max(initial=0))
-        checked_mass(uops * int(self.table.lengths.max(initial=0)))
+        checked_mass(population.most_uops() * int(self.table.lengths.max(initial=0)))
 
     def _cycles(self, population: Population, floor: Floats, threads: int) -> Floats:
         self.check(population)

@@ -13,41 +13,48 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from inference.core.evaluator import Evaluator, Floats
 from inference.core.kernels.layout import Desk, Mixes, Rows, make_desk
 from inference.core.kernels.loops import add_errors, fill_cycles
 from inference.core.kernels.preparing import prepare
 from inference.core.kernels.variants import add_shared_errors, number_variants
-from inference.core.tables import ExperimentTable, Int64s, Population
+from inference.core.tables import Counts, ExperimentTable, Int32s, Int64s, Masks, Population
 
 _PIECE = 400_000
 """Evaluations between two pulses: some ten milliseconds."""
 
-_SHARED_BELOW = 0.5
-"""Combinations per mapping up to which evaluating them once each pays."""
+Flags = npt.NDArray[np.bool_]
+
+_COUNTED_BELOW = 16
+_SHARED_BELOW = 0.45
+"""Combinations that occur, per mapping, up to which evaluating them once each pays. They are counted where no
+more than the former are possible."""
 
 _LEAST_TO_SHARE = 8  # mappings
 
-_MOST_VARIANTS = 64
-"""Rows of one scheme that are told apart: beyond, little is shared, and listing them takes room."""
+_MOST_VARIANTS = 512
+"""Rows of one scheme that are told apart: beyond, little is shared, and a desk for all takes room."""
 
 _BEAT = 0.02  # seconds
 
 
 def all_cycles(evaluator: Evaluator, population: Population, floor: Floats, threads: int) -> Floats:
     """Cycles float64[n_mappings, n_experiments], at least `floor` float64[n_experiments]."""
-    rows, mixes = rows_of(population), mixes_of(evaluator.table, floor)
+    mixes = mixes_of(evaluator.table, floor)
     out = np.empty((population.n_mappings, len(evaluator.table)))
-    desks = _desks(evaluator, population, population.n_schemes, tables=True)
+    desks = desk_maker(evaluator, population, population.n_schemes, tables=True)
     occurring = evaluator.table.occurring
     everything = np.arange(len(evaluator.table), dtype=np.int64)
 
     def piece(first: int, last: int) -> Callable[[Desk], None]:
-        return lambda desk: fill_cycles(desk, rows, mixes, occurring, everything, first, last, out)
+        return lambda desk: fill_cycles(
+            desk, rows_of(population, first, last), mixes, occurring, everything, out[first:last]
+        )
 
     pieces = [piece(*block) for block in _blocks(population.n_mappings, len(evaluator.table))]
-    _work_off(pieces, desks, threads, None)
+    work_off(pieces, desks, threads, None)
     return out
 
 
@@ -59,19 +66,21 @@ def summed_errors(
     pulse: Callable[[], None] | None,
 ) -> Int64s:
     """The sum of relative errors per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
-    rows, mixes = rows_of(population), mixes_of(evaluator.table, evaluator.floor)
-    task = _Task(evaluator, population, rows, mixes, measured)
-    variants = _Variants.of(rows, population) if population.n_mappings >= _LEAST_TO_SHARE else None
+    task = _Task(evaluator, population, mixes_of(evaluator.table, evaluator.floor), measured)
     everything = np.arange(len(evaluator.table), dtype=np.int64)
-    if variants is None:
+    if population.n_mappings < _LEAST_TO_SHARE:
         return task.directly(everything, threads, pulse)
-    combinations = variants.combinations(evaluator.table)
-    shared = combinations <= _SHARED_BELOW * population.n_mappings
+    variants = _Variants.of(population)
+    starts, members = evaluator.table.same_schemes
+    combinations = variants.combinations(evaluator.table, members[starts[:-1]])
+    left = combinations > _COUNTED_BELOW * population.n_mappings
     total = np.zeros(population.n_mappings, dtype=np.int64)
-    if np.any(shared):
-        total += task.shared(variants, everything[shared], combinations[shared], threads, pulse)
-    if not np.all(shared):
-        total += task.directly(everything[~shared], threads, pulse)
+    if not np.all(left):
+        groups = np.flatnonzero(~left)
+        total += task.shared(variants, groups, combinations[groups], left, threads, pulse)
+    if np.any(left):
+        rest = np.sort(members[np.repeat(left, np.diff(starts))])
+        total += task.directly(rest, threads, pulse)
     return total
 
 
@@ -88,87 +97,85 @@ class _Variants:
     begin: Int64s
 
     @classmethod
-    def of(cls, rows: Rows, population: Population) -> _Variants:
+    def of(cls, population: Population) -> _Variants:
         n_mappings, n_schemes = population.n_mappings, population.n_schemes
+        offsets = population.offsets
         of_mapping = np.empty((n_schemes, n_mappings), dtype=np.int32)
         first_row = np.empty((n_schemes, _MOST_VARIANTS), dtype=np.int64)
         found = np.empty(n_schemes, dtype=np.int64)
         slots = np.empty(4 * _MOST_VARIANTS, dtype=np.int32)
-        number_variants(rows, n_mappings, n_schemes, slots, of_mapping, first_row, found)
+        as_stored = Rows(offsets[:-1], offsets[1:], population.masks, population.counts)
+        number_variants(as_stored, n_mappings, n_schemes, slots, of_mapping, first_row, found)
         which = first_row[np.arange(_MOST_VARIANTS) < found[:, None]]
-        return cls(
-            rows=Rows(rows.starts[which], rows.ends[which], rows.masks, rows.counts),
-            of_mapping=of_mapping,
-            begin=np.concatenate(([0], np.cumsum(found))),
-        )
+        return cls(picked_rows(as_stored, which), of_mapping, np.concatenate(([0], np.cumsum(found))))
 
-    def combinations(self, table: ExperimentTable) -> Floats:
-        """Per experiment, of how many combinations of rows the mappings could make use: float64[n]."""
+    def combinations(self, table: ExperimentTable, which: Int64s) -> Floats:
+        """Per experiment of `which`, of how many combinations of rows the mappings could make use."""
         found = np.diff(self.begin).astype(np.float64)
         found[found == 0] = np.inf
-        return np.asarray(np.multiply.reduceat(found[table.scheme], table.offsets[:-1]))
+        return np.asarray(np.multiply.reduceat(found[table.scheme], table.offsets[:-1]))[which]
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
     evaluator: Evaluator
     population: Population
-    rows: Rows
     mixes: Mixes
     measured: Floats
 
     def directly(self, which: Int64s, threads: int, pulse: Callable[[], None] | None) -> Int64s:
         """Mapping by mapping."""
-        errors = np.zeros(self.population.n_mappings, dtype=np.int64)
-        occurring = self.evaluator.table.occurring
+        table, population = self.evaluator.table, self.population
+        errors = np.zeros(population.n_mappings, dtype=np.int64)
+        occurring = _schemes_of(table, which)
         largest = self.evaluator.largest_error
 
         def piece(first: int, last: int) -> Callable[[Desk], None]:
             def work(desk: Desk) -> None:
-                cycles = np.empty(len(which))
+                rows, cycles = rows_of(population, first, last), np.empty(len(which))
                 add_errors(
                     desk,
-                    self.rows,
+                    rows,
                     self.mixes,
                     occurring,
                     which,
                     self.measured,
                     largest,
-                    first,
-                    last,
                     cycles,
-                    errors,
+                    errors[first:last],
                 )
 
             return work
 
-        pieces = [piece(*block) for block in _blocks(self.population.n_mappings, len(which))]
-        desks = _desks(self.evaluator, self.population, self.population.n_schemes, tables=True)
-        _work_off(pieces, desks, threads, pulse)
+        pieces = [piece(*block) for block in _blocks(population.n_mappings, len(which))]
+        desks = desk_maker(self.evaluator, population, population.n_schemes, tables=True)
+        work_off(pieces, desks, threads, pulse)
         return errors
 
     def shared(
         self,
         variants: _Variants,
-        which: Int64s,
+        groups: Int64s,
         combinations: Floats,
+        left: Flags,
         threads: int,
         pulse: Callable[[], None] | None,
     ) -> Int64s:
-        """Combination by combination."""
-        n_variants = int(variants.begin[-1])
+        """Combination by combination; groups with too many are marked in `left` instead."""
+        n_variants, n_mappings = int(variants.begin[-1]), self.population.n_mappings
+        starts, members = self.evaluator.table.same_schemes
         parts: list[Int64s] = []
         room = int(combinations.max())
         largest = self.evaluator.largest_error
 
         def desk() -> Desk:
-            made = _desks(self.evaluator, self.population, n_variants, tables=False)()
+            made = desk_maker(self.evaluator, self.population, n_variants, tables=True)()
             prepare(made, variants.rows, 0, np.arange(n_variants, dtype=np.int32))
             return made
 
         def piece(first: int, last: int) -> Callable[[Desk], None]:
             def work(desk: Desk) -> None:
-                errors = np.zeros(self.population.n_mappings, dtype=np.int64)
+                errors = np.zeros(n_mappings, dtype=np.int64)
                 table = np.empty(room, dtype=np.int64)
                 add_shared_errors(
                     desk,
@@ -176,10 +183,16 @@ class _Task:
                     self.mixes,
                     variants.of_mapping,
                     variants.begin,
-                    which[first:last],
+                    starts,
+                    members,
+                    groups[first:last],
                     self.measured,
                     largest,
                     table,
+                    np.empty(n_mappings, dtype=np.int32),
+                    np.empty(n_mappings, dtype=np.int32),
+                    int(_SHARED_BELOW * n_mappings),
+                    left,
                     errors,
                 )
                 parts.append(errors)
@@ -187,15 +200,38 @@ class _Task:
             return work
 
         # A look-up costs about a tenth of an evaluation.
-        per_experiment = int(combinations.mean()) + self.population.n_mappings // 10 + 1
-        pieces = [piece(*block) for block in _blocks(len(which), per_experiment)]
-        _work_off(pieces, desk, threads, pulse)
+        evaluations = int(np.minimum(combinations, n_mappings).mean() * np.diff(starts)[groups].mean())
+        pieces = [piece(*block) for block in _blocks(len(groups), evaluations + n_mappings // 10 + 1)]
+        work_off(pieces, desk, threads, pulse)
         return np.asarray(np.sum(parts, axis=0, dtype=np.int64))
 
 
-def rows_of(population: Population) -> Rows:
-    """The rows of a population, mapping by mapping."""
-    return Rows(population.offsets[:-1], population.offsets[1:], population.masks, population.counts)
+def rows_of(population: Population, first: int, last: int) -> Rows:
+    """The rows of the mappings from `first` to `last`, mapping by mapping, as the loops take them."""
+    n = population.n_schemes
+    offsets = population.offsets[first * n : last * n + 1]
+    span = slice(int(offsets[0]), int(offsets[-1]))
+    offsets = offsets - offsets[0]
+    return _rows(offsets[:-1], offsets[1:], population.masks[span], population.counts[span])
+
+
+def picked_rows(rows: Rows, which: Int64s) -> Rows:
+    """The rows with these numbers, without what lies between them."""
+    lengths = rows.ends[which] - rows.starts[which]
+    ends = np.cumsum(lengths)
+    entries = np.arange(int(lengths.sum())) + np.repeat(rows.starts[which] - ends + lengths, lengths)
+    return _rows(ends - lengths, ends, rows.masks[entries], rows.counts[entries])
+
+
+def _rows(starts: Int64s, ends: Int64s, masks: Masks, counts: Counts) -> Rows:
+    return Rows(starts, ends, masks.astype(np.int64, copy=False), counts.astype(np.int32, copy=False))
+
+
+def _schemes_of(table: ExperimentTable, which: Int64s) -> Int32s:
+    """The numbers of the schemes in some of the experiments, ascending."""
+    chosen = np.zeros(len(table), dtype=np.bool_)
+    chosen[which] = True
+    return np.unique(table.scheme[np.repeat(chosen, np.diff(table.offsets))])
 
 
 def mixes_of(table: ExperimentTable, floor: Floats) -> Mixes:
@@ -208,9 +244,10 @@ def most_terms(table: ExperimentTable) -> int:
     return int(np.diff(table.offsets).max(initial=1))
 
 
-def _desks(
+def desk_maker(
     evaluator: Evaluator, population: Population, n_places: int, *, tables: bool
 ) -> Callable[[], Desk]:
+    """What makes a desk with so many places, and scratch room for any experiment under the population."""
     longest = int(np.diff(population.offsets).max(initial=0))
     terms = most_terms(evaluator.table)
     return lambda: make_desk(n_places, evaluator.n_ports, longest * terms, terms, tables=tables)
@@ -223,7 +260,7 @@ def _blocks(n: int, cost: int) -> Iterator[tuple[int, int]]:
         yield first, min(first + size, n)
 
 
-def _work_off(
+def work_off(
     pieces: Sequence[Callable[[Desk], None]],
     make_desk: Callable[[], Desk],
     threads: int,

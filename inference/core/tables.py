@@ -5,9 +5,10 @@ Both are compressed rows (CSR): `offsets[i]:offsets[i + 1]` are the entries of r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,24 @@ from inference.core.tunables import check_whole
 
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
+Masks = npt.NDArray[np.int64] | npt.NDArray[np.int16]
+Counts = npt.NDArray[np.int32] | npt.NDArray[np.int16]
 
 MOST_COUNTED = int(np.iinfo(np.int32).max)
 """Largest multiplicity, and largest count of a µop."""
+
+
+_AT_ONCE = 1 << 20
+"""Entries of a population that are looked at in wide numbers at a time."""
+
+
+def row_types(n_ports: int, most: int) -> tuple[type[np.signedinteger], type[np.signedinteger]]:
+    """The narrowest types that populations have for port sets and for counts up to `most`.
+
+    There are but two pairs of them: the compiled loops are compiled for each.
+    """
+    narrow = n_ports < np.iinfo(np.int16).bits and most <= np.iinfo(np.int16).max
+    return (np.int16, np.int16) if narrow else (np.int64, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +122,25 @@ class ExperimentTable:
 
     def containing(self, scheme: int) -> Int64s:
         """The experiments in which a scheme number occurs, ascending."""
-        offsets, experiments = self._by_scheme
+        offsets, experiments = self.by_scheme
         return experiments[offsets[scheme] : offsets[scheme + 1]]
 
     @cached_property
-    def _by_scheme(self) -> tuple[Int64s, Int64s]:
+    def same_schemes(self) -> tuple[Int64s, Int64s]:
+        """The experiments in groups of the same schemes, whatever their multiplicities.
+
+        Two int64 arrays: group g has the experiments `members[starts[g]:starts[g + 1]]`.
+        """
+        groups: dict[bytes, list[int]] = {}
+        for e, (first, last) in enumerate(pairwise(self.offsets.tolist())):
+            groups.setdefault(self.scheme[first:last].tobytes(), []).append(e)
+        starts = np.zeros(len(groups) + 1, dtype=np.int64)
+        np.cumsum([len(group) for group in groups.values()], out=starts[1:])
+        return starts, np.array([e for group in groups.values() for e in group], dtype=np.int64)
+
+    @cached_property
+    def by_scheme(self) -> tuple[Int64s, Int64s]:
+        """Starts and members: scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`."""
         owner = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.offsets))
         order = np.argsort(self.scheme, kind="stable")
         offsets = np.zeros(self.n_schemes + 1, dtype=np.int64)
@@ -122,14 +152,14 @@ class ExperimentTable:
 class Population:
     """Many mappings over the same schemes and ports.
 
-    Row `m * n_schemes + s` holds the µops of scheme s in mapping m: `masks` int64[entries] (bit k = port k),
-    `counts` int32[entries] ≥ 1. A mask may occur twice in a row; its counts add up. No R_max: that is the
-    evaluator's.
+    Row `m * n_schemes + s` holds the µops of scheme s in mapping m: `masks` [entries] (bit k = port k),
+    `counts` [entries] ≥ 1. They are int64 and int32, or, where many mappings have to fit the memory, what
+    `row_types` says. A mask may occur twice in a row; its counts add up. No R_max: that is the evaluator's.
     """
 
     offsets: Int64s
-    masks: Int64s
-    counts: Int32s
+    masks: Masks
+    counts: Counts
     n_mappings: int
     n_schemes: int
     n_ports: int
@@ -203,10 +233,37 @@ class Population:
 
     def volumes(self) -> Int64s:
         """µop volume Σ count · |ports| (thesis §5.1.3) of each mapping: int64[n_mappings]."""
-        weight = self.counts.astype(np.int64) * np.bitwise_count(self.masks)
-        total = np.concatenate(([0], np.cumsum(weight)))
-        ends = self.offsets[:: self.n_schemes] if self.n_schemes else np.zeros(self.n_mappings + 1, np.int64)
-        return np.asarray(np.diff(total[ends]), dtype=np.int64)
+        out = np.zeros(self.n_mappings, dtype=np.int64)
+        ends = self._ends
+        for first, last in self._pieces():
+            span = slice(int(ends[first]), int(ends[last]))
+            weight = self.counts[span].astype(np.int64) * np.bitwise_count(self.masks[span])
+            total = np.concatenate(([0], np.cumsum(weight)))
+            out[first:last] = np.diff(total[ends[first : last + 1] - span.start])
+        return out
+
+    def most_uops(self) -> int:
+        """The number of µops of the row that has most."""
+        most = 0
+        for first, last in self._pieces():
+            offsets = self.offsets[first * self.n_schemes : last * self.n_schemes + 1]
+            counts = self.counts[int(offsets[0]) : int(offsets[-1])]
+            total = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+            most = max(most, int(np.diff(total[offsets - offsets[0]]).max(initial=0)))
+        return most
+
+    @property
+    def _ends(self) -> Int64s:
+        """Where the entries of each mapping begin, and end: int64[n_mappings + 1]."""
+        if not self.n_schemes:
+            return np.zeros(self.n_mappings + 1, dtype=np.int64)
+        return self.offsets[:: self.n_schemes]
+
+    def _pieces(self) -> Iterator[tuple[int, int]]:
+        """Ranges of mappings with some `_AT_ONCE` entries."""
+        size = max(1, _AT_ONCE * self.n_mappings // max(1, len(self.masks)))
+        for first in range(0, self.n_mappings, size):
+            yield first, min(first + size, self.n_mappings)
 
 
 def _check_offsets(offsets: Int64s, rows: int, entries: int, whose: str) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from inference.core.experiment import Measured
 from inference.core.metrics import Agreement, Scores, Unit, convert, score
 from inference.core.predicting import Predictor, predicted
+from inference.core.residuals import Residuals
 from inference.core.tables import ExperimentTable
 from inference.exchange.errors import ExchangeError
 from inference.exchange.listing import Listing, ToolScores, listing_of
@@ -72,9 +73,11 @@ def compare(predictor: Predictor, source: Source, unit: Unit) -> Comparison:
     return _together(_compared(predictor, chunk, unit) for chunk in _chunks(source))
 
 
-def compare_chunks(predictor: Predictor, chunks: Iterable[Chunk], unit: Unit) -> Comparison:
-    """The same for measurements that are streamed already."""
-    return _together(_compared(predictor, chunk, unit) for chunk in chunks)
+def compare_chunks(
+    predictor: Predictor, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
+) -> Comparison:
+    """The same for measurements that are streamed already; `residuals` get to see it."""
+    return _together(_compared(predictor, chunk, unit, residuals) for chunk in chunks)
 
 
 def compare_tool(tool: str, source: Source, unit: Unit) -> Comparison:
@@ -100,16 +103,16 @@ def judge(
 
     The lists are those of the bins of `drawn`, by default of the comparison's own heat map.
     """
-    tools = _ToolScoring(unit)
+    tools, residuals = _ToolScoring(unit), Residuals()
 
     def parts() -> Iterator[Comparison]:
         for chunk in _chunks(experiment_set, answers=True):
             tools.add(chunk)
-            yield _compared(predictor, chunk, unit)
+            yield _compared(predictor, chunk, unit, residuals)
 
     comparison = _together(parts())
     drawn = drawn or comparison.heat_map
-    listing = listing_of(comparison.kept, comparison.measured, comparison.predicted, drawn)
+    listing = listing_of(comparison.kept, comparison.measured, comparison.predicted, drawn, residuals)
     return Judged(comparison.worked_out(), listing.beside(tools.found))
 
 
@@ -178,10 +181,11 @@ def _require_same_isa(row: PortMapping | ResourceMapping, source: ExperimentSet)
 def _chunks(source: Source, *, answers: bool = False) -> Iterable[Chunk]:
     if isinstance(source, ExperimentSet):
         return set_chunks(source, answers=answers)
-    return [_chunk_of(source)]
+    return [chunk_of(source)]
 
 
-def _chunk_of(measured: Sequence[Measured]) -> Chunk:
+def chunk_of(measured: Sequence[Measured]) -> Chunk:
+    """Measurements at hand as a chunk; the ids of its rows are indices into them."""
     usable = [(index, result) for index, result in enumerate(measured) if result.usable]
     tools = dict.fromkeys(tool for _, result in usable for tool in result.annotations)
     indices = np.array([index for index, _ in usable], dtype=np.int64)
@@ -197,8 +201,10 @@ def _chunk_of(measured: Sequence[Measured]) -> Chunk:
     )
 
 
-def _compared(predictor: Predictor, chunk: Chunk, unit: Unit) -> Comparison:
-    return _comparison(chunk, *predicted(predictor, chunk.table), unit)
+def _compared(
+    predictor: Predictor, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
+) -> Comparison:
+    return _comparison(chunk, *predicted(predictor, chunk.table), unit, residuals)
 
 
 def _answered(tool: str, chunk: Chunk, unit: Unit) -> Comparison:
@@ -207,16 +213,21 @@ def _answered(tool: str, chunk: Chunk, unit: Unit) -> Comparison:
     return _comparison(chunk, at, answers[at], unit)
 
 
-def _comparison(chunk: Chunk, at: Int64s, cycles: Floats, unit: Unit) -> Comparison:
+def _comparison(
+    chunk: Chunk, at: Int64s, cycles: Floats, unit: Unit, residuals: Residuals | None = None
+) -> Comparison:
     lengths = chunk.table.lengths[at]
     said = convert(cycles, lengths, unit)
     finite = np.isfinite(said)
-    return Comparison(
+    found = Comparison(
         kept=chunk.ids[at][finite],
         measured=convert(chunk.cycles[at], lengths, unit)[finite],
         predicted=said[finite],
         skipped=chunk.read - int(finite.sum()),
     )
+    if residuals is not None:
+        residuals.add(chunk.table, at[finite], found.measured, found.predicted)
+    return found
 
 
 def _together(parts: Iterable[Comparison]) -> Comparison:

@@ -1,4 +1,5 @@
-"""What is listed beside a heat map: its worst predictions, those of each bin, and what other tools score.
+"""What is listed beside a heat map: the worst predictions and those of each bin, means by length and scheme,
+and what other tools score.
 
 Found when an evaluation is made, of which it is a part, so that no page has to look at every measurement.
 """
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.metrics import Scores
+from inference.core.residuals import LengthError, Residuals, SchemeError
 from inference.figures.heatmap import HeatMap
 
 Floats = npt.NDArray[np.float64]
@@ -34,13 +36,16 @@ class ToolScores:
 
 @dataclass(frozen=True)
 class Listing:
-    """Ids of measurements' rows, the largest relative error first, and the scores of tools.
+    """Ids of measurements' rows, the largest relative error first, and what sums all of them up.
 
-    `worst`: the `LISTED` worst of all; `bins`: of each (row, column) of the heat map that has any.
+    `worst`: the `LISTED` worst of all; `bins`: of each (row, column) of the heat map that has any. `lengths`
+    and `schemes`: see `Residuals`; None where they were stored before there were any.
     """
 
     worst: tuple[int, ...]
     bins: Mapping[tuple[int, int], tuple[int, ...]]
+    lengths: tuple[LengthError, ...] | None = None
+    schemes: tuple[SchemeError, ...] | None = None
     tools: tuple[ToolScores, ...] = ()
 
     def beside(self, tools: Iterable[ToolScores]) -> Self:
@@ -52,6 +57,8 @@ class Listing:
         return {
             "worst": list(self.worst),
             "bins": {f"{row},{column}": list(ids) for (row, column), ids in self.bins.items()},
+            "lengths": lengths_json(self.lengths or ()),
+            "schemes": schemes_json(self.schemes or ()),
             "tools": [
                 {"tool": each.tool, "skipped": each.skipped, "scores": each.scores.as_json()}
                 for each in self.tools
@@ -67,16 +74,40 @@ class Listing:
             bins={
                 (int(places[key][0]), int(places[key][1])): tuple(ids) for key, ids in data["bins"].items()
             },
+            lengths=lengths_from(data["lengths"]) if "lengths" in data else None,
+            schemes=schemes_from(data["schemes"]) if "schemes" in data else None,
             tools=tuple(
                 ToolScores(each["tool"], Scores(**each["scores"]), each["skipped"]) for each in data["tools"]
             ),
         )
 
 
-def listing_of(ids: Int64s, measured: Floats, predicted: Floats, heat: HeatMap) -> Listing:
+def lengths_json(found: Iterable[LengthError]) -> list[list[float]]:
+    """Plain data; `lengths_from` reads it back."""
+    return [[each.length, each.n, each.mape] for each in found]
+
+
+def lengths_from(data: Iterable[Sequence[Any]]) -> tuple[LengthError, ...]:
+    """What `lengths_json` gave."""
+    return tuple(LengthError(*entry) for entry in data)
+
+
+def schemes_json(found: Iterable[SchemeError]) -> list[list[Any]]:
+    """Plain data; `schemes_from` reads it back."""
+    return [[each.scheme, each.n, each.signed, each.absolute] for each in found]
+
+
+def schemes_from(data: Iterable[Sequence[Any]]) -> tuple[SchemeError, ...]:
+    """What `schemes_json` gave."""
+    return tuple(SchemeError(*entry) for entry in data)
+
+
+def listing_of(
+    ids: Int64s, measured: Floats, predicted: Floats, heat: HeatMap, residuals: Residuals
+) -> Listing:
     """The lists of a comparison, int64[n] and float64[n] each: by its heat map, without tools.
 
-    Equal errors are in the order of the rows.
+    Equal errors are in the order of the rows. `residuals` has seen the same comparison.
     """
     worst = np.argsort(-np.abs(predicted - measured) / measured, kind="stable")
     rows, columns = heat.bins_of(measured, predicted)
@@ -88,4 +119,6 @@ def listing_of(ids: Int64s, measured: Floats, predicted: Floats, heat: HeatMap) 
         place = int(places[by_place[start]])
         first: Sequence[int] = ids[worst[by_place[start : min(end, start + LISTED)]]].tolist()
         bins[divmod(place, heat.bins)] = tuple(first)
-    return Listing(tuple(ids[worst[:LISTED]].tolist()), bins)
+    return Listing(
+        tuple(ids[worst[:LISTED]].tolist()), bins, lengths=residuals.by_length, schemes=residuals.by_scheme
+    )

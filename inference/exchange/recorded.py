@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.experiment import MeasurementState
 from inference.core.holdout import held_out_experiments, held_out_of
 from inference.core.predicting import known_to
 from inference.exchange.stored import StoredMeasurement, measurements_of
@@ -18,10 +19,14 @@ from inference.models.scheme_search import select_schemes
 
 @dataclass(frozen=True)
 class Shares:
-    """Usable measurements of one or more sets, divided by experiment."""
+    """Usable measurements of one or more sets, divided by experiment.
+
+    `recurring`: how many different experiments were left out because the judge has them too.
+    """
 
     training: tuple[StoredMeasurement, ...]
     held_out: tuple[StoredMeasurement, ...]
+    recurring: int = 0
 
 
 def selected_schemes(isa: ISA, selection: str | Sequence[int]) -> set[str] | None:
@@ -35,11 +40,17 @@ def selected_schemes(isa: ISA, selection: str | Sequence[int]) -> set[str] | Non
 
 
 def recorded_shares(
-    sets: Sequence[ExperimentSet], selection: str | Sequence[int], share: float, seed: int
+    sets: Sequence[ExperimentSet],
+    selection: str | Sequence[int],
+    share: float,
+    seed: int,
+    judge: ExperimentSet | None = None,
 ) -> Shares:
     """Divide the measurements of the chosen schemes alone; the seed makes it the same every time.
 
     That is: as long as the sets are what they were. The order in which they are named does not matter.
+    Experiments that the set `judge` has a usable measurement of are not learnt from: it judges all mappings
+    by the same experiments, and none by what it has seen.
     """
     usable = [
         row
@@ -50,10 +61,18 @@ def recorded_shares(
     wanted = selected_schemes(sets[0].isa, selection) if sets else None
     if wanted is not None:
         usable = [row for row in usable if wanted.issuperset(row.value.experiment.schemes)]
+    recurring: set[int] = set()
+    if judge is not None:
+        settled = judge.measurements.filter(state=MeasurementState.SETTLED.value)
+        recurring = {row.experiment_id for row in usable} & set(
+            settled.values_list("experiment_id", flat=True).distinct()
+        )
+        usable = [row for row in usable if row.experiment_id not in recurring]
     kept = held_out_experiments((row.value.experiment for row in usable), share, seed) if usable else set()
     return Shares(
         training=tuple(row for row in usable if row.value.experiment not in kept),
         held_out=tuple(row for row in usable if row.value.experiment in kept),
+        recurring=len(recurring),
     )
 
 

@@ -179,7 +179,12 @@ def measurements_of(rows: QuerySet[Measurement]) -> list[StoredMeasurement]:
 
 def texts_in(keys: Iterable[str]) -> dict[int, str]:
     """{row id: scheme text} of the schemes that occur in experiments with these keys."""
-    ids = sorted({int(term.partition(":")[0]) for key in keys for term in key.split(",")})
+    return texts_of({int(term.partition(":")[0]) for key in keys for term in key.split(",")})
+
+
+def texts_of(wanted: Iterable[int]) -> dict[int, str]:
+    """{row id: scheme text} of the schemes with these ids."""
+    ids = sorted(wanted)
     texts: dict[int, str] = {}
     for start in range(0, len(ids), BATCH):
         rows = InstructionScheme.objects.filter(id__in=ids[start : start + BATCH])

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 Json = dict[str, Any]
 
+_FEW_TICKS = 16
+
 
 def figure_json(traces: Sequence[Json], layout: Json) -> Json:
     """Build a figure with plotly's Python package, which checks every attribute, and return it as JSON.
@@ -21,3 +23,8 @@ def figure_json(traces: Sequence[Json], layout: Json) -> Json:
     plain = cast(Json, json.loads(figure.to_json()))
     plain["layout"].pop("template", None)
     return plain
+
+
+def whole_ticks(values: Sequence[int]) -> Json:
+    """Of an axis with whole numbers only: a tick for each of a few."""
+    return {"tickvals": list(values)} if 0 < len(values) <= _FEW_TICKS else {"tickformat": ",d"}

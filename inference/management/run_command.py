@@ -112,13 +112,24 @@ def _line(kind: str, payload: Json) -> str:
     if kind == "progress":
         eta = "" if payload["eta"] is None else f", {payload['eta']:.0f} s to go"
         return f"  {payload['done']} of {payload['total']}, {payload['rate']:.3g} {payload['unit']}/s{eta}"
-    if kind == "generation":
-        return f"  generation {payload['generation']}: error {payload['best_error']:.4f}"
-    if kind == "congruence":
-        return f"  {payload['schemes']} schemes in {payload['classes']} classes"
     if kind == "log":
         return f"  {payload['text']}"
-    return _search_line(kind, payload)
+    return _evolution_line(kind, payload) or _search_line(kind, payload)
+
+
+def _evolution_line(kind: str, payload: Json) -> str:
+    """An event of an evolution and its re-fit."""
+    if kind == "generation":
+        return f"  generation {payload['generation']}: error {payload['best_error']:.4f}"
+    if kind == "sweep":
+        error = f"error {payload['error']:.4f}, {payload['kinds']} kinds of µops"
+        which = f"start {payload['start'] + 1}, sweep {payload['sweep']}"
+        return f"  {which}: {payload['changed']} schemes changed, {error}"
+    if kind == "front":
+        return f"  {len(payload['points'])} mappings on the front"
+    if kind == "congruence":
+        return f"  {payload['schemes']} schemes in {payload['classes']} classes"
+    return ""
 
 
 def _search_line(kind: str, payload: Json) -> str:

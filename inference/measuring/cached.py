@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -34,25 +35,37 @@ class CachedMeasurer:
         return self._measurer.offers()
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
-        """One result per experiment, in order; repeats within one window are measured once."""
-        source = iter(experiments)
-        while window := list(itertools.islice(source, WINDOW)):
-            yield from self._answer(window)
+        """One result per experiment, in order; repeats are measured once.
 
-    def _answer(self, window: Sequence[Experiment]) -> Iterator[Measured]:
-        answers = _answered(self._store.known(window))
-        missing = [experiment for experiment in dict.fromkeys(window) if experiment not in answers]
-        fresh = self._measure_and_remember(missing)
-        for experiment in window:
-            while experiment not in answers:
-                result = next(fresh)
-                answers[result.experiment] = result
-            yield answers[experiment]
-        # Let the last of the fresh results reach the store.
-        for result in fresh:
+        The measurer is asked once for all that is missing: one that works in batches never runs dry.
+        """
+        waiting: deque[Experiment] = deque()
+        answers: dict[Experiment, Measured] = {}
+        for result in self._measure_and_remember(self._missing(experiments, waiting, answers)):
             answers[result.experiment] = result
+            while waiting and waiting[0] in answers:
+                yield answers[waiting.popleft()]
+        while waiting:
+            yield answers[waiting.popleft()]
 
-    def _measure_and_remember(self, missing: Sequence[Experiment]) -> Iterator[Measured]:
+    def _missing(
+        self,
+        experiments: Iterable[Experiment],
+        waiting: deque[Experiment],
+        answers: dict[Experiment, Measured],
+    ) -> Iterator[Experiment]:
+        """Those without an answer, each once; all of them go to `waiting`, what is known to `answers`."""
+        source = iter(experiments)
+        asked: set[Experiment] = set()
+        while window := list(itertools.islice(source, WINDOW)):
+            answers |= _answered(self._store.known(window))
+            for experiment in window:
+                waiting.append(experiment)
+                if experiment not in answers and experiment not in asked:
+                    asked.add(experiment)
+                    yield experiment
+
+    def _measure_and_remember(self, missing: Iterable[Experiment]) -> Iterator[Measured]:
         pending: list[Measured] = []
         flushed = time.monotonic()
         try:

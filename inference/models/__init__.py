@@ -1,6 +1,7 @@
 """The database, one aggregate per file; constraints live here and in the schema, not in views."""
 
 from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement
+from inference.models.front import FrontPoint
 from inference.models.isa import ISA, InstructionScheme
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
 from inference.models.mapping import Evaluation, PortMapping, PortUsage
@@ -16,6 +17,7 @@ __all__ = [
     "Experiment",
     "ExperimentSet",
     "ExperimentTerm",
+    "FrontPoint",
     "InstructionScheme",
     "Machine",
     "MachineReading",

@@ -55,6 +55,7 @@ def _of_set(row: ExperimentSet) -> list[Dependent]:
 def _of_mapping(row: PortMapping) -> list[Dependent]:
     return [
         *_counted(row.evaluations.count(), "evaluation", GONE),
+        *_counted(row.front.exclude(picked=row).count(), "point of its front", GONE, "points of its front"),
         *_counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
         *_users(_runs_with(row, "simulate", "mapping", "")),
     ]

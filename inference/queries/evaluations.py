@@ -5,15 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from functools import lru_cache
 
+import numpy as np
 from django.db.models import F, QuerySet
 
 from inference.core.metrics import Scores, Unit
+from inference.core.predicting import Predictor
+from inference.core.residuals import Residuals
 from inference.exchange.errors import UnknownNameError
 from inference.exchange.evaluating import compare_chunks, judge, score_tools
-from inference.exchange.listing import Listing, listing_of
+from inference.exchange.listing import LISTED, Listing, listing_of
 from inference.exchange.resource_mappings import load_predictor
+from inference.exchange.streaming import usable_chunks
 from inference.figures.heatmap import HeatMap
-from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
+from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
 from inference.queries.held_out import held_out_of
 
 
@@ -37,7 +41,7 @@ def listing_in(evaluation: Evaluation) -> Listing:
     process and computation.
     """
     stored = evaluation.heat_map.get("listing")
-    if stored is not None:
+    if stored is not None and "schemes" in stored:
         return Listing.from_json(stored)
     return _found_again(evaluation.pk, evaluation.computed)
 
@@ -52,8 +56,25 @@ def _found_again(pk: int, _computed: datetime) -> Listing:
     if evaluation.experiment_set is not None:
         return judge(predictor, evaluation.experiment_set, unit, drawn).listing
     assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
-    compared = compare_chunks(predictor, held_out_of(evaluation.held_out_by), unit)
-    return listing_of(compared.kept, compared.measured, compared.predicted, drawn)
+    residuals = Residuals()
+    compared = compare_chunks(predictor, held_out_of(evaluation.held_out_by), unit, residuals)
+    return listing_of(compared.kept, compared.measured, compared.predicted, drawn, residuals)
+
+
+def worst_with(
+    evaluation: Evaluation, scheme: InstructionScheme, predictor: Predictor
+) -> tuple[list[int], int]:
+    """Of the measurements with a scheme: the ids of the `LISTED` predicted worst, and how many there are."""
+    if evaluation.experiment_set is not None:
+        rows = evaluation.experiment_set.measurements.filter(experiment__terms__scheme=scheme)
+        chunks = usable_chunks(rows, scheme.isa)
+    else:
+        assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
+        chunks = held_out_of(evaluation.held_out_by, scheme)
+    compared = compare_chunks(predictor, chunks, Unit(evaluation.unit))
+    errors = np.abs(compared.predicted - compared.measured) / compared.measured
+    worst = np.argsort(-errors, kind="stable")[:LISTED]
+    return compared.kept[worst].tolist(), len(errors)
 
 
 def tool_scores(experiment_set: ExperimentSet, tool: str, unit: Unit) -> tuple[Scores, int]:

@@ -8,13 +8,15 @@ import numpy as np
 
 from inference.exchange.recorded import held_out_rows
 from inference.exchange.streaming import Chunk, usable_chunks
-from inference.models import ExperimentSet, Measurement, Run
+from inference.models import ExperimentSet, InstructionScheme, Measurement, Run
 
 _LOOKED_UP = 2000  # rows per query: the ids of a query are bounded
 
 
-def held_out_of(run: Run) -> Iterator[Chunk]:
+def held_out_of(run: Run, scheme: InstructionScheme | None = None) -> Iterator[Chunk]:
     """The share of its experiment sets that a run kept from training, drawn anew from its description.
+
+    With a scheme, only the experiments that contain it.
 
     Nothing once one of the sets has been deleted: the draw from the others would name experiments that the
     run has learnt from.
@@ -25,4 +27,7 @@ def held_out_of(run: Run) -> Iterator[Chunk]:
         return
     ids = held_out_rows(sets, config["schemes"], config["held_out"], config["seed"])
     for part in np.split(ids, range(_LOOKED_UP, len(ids), _LOOKED_UP)):
-        yield from usable_chunks(Measurement.objects.filter(pk__in=part.tolist()), sets[0].isa)
+        rows = Measurement.objects.filter(pk__in=part.tolist())
+        if scheme is not None:
+            rows = rows.filter(experiment__terms__scheme=scheme)
+        yield from usable_chunks(rows, sets[0].isa)

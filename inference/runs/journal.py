@@ -26,7 +26,7 @@ LEASE_TIME = timedelta(seconds=10)
 Entry = tuple[str, Json]
 """An event before it has a number: its kind and its payload."""
 
-SUPERSEDED = ("heat_map", "progress", "experiments")
+SUPERSEDED = ("heat_map", "progress", "experiments", "front")
 """Kinds of which only the newest event of a run still says something."""
 
 _BULKY = "heat_map"

@@ -26,11 +26,16 @@ _AT_ONCE = ("phase", "log")
 _NUMBERED = {
     "phase": "index",
     "generation": "generation",
+    "cloud": "generation",
+    "sweep": "sweep",
     "congruence": None,
     "candidates": "number",
     "decision": "number",
 }
 """Kinds told once per run, with the field that counts them up (None: only one of them)."""
+
+_SIDE_BY_SIDE = {"sweep": "start"}
+"""Of these kinds, several are counted up side by side, told apart by a field."""
 
 Clock = Callable[[], float]
 
@@ -82,7 +87,7 @@ class JournalReporter:
         self._save = Pace(CHECKPOINT_EVERY, clock)
         self._phase = _stage_reached(lease.run_id)
         self._logged = set(_journalled_lines(lease.run_id))
-        self._told = {kind: _last_told(lease.run_id, kind, field) for kind, field in _NUMBERED.items()}
+        self._told = _last_told(lease.run_id)
 
     def draw(self, source: str, kind: str, draw: Callable[[Event], Json], every: float) -> None:
         """Journal events of kind `source` as pictures of kind `kind`, at most one in `every` seconds."""
@@ -104,6 +109,7 @@ class JournalReporter:
             self._entries = [entry for entry in self._entries if entry[0] != kind]
         if kind == "phase":
             self._enter(payload)
+            payload = {**payload, "busy": round(self._lease.busy_seconds(), 3)}
         if kind == "progress":
             self._progress = payload
         self._entries.append((kind, payload))
@@ -171,19 +177,27 @@ class JournalReporter:
             return False
         field = _NUMBERED[kind]
         number = payload[field] if field else 0
-        last = self._told[kind]
-        if last is not None and number <= last:
+        series = _series(kind, payload)
+        if number <= self._told.get(series, number - 1):
             return True
-        self._told[kind] = number
+        self._told[series] = number
         return False
 
 
-def _last_told(run_id: int, kind: str, field: str | None) -> int | None:
-    events = RunEvent.objects.filter(run_id=run_id, kind=kind).order_by("-seq")
-    payload = events.values_list("payload", flat=True).first()
-    if payload is None:
-        return None
-    return int(payload[field]) if field else 0
+def _series(kind: str, payload: Json) -> tuple[str, int]:
+    """What an event is counted up in."""
+    return kind, payload[_SIDE_BY_SIDE[kind]] if kind in _SIDE_BY_SIDE else 0
+
+
+def _last_told(run_id: int) -> dict[tuple[str, int], int]:
+    """The last number of each series in the journal."""
+    found: dict[tuple[str, int], int] = {}
+    for kind, field in _NUMBERED.items():
+        events = RunEvent.objects.filter(run_id=run_id, kind=kind).order_by("-seq")
+        payloads = events.values_list("payload", flat=True)
+        for payload in payloads if kind in _SIDE_BY_SIDE else payloads[:1]:
+            found.setdefault(_series(kind, payload), int(payload[field]) if field else 0)
+    return found
 
 
 def _stage_reached(run_id: int) -> str | None:

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
+from django.views.decorators.http import require_POST
 
+from inference.core.protocols import Json
 from inference.exchange.stored import StoredMeasurement, measurements_of
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
@@ -22,6 +25,10 @@ from inference.queries.experiment_sets import (
     summary_of,
 )
 from inference.queries.paging import Order, Page, page_of
+from inference.runs.errors import ConfigError
+from inference.runs.jobs.algorithms import ALGORITHMS
+from inference.runs.jobs.machine_facts import likely_ports
+from inference.runs.lifecycle import submit, unused_name
 from inference.views.address import one_of, whole_number
 from inference.views.mappings.list import evaluation_url
 from inference.views.naming import delete_page, edit_page
@@ -119,6 +126,22 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
+@require_POST
+def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start PMEvo on the set with its usual settings, and show the run."""
+    found = get_object_or_404(ExperimentSet, pk=pk)
+    config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
+    if found.machine is not None and (ports := likely_ports(found.machine)):
+        config["ports"] = ports
+    name = unused_name(f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180])
+    try:
+        run = submit("infer", config, name, user=request.user)
+    except ConfigError as error:
+        messages.error(request, f"Nothing was started: {error}")
+        return redirect("set", pk=found.pk)
+    return redirect("run", pk=run.pk)
+
+
 def set_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Name and note of a set."""
     return edit_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
@@ -132,6 +155,7 @@ def set_delete(request: HttpRequest, pk: int) -> HttpResponse:
 urlpatterns = [
     path("sets/", sets, name="sets"),
     path("sets/<int:pk>/", experiment_set, name="set"),
+    path("sets/<int:pk>/learn/", set_learn, name="set-learn"),
     path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
     path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
 ]

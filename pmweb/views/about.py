@@ -14,6 +14,7 @@ def about(request: HttpRequest) -> HttpResponse:
     """Show the installation as it is now."""
     context = {
         "facts": installation.facts(),
+        "computing": installation.computing(),
         "measuring": installation.measuring(),
         "libraries": installation.library_versions(),
         "programs": installation.find_all(),

@@ -127,7 +127,7 @@ for (const element of document.querySelectorAll("[data-heat-map-of]")) {
     onBin: (row, column) => {
       const url = new URL(window.location.href);
       url.searchParams.set("bin", `${row},${column}`);
-      url.searchParams.delete("page");
+      url.searchParams.delete("scheme");
       showBin(url);
     },
   });

@@ -1,7 +1,10 @@
 // The run page while it runs: events of the journal move the stepper, the bar, the curves and the log. What the
 // server drew is the starting point, and the journal is asked for everything after it.
 
+import { Cloud } from "./cloud.js";
 import { FitnessCurve } from "./curves.js";
+import { Figure } from "./figures.js";
+import { Front } from "./front.js";
 import { HeatMap } from "./heatmap.js";
 import { LiveJournal } from "./live.js";
 import { throttled } from "./plots.js";
@@ -36,11 +39,28 @@ const refreshHeatMap = throttled(async () => {
   const answer = await fetch(record.heat_map_url).catch(() => null);
   if (!answer?.ok) return;
   record.heat_map = await answer.json();
-  if (record.heat_map) drawHeatMap();
+  if (!record.heat_map) return;
+  drawHeatMap();
+  if (record.heat_map.lengths.data[0].x.length) lengths.show(record.heat_map.lengths);
 });
 const drawCurve = throttled(() => curve.draw());
 if (heatMap && record.heat_map) drawHeatMap();
 if (curve?.last !== undefined) drawCurve();
+
+const cloud = one("cloud") ? new Cloud(one("cloud"), record.cloud, record.frames) : null;
+const drawCloud = throttled(() => cloud.draw());
+if (cloud?.frames.length) drawCloud();
+const sweeps = one("sweeps") ? new Figure(one("sweeps")) : null;
+const lengths = one("lengths") ? new Figure(one("lengths")) : null;
+if (lengths && record.heat_map?.lengths.data[0].x.length) lengths.show(record.heat_map.lengths);
+const front = one("front") ? new Front(one("front")) : null;
+// Figures that come with regions of the page.
+function readFigures() {
+  front?.read();
+  const script = document.getElementById("sweeps-figure");
+  if (script) sweeps.show(JSON.parse(script.textContent));
+}
+readFigures();
 
 // ---- what the server draws better: state, error, buttons, and of a run that has ended everything it told
 
@@ -50,6 +70,7 @@ async function refreshHead() {
   const ended = record.final.includes(record.state);
   const regions = ["run-state", "run-actions", "run-search", ...(ended ? ["run-stages", "run-log"] : [])];
   for (const id of regions) replaceRegion(fresh, id);
+  showEvolved(fresh);
   if (ended) showEndOfLog();
 }
 // A search by counter-examples is drawn by the server, live as afterwards.
@@ -57,6 +78,20 @@ const refreshSearch = throttled(async () => {
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (fresh) replaceRegion(fresh, "run-search");
 }, 400);
+// What an evolution came to: drawn by the server, not more often than one can read it. What somebody has opened or
+// works in stays as it is.
+const EVOLVED = ["run-card", "run-residuals", "run-lengths", "run-sweeps", "run-classes", "front-table"];
+function showEvolved(fresh) {
+  for (const id of EVOLVED) {
+    const shown = document.getElementById(id);
+    if (shown && !shown.contains(document.activeElement) && !shown.querySelector("details[open]")) replaceRegion(fresh, id);
+  }
+  readFigures();
+}
+const refreshEvolved = throttled(async () => {
+  const fresh = await fetchPage(window.location.href).catch(() => null);
+  if (fresh) showEvolved(fresh);
+}, 3000);
 const refreshHeadSoon = throttled(() => refreshHead().catch(() => {}));
 
 // ---- one function per kind of event
@@ -151,7 +186,18 @@ const LISTENERS = {
     addLog("info", `stage ${payload.index} of ${payload.labels.length}: ${payload.labels[payload.index - 1]}`, at);
   },
   generation: (payload) => { if (curve) showGeneration(payload); },
-  heat_map: () => { if (heatMap) refreshHeatMap(); },
+  heat_map: () => {
+    if (!heatMap) return;
+    refreshHeatMap();
+    refreshEvolved();
+  },
+  cloud: (payload) => {
+    if (!cloud) return;
+    cloud.add(payload);
+    drawCloud();
+  },
+  sweep: refreshEvolved,
+  front: refreshEvolved,
   log: ({ level, text: line }, at) => addLog(level, line, at),
   experiments: (counts) => {
     showCount("experiments", `${whole.format(counts.settled)} of ${whole.format(counts.asked)}`);
@@ -163,8 +209,8 @@ const LISTENERS = {
   },
   waiting: ({ text: reason }) => showWaiting(reason),
   congruence: ({ schemes, classes }, at) => {
-    showCount("congruence", `${whole.format(schemes)} in ${whole.format(classes)}`);
     addLog("info", `${schemes} schemes in ${classes} classes of equal behaviour`, at);
+    refreshEvolved();
   },
   result: refreshHeadSoon,
   state: ({ state, error }, at) => {

@@ -76,25 +76,30 @@ async function refresh(form, signal) {
   history.replaceState(null, "", url);
 }
 
-for (const form of document.querySelectorAll("form[data-live]")) {
-  let timer;
-  let running;
-  const start = (delay) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      running?.abort();
-      running = new AbortController();
-      refresh(form, running.signal).catch((error) => {
-        if (error.name !== "AbortError") form.submit();
-      });
-    }, delay);
-  };
-  form.addEventListener("input", () => start(250));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    start(0);
-  });
+const pending = new WeakMap(); // form → what is under way for it; forms come and go with their regions
+
+function apply(form, delay) {
+  const state = pending.get(form) ?? {};
+  pending.set(form, state);
+  clearTimeout(state.timer);
+  state.timer = setTimeout(() => {
+    state.running?.abort();
+    state.running = new AbortController();
+    refresh(form, state.running.signal).catch((error) => {
+      if (error.name !== "AbortError") form.submit();
+    });
+  }, delay);
 }
+
+document.addEventListener("input", (event) => {
+  const form = event.target.closest("form[data-live]");
+  if (form) apply(form, 250);
+});
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("form[data-live]")) return;
+  event.preventDefault();
+  apply(event.target, 0);
+});
 
 // Upload: the file field fills the drop zone, so a drop needs no script; this lists what was chosen.
 function sizeText(bytes) {

@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 from inference.core.errors import UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
+from inference.core.residuals import LengthError
 from inference.core.schedule import schedule
 from inference.figures.buckets import buckets
-from inference.figures.curves import fitness_curve
+from inference.figures.curves import fitness_curve, sweep_curve
+from inference.figures.lengths import length_figure
+from inference.figures.objectives import LEAST_ERROR, DrawnPoint, cloud_figure, front_figure
 from inference.figures.palette import DARK, LIGHT
 from inference.figures.plotly_json import figure_json
 from inference.figures.tripartite import tripartite
@@ -130,3 +133,70 @@ def test_the_style_sheet_has_the_same_port_colours() -> None:
 
 def test_the_colours_of_the_ports_differ() -> None:
     assert len(set(LIGHT)) == len(set(DARK)) == 12
+
+
+FRAMES = [
+    {"generation": 0, "population": 3, "errors": [0.5, 0.9, 2.0], "volumes": [40, 20, 60]},
+    {"generation": 9, "population": 3, "errors": [0.0, 0.1, 0.3], "volumes": [10, 12, 9]},
+]
+
+
+def test_a_cloud_shows_the_newest_population_and_the_way_of_the_fittest() -> None:
+    way, population, fittest = cloud_figure(FRAMES)["data"]
+    assert population["x"] == [10, 12, 9]
+    assert population["y"] == pytest.approx([LEAST_ERROR, 10.0, 30.0]), "a logarithmic axis has no zero"
+    assert (fittest["x"], fittest["y"]) == ([10], [LEAST_ERROR])
+    assert (way["x"], way["y"]) == ([40, 10], [50.0, LEAST_ERROR])
+    assert cloud_figure([])["data"][1]["x"] == []
+
+
+def test_a_front_shows_its_points_in_their_order_with_their_volumes_as_areas() -> None:
+    points = [DrawnPoint(30, 500, 6.5, 7.0), DrawnPoint(20, 300, 7.5, None), DrawnPoint(10, 100, 9.0, 9.9)]
+    learnt, judged, _ = front_figure(points)["data"]
+    assert (learnt["x"], learnt["y"], learnt["customdata"]) == (
+        [30, 20, 10],
+        [6.5, 7.5, 9.0],
+        [500, 300, 100],
+    )
+    large, middle, small = (size**2 for size in learnt["marker"]["size"])
+    assert large - middle == pytest.approx(middle - small, rel=0.02)
+    assert (judged["x"], judged["y"]) == ([30, 10], [7.0, 9.9])
+    assert len(front_figure([DrawnPoint(3, 9, 1.0, None)])["data"]) == 2
+    assert front_figure([])["data"][0]["x"] == []
+
+
+def test_the_line_of_a_front_leads_along_the_best_for_each_number_of_kinds() -> None:
+    points = [DrawnPoint(5, 13, 1.0, None), DrawnPoint(3, 18, 3.4, None), DrawnPoint(2, 21, 5.3, None)]
+    worse = [DrawnPoint(3, 11, 5.8, None), DrawnPoint(4, 9, 3.5, None)]
+    *_, line = front_figure([*points, *worse])["data"]
+    assert (line["x"], line["y"]) == ([2, 3, 5], [5.3, 3.4, 1.0])
+
+
+def test_errors_by_length_come_with_the_number_of_experiments() -> None:
+    figure = length_figure([LengthError(2, 100, 5.0), LengthError(5, 7, 9.5)])
+    mape, counts = figure["data"]
+    assert (mape["x"], mape["y"]) == ([2, 5], [5.0, 9.5])
+    assert (counts["x"], counts["y"]) == ([2, 5], [100, 7])
+    assert figure["layout"]["xaxis"]["tickvals"] == [2, 5]
+    many = length_figure([LengthError(k, 1, 1.0) for k in range(1, 40)])
+    assert "tickvals" not in many["layout"]["xaxis"]
+
+
+def test_sweeps_are_drawn_in_order_with_errors_in_per_cent_and_a_colour_per_start() -> None:
+    told = [
+        {
+            "start": start,
+            "sweep": k,
+            "changed": 9 - k,
+            "error": (k + start) / 100,
+            "volume": 5,
+            "kinds": 20 + k,
+        }
+        for k in (2, 1)
+        for start in (1, 0)
+    ]
+    error, kinds, other, _ = sweep_curve(told)["data"]
+    assert (error["x"], error["y"]) == ([1, 2], pytest.approx([1.0, 2.0]))
+    assert kinds["y"] == [21, 22]
+    assert other["y"] == pytest.approx([2.0, 3.0])
+    assert error["meta"] == kinds["meta"] != other["meta"]

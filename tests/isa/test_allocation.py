@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from iced_x86 import Instruction, OpAccess, Register, RegisterExt
+from iced_x86 import Instruction, OpAccess, OpKind, Register, RegisterExt
 
 from inference.isa.x86 import schemes
+from inference.isa.x86.allocation import LINE
 from inference.isa.x86.assembling import frame, unroll
 from tests.isa.decoding import INFO, READS, WRITES, accesses, decoded
 
@@ -84,6 +85,38 @@ def test_memory_stays_in_the_region_and_loads_and_stores_on_lines_of_their_own(t
     assert lines["R"].isdisjoint(lines["W"] | lines["RW"])
     assert lines["W"].isdisjoint(lines["RW"])
     assert len({offset % 4096 for offset in offsets}) == len(offsets)  # the low twelve bits tell all apart
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        [("setns MEM[8]:W", 1)],
+        [("setns MEM[8]:W", 1), ("add MEM[8]:RW, GPR[8]:R", 1)],
+        [("mov MEM[64]:W, GPR[64]:R", 1), ("rol MEM[64]:RW, IMM[8]:R", 1), ("inc MEM[8]:RW", 1)],
+        [("mov MEM[16]:W, GPR[16]:R", 2), ("vmovaps MEM[256]:W, YMM:R", 1), ("not MEM[16]:RW", 2)],
+        [("setns MEM[8]:W", 1), ("inc MEM[8]:RW", 1), *((f"set{cc} GPR[8]:W", 1) for cc in ("b", "e", "o"))],
+    ],
+)
+@pytest.mark.parametrize("half", [False, True])
+def test_a_cache_line_is_written_again_only_after_many_others(terms, half):
+    """Else two stores count as one if they meet, and narrow ones wait if another comes between (Zen 3)."""
+    code = unroll(terms)
+    stored = [
+        one.memory_displacement // LINE
+        for one in decoded(code.code[: code.half_bytes] if half else code.code)
+        if one.op0_kind == OpKind.MEMORY
+    ]
+    around = stored * 2  # the loop closes
+    distances = [around.index(line, place + 1) - place for place, line in enumerate(stored)]
+    assert min(distances) >= 5
+
+
+@pytest.mark.parametrize("text", ["setns MEM[8]:W", "vmovaps MEM[256]:W, YMM:R", "add MEM[64]:RW, IMM[8]:R"])
+def test_every_instance_of_a_store_is_as_long_as_the_others(text):
+    assert (
+        len({len(one) for one in decoded(unroll([(text, 1), ("mov GPR[64]:W, MEM[64]:R", 1)]).code)[::2]})
+        == 1
+    )
 
 
 def test_the_thesis_example_comes_out_as_it_should():

@@ -71,6 +71,20 @@ def test_results_are_stored_in_batches_not_one_by_one() -> None:
     assert len(store.batches) < len(many) / 10
 
 
+def test_the_measurer_is_asked_once_for_everything_that_is_missing() -> None:
+    class InOneGo(Counting):
+        questions = 0
+
+        def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+            InOneGo.questions += 1
+            return super().measure(experiments)
+
+    many = [Experiment.of({"add": k}) for k in range(1, 3 * WINDOW)]
+    results = list(CachedMeasurer(InOneGo(), MemoryStore()).measure([*many, *many[:5]]))
+    assert [result.experiment for result in results] == [*many, *many[:5]]
+    assert InOneGo.questions == 1
+
+
 def test_slow_measurements_are_stored_while_the_others_still_run(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 2))
     monkeypatch.setattr(cached.time, "monotonic", lambda: float(next(clock)))

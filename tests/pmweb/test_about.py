@@ -47,6 +47,22 @@ def test_the_page_of_this_very_computer_renders(client, administrator):
         assert program.name in page.content.decode()
 
 
+def test_without_a_dask_scheduler_the_page_says_how_to_add_computers(client, administrator, settings):
+    settings.DASK = ""
+    client.force_login(administrator)
+    page = client.get(reverse("about")).content.decode()
+    assert "not configured" in page
+    assert "PMWEB_DASK=tcp://host:8786" in page
+
+
+def test_a_dask_scheduler_that_is_away_does_not_break_the_page(client, administrator, settings):
+    settings.DASK = "tcp://127.0.0.1:9"
+    client.force_login(administrator)
+    page = client.get(reverse("about"))
+    assert page.status_code == 200
+    assert "tcp://127.0.0.1:9 cannot be reached" in page.content.decode()
+
+
 def test_before_the_first_start_of_an_agent_the_page_says_so(db):
     told = dict(installation.measuring())
     assert f"{__version__}, protocol {PROTOCOL}" in told["Agent"]

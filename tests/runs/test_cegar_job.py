@@ -10,6 +10,7 @@ import pytest
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.mixes import random_mixes
 from inference.exchange.evidence import Evidence, verdict_in_words
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.mapping_json import write_mapping_json
@@ -21,7 +22,6 @@ from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes, execute
 from inference.runs.jobs.exploring import like_one_uop
-from inference.runs.jobs.mixes import random_mixes
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 
 TRUTH = Mapping(

@@ -14,13 +14,13 @@ from django.utils import timezone
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
+from inference.core.mixes import random_mixes
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import store_mapping, store_measurements
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import lifecycle
-from inference.runs.jobs.mixes import random_mixes
 from tests.runs.fixtures import payloads, state, wait_for
 
 WIDE = Mapping(

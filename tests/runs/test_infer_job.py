@@ -7,25 +7,28 @@ import pytest
 from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import held_out_experiments
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.mixes import random_mixes
 from inference.core.pmevo import PMEvoSettings
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.exchange.stored import load_measurements as loaded
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, Measurement, PortMapping, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes, execute
-from inference.runs.jobs.mixes import random_mixes
+from tests.fronts import fronted
 from tests.runs.fixtures import done_with_interruptions, numbers, payloads, state
 
+__all__ = ["fronted"]
 pytestmark = pytest.mark.django_db
 
 TRUTH = Mapping(
     ("0", "1", "2"),
     {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 2),), "d": ((7, 1),), "e": ((1, 1), (4, 1))},
 )
-QUICK = {"population": 40, "max_generations": 4, "threads": 1}
+QUICK = {"search": "evolution", "population": 40, "max_generations": 4, "threads": 1}
 
 
 @pytest.fixture
@@ -77,11 +80,58 @@ def test_a_fifth_of_recorded_data_is_held_out_and_judges_the_mapping(recorded):
 
 
 def test_an_evaluation_set_replaces_the_held_out_share(isa, recorded):
-    judge = experiment_set(isa, "judge", random_mixes(sorted(TRUTH.usage), 20, 9))
+    judge = experiment_set(isa, "judge", [Experiment.of({"a": 3, "b": 4}), Experiment.of({"c": 7})])
     run = do({"source": {"datasets": [recorded.pk]}, "evaluate": judge.pk})
     assert run.result["experiments"] == 65
-    assert run.result["held_out"]["n"] == 20
+    assert run.result["held_out"]["n"] == 2
     assert Evaluation.objects.get().experiment_set == judge
+
+
+def test_what_the_evaluation_set_has_too_judges_and_is_not_learnt_from(isa, recorded):
+    asked = random_mixes(sorted(TRUTH.usage), 20, 9)
+    judge = experiment_set(isa, "judge", asked)
+    learnt = {row.experiment.key for row in recorded.measurements.select_related("experiment")}
+    recurring = learnt & {row.experiment.key for row in judge.measurements.select_related("experiment")}
+    assert recurring, "the sets were meant to overlap"
+    run = do({"source": {"datasets": [recorded.pk]}, "evaluate": judge.pk})
+    assert run.state == "done", run.error
+    assert run.result["experiments"] == 65 - len(recurring)
+    assert run.result["held_out"]["n"] == 20
+    lines = [payload["text"] for payload in payloads(run, "log")]
+    assert any(
+        line.startswith(f"{len(recurring)} experiment(s) to learn from are in 'judge'") for line in lines
+    )
+
+
+def test_a_set_that_has_all_there_is_to_learn_from_cannot_judge(isa, recorded):
+    judge = experiment_set(isa, "all of it", [row.experiment for row in loaded(recorded)])
+    run = do({"source": {"datasets": [recorded.pk]}, "evaluate": judge.pk})
+    assert run.state == "failed"
+    assert "all 65 experiments to learn from are in 'all of it' too" in run.error
+
+
+def test_a_front_is_stored_with_the_mapping_and_judged_by_what_was_held_out(fronted, recorded):
+    run = do({"source": {"datasets": [recorded.pk]}})
+    assert run.state == "done", run.error
+    made = PortMapping.objects.get(run=run)
+    points = list(made.front.all())
+    assert [point.kinds for point in points] == [point["kinds"] for point in run.result["front"]]
+    assert points[0].picked == made
+    assert points[0].mape == Evaluation.objects.get().mape
+    assert all(point.mape is not None for point in points)
+    assert run.result["exhaustive"] == made.report["exhaustive"]
+    assert payloads(run, "front")[-1]["points"][0]["kinds"] == points[0].kinds
+
+
+def test_a_live_heat_map_tells_errors_by_length_and_the_worst_schemes(recorded):
+    run = do({"source": {"datasets": [recorded.pk]}})
+    told = payloads(run, "heat_map")[-1]
+    assert sum(n for _, n, _ in told["lengths"]) == told["scores"]["n"]
+    weighted = sum(n * mape for _, n, mape in told["lengths"]) / told["scores"]["n"]
+    assert weighted == pytest.approx(told["scores"]["mape"], abs=1e-3)
+    assert told["schemes"] == len(told["worst"]) == len(TRUTH.usage)
+    absolutes = [absolute for *_, absolute in told["worst"]]
+    assert absolutes == sorted(absolutes, reverse=True)
 
 
 def test_a_simulation_is_measured_and_judged_by_fresh_mixes(mapping):
@@ -93,6 +143,14 @@ def test_a_simulation_is_measured_and_judged_by_fresh_mixes(mapping):
     assert Evaluation.objects.get().experiment_set == mixes
     measured = ExperimentSet.objects.get(name="sim measurements")
     assert measured.measurements.count() == run.result["experiments"] > 15
+
+
+def test_a_simulation_can_be_sampled_but_data_sets_cannot(mapping, recorded):
+    run = do({"source": {"simulate": mapping.pk}, "sample": 3, "mixes": 10}, "few")
+    assert run.state == "done", run.error
+    assert run.result["schemes"] == 3
+    with pytest.raises(ConfigError, match="choose fewer by a filter"):
+        lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}, "sample": 3}, "x")
 
 
 def test_a_simulated_machine_answers_from_the_mapping_it_keeps(isa):

@@ -13,6 +13,7 @@ from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes
 from inference.runs.jobs.machine_facts import seconds_for
+from inference.runs.jobs.on_machine import spread
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import numbers, payloads
 
@@ -82,6 +83,24 @@ def test_singletons_bottleneck_and_mixes_come_before_the_search(machine, monkeyp
     assert {row.machine for row in ExperimentSet.objects.all()} == {machine}
     assert all(board.closed for board in boards.opened)
     assert boards.posted == Measurement.objects.count()
+
+
+def test_a_sample_is_of_schemes_that_can_be_measured_spread_over_the_selection(machine, monkeypatch):
+    states = {"crash": "failed", "wobble": "unsettled"}
+    put_agent(monkeypatch, Spoiling(lambda terms: states.get(next(iter(terms)), "settled")))
+    run = infer(machine, sample=5)
+    assert run.state == "done", run.error
+    found = sorted(load_mapping(PortMapping.objects.get(run=run)).usage)
+    assert len(found) == 5
+    assert set(found) < set(KNOWN)
+    assert found == spread(KNOWN, 5)
+    with pytest.raises(ConfigError, match="sample must be a whole number"):
+        lifecycle.submit("infer", {"source": {"machine": machine.pk}, "sample": 0}, "none")
+
+
+def test_equal_distances_lie_between_the_schemes_of_a_sample():
+    assert spread("abcdefghij", 5) == ["a", "c", "e", "g", "i"]
+    assert spread(["a", "b"], 2) == spread(["a", "b"], None) == spread(["a", "b"], 7) == ["a", "b"]
 
 
 def test_the_identity_of_the_measurements_tells_what_changes_answers(machine, monkeypatch):

@@ -124,6 +124,24 @@ def test_a_search_taken_up_again_tells_nothing_twice(run, clock):
     assert [p["generation"] for p in payloads(run, "generation")] == [1, 2, 3, 4]
 
 
+def test_sweeps_of_independent_starts_are_counted_side_by_side(run, clock):
+    lease = leases.claim("w")
+    told = [(0, 1), (1, 1), (0, 2), (0, 3), (1, 2)]
+    for steps in (told[:4], told[2:]):
+        reporter = JournalReporter(lease, lambda: "", clock)
+        for start, sweep in steps:
+            reporter.tell("sweep", {"start": start, "sweep": sweep})
+        reporter.flush()
+    assert [(p["start"], p["sweep"]) for p in payloads(run, "sweep")] == told
+
+
+def test_a_stage_begins_with_the_work_done_before_it(run, clock):
+    lease = leases.claim("w")
+    reporter = JournalReporter(lease, lambda: "", clock)
+    reporter.tell("phase", {"name": "one", "index": 1, "labels": ["One"]})
+    assert 0 <= payloads(run, "phase")[0]["busy"] <= lease.busy_seconds()
+
+
 def test_a_wish_interrupts_the_search_at_its_next_pulse(run):
     lease = leases.claim("w")
     wishes = ["", "pause"]

@@ -10,13 +10,13 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.mixes import random_mixes
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
-from inference.runs.jobs.mixes import random_mixes
 
 TRUTH = Mapping(
     ("0", "1", "2", "3"),

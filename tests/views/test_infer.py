@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from django.core.management import load_command_class
 from django.test import Client
 
 from inference.core.cegar import CegarSettings
+from inference.core.pmevo.estimate import planned
 from inference.core.pmevo.settings import PMEvoSettings
+from inference.exchange.stored import load_measurements, store_measurements
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.runs.jobs.infer_config import DEFAULT_SEED
 from inference.views.infer.algorithms import OFFERS
@@ -34,10 +37,34 @@ def answers(experiment_set: ExperimentSet) -> dict[str, Any]:
 
 
 def test_every_setting_of_the_algorithm_is_a_field_with_its_help_and_default(visitor: Client, isa: object):
-    page = visitor.get("/infer/").content.decode()
+    page = html.unescape(visitor.get("/infer/").content.decode())
     for field in dataclasses.fields(PMEvoSettings):
         assert f'name="set_{field.name}"' in page
         assert field.metadata["help"].split(":")[0] in page
+
+
+def test_a_newcomer_sees_few_settings_and_an_expert_finds_all_under_headings(visitor: Client, isa: object):
+    form = visitor.get("/infer/").context["form"]
+    first = [field.name for field in form.first_settings]
+    folded = [field.name for _, fields in form.setting_groups for field in fields]
+    assert first == ["set_search"]
+    assert sorted(["set_ports", *first, *folded]) == sorted(
+        f"set_{field.name}" for field in dataclasses.fields(PMEvoSettings)
+    )
+    assert len(form.setting_groups) > 3
+    named = [name for names in OFFERS["pmevo"].groups.values() for name in names]
+    assert set(named) <= {field.name for field in dataclasses.fields(PMEvoSettings)}
+    assert len(named) == len(set(named))
+
+
+def test_what_the_judge_has_too_is_not_counted_as_learnt_from(
+    visitor: Client, answers: dict[str, Any], experiment_set: ExperimentSet
+):
+    judge = ExperimentSet.objects.create(name="judge", isa=experiment_set.isa, origin="upload")
+    store_measurements(judge, load_measurements(experiment_set)[:2])
+    asked = {**answers, "press": "estimate", "evaluate": judge.pk}
+    wanted = visitor.post("/infer/", asked).context["estimate"]
+    assert (wanted.experiments, wanted.held_out) == (1, 2)
 
 
 def test_a_complete_form_submits_a_run_with_what_was_asked(visitor: Client, answers: dict[str, Any]):
@@ -259,8 +286,9 @@ def test_the_estimate_reckons_with_the_pace_of_the_machine(
 ):
     asked = {**answers, "press": "estimate", "source": "machine", "machine": machine.pk}
     wanted = visitor.post("/infer/", asked).context["estimate"]
-    assert (wanted.schemes, wanted.experiments, wanted.held_out) == (2, 3, 1000)
-    assert wanted.measuring == pytest.approx(1003 / 20)
+    assert (wanted.schemes, wanted.held_out) == (2, 1000)
+    assert wanted.experiments == planned(2, PMEvoSettings())
+    assert wanted.measuring == pytest.approx((wanted.experiments + 1000) / 20)
     assert wanted.seconds > wanted.measuring
     assert "20 experiments per second lately" in wanted.note
 

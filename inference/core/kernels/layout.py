@@ -39,12 +39,14 @@ MAX_SCALED_PORTS = 24
 MOST_CROSSED = 1 << 20
 """Ports and µops up to which mass · lcm(1 … ports) stays below 2^53, and its quotient by the latter exact."""
 
-MOST_IN_ROW = (1 << 7) - 1
-MOST_IN_SUM = (1 << 15) - 1
+MOST_IN_ROW = (1 << 8) - 1
+MOST_IN_SUM = (1 << 16) - 1
 """µops that fit one table, and a sum of tables."""
 
 _CROSSED = 500
-"""Pairs of unions that are looked at at most, where tables are not quicker anyway."""
+_CROSSED_LEAST = 4
+_CROSSED_PER_COLUMN = 1 / 48
+"""Pairs of unions that are looked at at most: as many as take as long as the columns of two tables."""
 
 LANES = 64
 """Columns of a block of a table: a few vectors."""
@@ -80,10 +82,11 @@ class Desk(NamedTuple):
     `alone_mass`, `alone_width` int64[places]: the densest set of ports of one execution of the scheme alone.
     `weights` float64[PORTS + 1], `scale`: `scale / ports` as whole numbers. Two places are crossed if they
     have at most `cross_limit` pairs of unions; -1 where there are too many ports for that.
-    `tables` int8[places, columns]: µops bound to each set of ports, filled where `filled` is 1. `columns`:
-    these sets in blocks of `LANES`; none for more ports than tables are good for. `narrow_weights`
-    int32[LANES], `wide_weights` int64[LANES]: `table_scale` / size of the sets of a lane.
-    `narrow` int8[columns], `wide` int16[columns]: sums of tables, scratch.
+    `tables` uint8[places, columns]: µops bound to each set of ports, filled where `filled` is 1. `columns`:
+    these sets in blocks of `LANES`; none for more ports than tables are good for. `table_weights`
+    int32[LANES]: `table_scale` / size of the sets of a lane. `filling` int16[columns]: scratch.
+    `scaled` int64[2]: the last row of `tables`, which belongs to no place, is the table of place `scaled[0]`
+    (-1: of none) times `scaled[1]`.
     `kinds`, `amounts` [most kinds of an experiment], `places` [most terms],
     `held`, `held_mass` [HELD], `placed` [kinds, PORTS], `ports` [4, PORTS]: scratch.
     """
@@ -101,11 +104,10 @@ class Desk(NamedTuple):
     tables: Integers
     filled: Integers
     columns: Integers
-    narrow_weights: Integers
-    wide_weights: Integers
+    table_weights: Integers
     table_scale: float
-    narrow: Integers
-    wide: Integers
+    filling: Integers
+    scaled: Integers
     kinds: Integers
     amounts: Integers
     places: Integers
@@ -134,15 +136,14 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
         alone_width=np.ones(n_places, dtype=np.int64),
         weights=np.array([0, *(scale // size for size in range(1, PORTS + 1))], dtype=np.float64),
         scale=float(scale),
-        cross_limit=min(_CROSSED, len(columns) // 12 or _CROSSED) if scale else -1,
-        tables=np.empty((n_places, len(columns)), dtype=np.int8),
+        cross_limit=_most_crossed(len(columns)) if scale else -1,
+        tables=np.empty((n_places + 1, len(columns)), dtype=np.uint8),
         filled=np.zeros(n_places, dtype=np.uint8),
         columns=columns,
-        narrow_weights=weights.astype(np.int32),
-        wide_weights=weights,
+        table_weights=weights.astype(np.int32),
         table_scale=float(table_scale),
-        narrow=np.zeros(len(columns), dtype=np.int8),
-        wide=np.zeros(len(columns), dtype=np.int16),
+        filling=np.zeros(len(columns), dtype=np.int16),
+        scaled=np.array([-1, 0], dtype=np.int64),
         kinds=np.zeros(max(1, most_kinds), dtype=np.uint64),
         amounts=np.zeros(max(1, most_kinds), dtype=np.int64),
         places=np.zeros(max(1, most_terms), dtype=np.int32),
@@ -153,12 +154,18 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
     )
 
 
+def _most_crossed(n_columns: int) -> int:
+    if n_columns == 0:
+        return _CROSSED
+    return min(_CROSSED, max(_CROSSED_LEAST, int(n_columns * _CROSSED_PER_COLUMN)))
+
+
 @cache
 def _in_lanes(n_ports: int) -> tuple[Integers, Integers, int]:
     """All port sets but the empty one in as few blocks of `LANES` as give every lane sets of one size.
 
     int16[columns], filled up with empty sets, to which no µop is bound; int64[LANES], weights scale / size;
-    and the scale. 2^7 µops times the scale of `MAX_TABLE_PORTS` ports fit 32 bits.
+    and the scale. 2^8 µops times the scale of `MAX_TABLE_PORTS` ports fit 32 bits.
     """
     subsets = np.arange(1, 1 << n_ports, dtype=np.int64)
     sizes = np.bitwise_count(subsets)

@@ -53,16 +53,14 @@ def fill_cycles(
     mixes: Mixes,
     occurring: Integers,
     which: Integers,
-    first: Number,
-    last: Number,
     out: Floats,
 ) -> None:
-    """Cycles of the experiments `which` under mappings `first` to `last`, into `out` float64[mappings, n].
+    """Cycles of the experiments `which` under some mappings, into `out` float64[mappings, n].
 
     `occurring`: the numbers of the schemes that occur; rows are numbered mapping by mapping.
     """
     n_schemes = len(desk.listed)
-    for m in range(first, last):
+    for m in range(len(out)):
         prepare(desk, rows, m * n_schemes, occurring)
         evaluate(desk, rows, m * n_schemes, mixes, which, out[m])
 
@@ -76,17 +74,15 @@ def add_errors(
     which: Integers,
     measured: Floats,
     largest: Number,
-    first: Number,
-    last: Number,
     cycles: Floats,
     errors: Integers,
 ) -> None:
-    """Add the errors of the experiments `which` to `errors` int64[mappings], mappings `first` to `last`.
+    """Add the errors of the experiments `which` to `errors` int64[mappings], mapping by mapping.
 
     `cycles` float64[n]: scratch.
     """
     n_schemes = len(desk.listed)
-    for m in range(first, last):
+    for m in range(len(errors)):
         prepare(desk, rows, m * n_schemes, occurring)
         evaluate(desk, rows, m * n_schemes, mixes, which, cycles)
         total = np.int64(0)

@@ -26,6 +26,8 @@ def prepare_one(desk: Desk, rows: Rows, base: Number, place: Number) -> None:
     A union that arises in several ways is listed once, with the way that has the most µops: all those inside.
     """
     desk.filled[place] = 0
+    if desk.scaled[0] == place:
+        desk.scaled[0] = -1
     desk.mass[place] = rows.counts[rows.starts[base + place] : rows.ends[base + place]].sum()
     desk.n_kinds[place] = rows.ends[base + place] - rows.starts[base + place]
     unions = desk.unions[place * LISTED : (place + 1) * LISTED]

@@ -2,9 +2,8 @@
 
 The sets are laid out in blocks of `LANES` columns, such that a lane, the columns at one place of all blocks,
 holds sets of one size. Then the largest sum of every size is found by folding blocks onto each other, and a
-weight per lane makes sizes comparable. These loops become vector instructions because every number in them is
-as narrow as the sum: repeats are handed over as such, every step is cast back, and slices begin at 0. Sums of
-so few µops that they fit the narrow integers of the tables are twice as fast.
+weight per lane makes sizes comparable (`vectors`). Sums of so few µops that they fit the bytes of the tables
+are twice as fast.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from inference.core.compiling import compiled_in_place, inlined
-from inference.core.kernels.layout import LANES, MOST_IN_ROW, Desk, Integers, Number, Rows
+from inference.core.kernels.layout import MOST_IN_ROW, Desk, Integers, Number, Rows
+from inference.core.kernels.vectors import narrow_many, narrow_two, wide_many, wide_two
 
 
 @inlined
@@ -22,40 +22,80 @@ def see_to_table(desk: Desk, rows: Rows, base: Number, place: Number) -> None:
         desk.filled[place] = 1
         first, last = rows.starts[base + place], rows.ends[base + place]
         masks, counts = rows.masks[first:last], rows.counts[first:last]
-        _fill_table(desk.tables[place], desk.wide, desk.columns, masks, counts)
+        _fill_table(desk.tables[place], desk.filling, desk.columns, masks, counts)
 
 
 @inlined
 def two_tables(desk: Desk, a: Number, times_a: Number, b: Number, times_b: Number) -> Number:
     """Cycles of two schemes whose tables are filled; at most `MOST_IN_SUM` µops."""
-    table_a, table_b = desk.tables[a], desk.tables[b]
-    if times_a == 1 and times_b == 1 and desk.mass[a] + desk.mass[b] <= MOST_IN_ROW:
-        _add_two(desk.narrow, table_a, table_b)
-        return _densest(desk.narrow, desk.narrow_weights) / desk.table_scale
-    integer = desk.wide.dtype.type
-    desk.wide[:] = 0
-    _add_repeated(desk.wide, table_a, integer(times_a))
-    _add_repeated(desk.wide, table_b, integer(times_b))
-    return _densest(desk.wide, desk.wide_weights) / desk.table_scale
+    mass = desk.mass[a] * times_a + desk.mass[b] * times_b
+    if mass > MOST_IN_ROW or min(times_a, times_b) > 1:
+        heaviest = _wide_two(desk.tables, a, times_a, b, times_b, desk.table_weights)
+    elif times_b > 1:
+        heaviest = _narrow_two(desk.tables, a, _scaled(desk, b, times_b), desk.table_weights)
+    elif times_a > 1:
+        heaviest = _narrow_two(desk.tables, b, _scaled(desk, a, times_a), desk.table_weights)
+    else:
+        heaviest = _narrow_two(desk.tables, a, b, desk.table_weights)
+    return heaviest / desk.table_scale
+
+
+# The vectors stay out of the loops over experiments, which have better use for the processor's registers.
+
+
+@compiled_in_place
+def _narrow_two(tables: Integers, a: Number, b: Number, weights: Integers) -> Number:
+    return narrow_two(tables, a, b, weights)
+
+
+@compiled_in_place
+def _wide_two(
+    tables: Integers, a: Number, times_a: Number, b: Number, times_b: Number, weights: Integers
+) -> Number:
+    return wide_two(tables, a, times_a, b, times_b, weights)
+
+
+@compiled_in_place
+def _narrow_many(
+    tables: Integers, places: Integers, at: Number, n_terms: Number, weights: Integers
+) -> Number:
+    return narrow_many(tables, places, at, n_terms, weights)
+
+
+@compiled_in_place
+def _wide_many(
+    tables: Integers,
+    places: Integers,
+    at: Number,
+    repeats: Integers,
+    first: Number,
+    n_terms: Number,
+    weights: Integers,
+) -> Number:
+    return wide_many(tables, places, at, repeats, first, n_terms, weights)
+
+
+@inlined
+def _scaled(desk: Desk, place: Number, times: Number) -> Number:
+    """Where the table of a place times a number is; kept for the next experiment with the same."""
+    last = np.int64(len(desk.tables) - 1)
+    if desk.scaled[0] != place or desk.scaled[1] != times:
+        desk.scaled[0], desk.scaled[1] = place, times
+        _fill_scaled(desk.tables[last], desk.tables[place], desk.tables.dtype.type(times))
+    return last
+
+
+@compiled_in_place
+def _fill_scaled(target: Integers, table: Integers, times: Number) -> None:
+    narrow = target.dtype.type
+    for j in range(len(target)):
+        target[j] = narrow(table[j] * times)
 
 
 @inlined
 def added_tables(desk: Desk, places: Integers, at: Number, n_terms: Number) -> Number:
     """Cycles of three or more schemes, once each, whose tables are filled; at most `MOST_IN_ROW` µops."""
-    total, tables = desk.narrow, desk.tables
-    _add_three(
-        total,
-        tables[np.uint64(places[at])],
-        tables[np.uint64(places[at + 1])],
-        tables[np.uint64(places[at + 2])],
-    )
-    t = 3
-    while t + 1 < n_terms:
-        _add_more(total, tables[np.uint64(places[at + t])], tables[np.uint64(places[at + t + 1])])
-        t += 2
-    if t < n_terms:
-        _add_one(total, tables[np.uint64(places[at + t])])
-    return _densest(total, desk.narrow_weights) / desk.table_scale
+    return _narrow_many(desk.tables, places, at, n_terms, desk.table_weights) / desk.table_scale
 
 
 @inlined
@@ -63,11 +103,8 @@ def repeated_tables(
     desk: Desk, places: Integers, at: Number, repeats: Integers, first: Number, n_terms: Number
 ) -> Number:
     """Cycles of three or more schemes whose tables are filled; at most `MOST_IN_SUM` µops."""
-    integer = desk.wide.dtype.type
-    desk.wide[:] = 0
-    for t in range(n_terms):
-        _add_repeated(desk.wide, desk.tables[np.uint64(places[at + t])], integer(repeats[first + t]))
-    return _densest(desk.wide, desk.wide_weights) / desk.table_scale
+    heaviest = _wide_many(desk.tables, places, at, repeats, first, n_terms, desk.table_weights)
+    return heaviest / desk.table_scale
 
 
 @compiled_in_place
@@ -89,64 +126,3 @@ def _add_where_inside(total: Integers, columns: Integers, needed: Number, count:
     for j in range(len(total)):
         more = count if integer(columns[j] & needed) == needed else integer(0)
         total[j] = integer(total[j] + more)
-
-
-@compiled_in_place
-def _add_two(total: Integers, a: Integers, b: Integers) -> None:
-    integer = total.dtype.type
-    for j in range(len(total)):
-        total[j] = integer(a[j] + b[j])
-
-
-@compiled_in_place
-def _add_three(total: Integers, a: Integers, b: Integers, c: Integers) -> None:
-    integer = total.dtype.type
-    for j in range(len(total)):
-        total[j] = integer(integer(a[j] + b[j]) + c[j])
-
-
-@compiled_in_place
-def _add_one(total: Integers, a: Integers) -> None:
-    integer = total.dtype.type
-    for j in range(len(total)):
-        total[j] = integer(total[j] + a[j])
-
-
-@compiled_in_place
-def _add_more(total: Integers, a: Integers, b: Integers) -> None:
-    integer = total.dtype.type
-    for j in range(len(total)):
-        total[j] = integer(total[j] + integer(a[j] + b[j]))
-
-
-@compiled_in_place
-def _add_repeated(total: Integers, a: Integers, times: Number) -> None:
-    integer = total.dtype.type
-    for j in range(len(total)):
-        total[j] = integer(total[j] + integer(integer(a[j]) * times))
-
-
-@compiled_in_place
-def _densest(total: Integers, weights: Integers) -> Number:
-    """The largest of all sums, each times the weight of its lane; folds `total` up, lane by lane."""
-    blocks = len(total) // LANES
-    while blocks > 1:
-        half = (blocks + 1) // 2
-        _fold(total[: (blocks - half) * LANES], total[half * LANES : blocks * LANES])
-        blocks = half
-    return _heaviest(total[:LANES], weights)
-
-
-@compiled_in_place
-def _fold(left: Integers, right: Integers) -> None:
-    for j in range(len(left)):
-        left[j] = max(left[j], right[j])
-
-
-@compiled_in_place
-def _heaviest(lanes: Integers, weights: Integers) -> Number:
-    integer = weights.dtype.type
-    heaviest = integer(0)
-    for j in range(len(lanes)):
-        heaviest = max(heaviest, integer(integer(lanes[j]) * weights[j]))
-    return heaviest

@@ -1,7 +1,8 @@
 """Populations whose mappings have much in common: each distinct combination of rows is evaluated once.
 
 After some generations of an evolution the mappings of a population share most of their rows: a scheme then
-has few *variants*, and a pair of schemes few combinations of variants, however many mappings there are.
+has few *variants*, and a pair of schemes few combinations of variants, however many mappings there are. The
+errors of all experiments with the same schemes are looked up together.
 """
 
 from __future__ import annotations
@@ -83,47 +84,66 @@ def add_shared_errors(
     mixes: Mixes,
     variant: Integers,
     begin: Integers,
-    which: Integers,
+    starts: Integers,
+    members: Integers,
+    groups: Integers,
     measured: Floats,
     largest: Number,
     table: Integers,
+    seen: Integers,
+    fresh: Integers,
+    most: Number,
+    left: Integers,
     errors: Integers,
 ) -> None:
-    """Add the errors of the experiments `which` to `errors` int64[mappings], one combination at a time.
+    """Add the errors of the experiments in `groups` to `errors` int64[mappings], each combination once.
+
+    A group of which the mappings have more than `most` combinations is left out, and marked in `left`
+    bool[all groups].
 
     The desk has a place for each variant, prepared; `rows` are the variants' rows; those of scheme s are at
-    the places from `begin[s]` to `begin[s + 1]`. `variant` is as from `number_variants`. `table` int64 is
-    scratch for as many combinations as any of the experiments has.
+    the places from `begin[s]` to `begin[s + 1]`. `variant` is as from `number_variants`. Group g has the
+    experiments `members[starts[g]:starts[g + 1]]`, all with the same schemes. `table` int64 is scratch for as
+    many combinations as any group has, `seen`, `fresh` int32[mappings] for those that occur.
     """
-    n_mappings = variant.shape[1]
-    for e in which:
-        first, last = mixes.offsets[e], mixes.offsets[e + 1]
-        combinations = 1
-        for t in range(first, last):
-            s = mixes.scheme[t]
-            combinations *= begin[s + 1] - begin[s]
-        for c in range(combinations):
-            cycles = _combination(desk, rows, mixes, begin, e, c)
-            table[c] = error_of(cycles, measured[e], largest)
-        if combinations == 1:
-            for m in range(n_mappings):
-                errors[m] += table[0]
-        elif last - first == 1:
-            a = mixes.scheme[first]
-            for m in range(n_mappings):
-                errors[m] += table[np.uint64(variant[a, m])]
-        elif last - first == 2:
-            a, b = mixes.scheme[first], mixes.scheme[first + 1]
-            width = begin[b + 1] - begin[b]
-            for m in range(n_mappings):
-                errors[m] += table[np.uint64(variant[a, m] * width + variant[b, m])]
-        else:
-            for m in range(n_mappings):
-                place = np.int64(0)
-                for t in range(first, last):
-                    s = mixes.scheme[t]
-                    place = place * (begin[s + 1] - begin[s]) + variant[s, m]
-                errors[m] += table[np.uint64(place)]
+    for g in groups:
+        e = members[starts[g]]
+        _find_combinations(mixes, variant, begin, np.int64(e), table, seen)
+        n_fresh = 0
+        for m in range(len(errors)):
+            if table[np.uint64(seen[m])] < 0:
+                table[np.uint64(seen[m])] = 0
+                fresh[n_fresh] = seen[m]
+                n_fresh += 1
+        if n_fresh > most:
+            left[g] = True
+            continue
+        for k in range(starts[g], starts[g + 1]):
+            e = members[k]
+            for f in range(n_fresh):
+                c = np.int64(fresh[f])
+                cycles = _combination(desk, rows, mixes, begin, e, c)
+                table[np.uint64(c)] += error_of(cycles, measured[e], largest)
+        for m in range(len(errors)):
+            errors[m] += table[np.uint64(seen[m])]
+
+
+@compiled_in_place
+def _find_combinations(
+    mixes: Mixes, variant: Integers, begin: Integers, e: Number, table: Integers, seen: Integers
+) -> None:
+    """Into `seen` the number of each mapping's combination; -1 into `table` for all that there could be."""
+    combinations = 1
+    seen[:] = 0
+    integer = seen.dtype.type
+    for t in range(mixes.offsets[e], mixes.offsets[e + 1]):
+        s = mixes.scheme[t]
+        width = integer(begin[s + 1] - begin[s])
+        combinations *= begin[s + 1] - begin[s]
+        own = variant[s]
+        for m in range(len(seen)):
+            seen[m] = integer(integer(seen[m] * width) + own[m])
+    table[:combinations] = -1
 
 
 @inlined

@@ -15,17 +15,20 @@ Where the paper is silent or another choice is better on measured data, this is 
   (`scaling="range"`, the paper's text), or from zero ("zero", as in the published program, which was worse).
 - `volume_weight`: the paper's 1 prefers compact mappings, at about twice the error on sparse data.
 - Relative errors below 10 % count as they are, unlike in the published program.
+- Beyond the paper, each behind a setting and measured in docs/pmevo.md: the exact re-fit (`search`, the
+  default), the adaptive plan (`plan`), islands, other parents and mutations, R_max from data (`ceiling`). The
+  preset "paper" is the paper's text.
 - The hill climb judges by the normalisation of the last generation, starts from the best share of the final
   mappings, from equal ones only once, and never takes a scheme's last µop unless R_max explains its time.
 """
 
-from inference.core.pmevo.algorithm import PHASES, infer
+from inference.core.pmevo.algorithm import infer
 from inference.core.pmevo.estimate import Estimate, estimate
+from inference.core.pmevo.phases import phases
 from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.settings import PMEvoSettings
 
 __all__ = [
-    "PHASES",
     "Estimate",
     "FrontPoint",
     "PMEvoProblem",
@@ -33,4 +36,5 @@ __all__ = [
     "PMEvoSettings",
     "estimate",
     "infer",
+    "phases",
 ]

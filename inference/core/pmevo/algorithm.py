@@ -1,43 +1,44 @@
-"""PMEvo from end to end (§5.1, Figure 5.1): measure, filter, evolve, climb."""
+"""PMEvo from end to end (§5.1, Figure 5.1): measure, filter, evolve, climb; beyond it, re-fit."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from inference.core.errors import InterruptedRunError
-from inference.core.evaluator import Evaluator
+from inference.core.evaluator import Floats
 from inference.core.events import Log, PhaseStarted, Progress
-from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.pacing import SHOW_EVERY, Pace
-from inference.core.pmevo.climb import climbed
-from inference.core.pmevo.congruence import congruence_classes
-from inference.core.pmevo.events import Congruence, Snapshot
+from inference.core.pacing import Pace
+from inference.core.pmevo.ceiling import ceiling_of
+from inference.core.pmevo.climb import Climb, without_repeats
+from inference.core.pmevo.congruence import congruent_schemes
+from inference.core.pmevo.events import Congruence
 from inference.core.pmevo.evolution import Evolved, evolve
 from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.learning import learnable
 from inference.core.pmevo.observing import Observations, Observer
-from inference.core.pmevo.population import chosen, joined
-from inference.core.pmevo.problem import PMEvoProblem, PMEvoResult
+from inference.core.pmevo.phases import phases
+from inference.core.pmevo.population import chosen
+from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult
+from inference.core.pmevo.refit.front import Point, cheapest
+from inference.core.pmevo.refit.search import Refit
+from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.search_state import (
     SearchState,
     from_checkpoint,
     identity,
     to_checkpoint,
 )
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.pmevo.viewing import Viewer
 from inference.core.protocols import Checkpoint, Measurer, Reporter
-from inference.core.tables import ExperimentTable, Population
-
-PHASES = {
-    "measuring": "Measure the experiments",
-    "congruence": "Find schemes that behave alike",
-    "evolution": "Evolve port mappings",
-    "climb": "Climb to the nearest optimum",
-}
-"""{stage: label}, in order."""
+from inference.core.tables import Int64s, Population
+from inference.core.workshop import Workshop
 
 
 def infer(
@@ -46,15 +47,16 @@ def infer(
     reporter: Reporter,
     seed: int,
     resume: Checkpoint | None = None,
+    workshop: Workshop | None = None,
 ) -> PMEvoResult:
-    """The port mapping that PMEvo finds for the measurer's processor.
+    """The port mapping that PMEvo finds for the measurer's processor; `workshop` breeds islands.
 
     The answer depends on the problem, the measurer's answers and the seed alone: not on threads, nor on
     where a search was interrupted and taken up again. Raises `InsufficientDataError` where nothing usable
     was measured, `InvalidInputError` for a checkpoint of another search, and lets `InterruptedRunError`
     from the reporter through.
     """
-    return _Search(problem, measurer, reporter, seed, resume).run()
+    return _Search(problem, measurer, reporter, seed, resume, workshop).run()
 
 
 class _Search:
@@ -65,7 +67,9 @@ class _Search:
         reporter: Reporter,
         seed: int,
         resume: Checkpoint | None,
+        workshop: Workshop | None,
     ) -> None:
+        self.workshop = workshop
         self.problem = problem
         self.settings = problem.settings
         self.measurer = measurer
@@ -89,77 +93,129 @@ class _Search:
     def _run(self) -> PMEvoResult:
         seen = self._observe()
         classes = self._filter(seen)
+        self.settings = self._with_ceiling(seen)
         representatives = tuple(members[0] for members in classes)
-        learnt = {e: t for e, t in seen.times.items() if set(representatives).issuperset(e.schemes)}
-        judge = Judge(list(learnt), list(learnt.values()), representatives, self.settings, self.pace)
-        viewer = _Viewer(self, classes, judge)
-        evolved = self._evolve(judge, seen, viewer)
-        best, error = self._climb(judge, evolved)
-        viewer.show(best, 0, now=True)
+        judge = Judge(
+            *learnable(seen.times, classes, self.settings), representatives, self.settings, self.pace
+        )
+        viewer = Viewer(classes, judge, self.problem.held_out)
+        times = np.array([seen.scheme_times[scheme] for scheme in representatives])
+        front: tuple[FrontPoint, ...] = ()
+        evolved = None if self.settings.search == "refit" else self._evolve(judge, times, viewer)
+        if evolved is not None and self.settings.search == "evolution":
+            best, error = self._climb(judge, evolved)
+            mapping = viewer.mapping(best, 0)
+        else:
+            members = np.array([len(members) for members in classes])
+            mapping, error, front = self._refit(judge, times, members, evolved, viewer)
+        viewer.show(lambda: mapping, now=True)
         return PMEvoResult(
-            mapping=viewer.mapping(best, 0),
+            mapping=mapping,
             congruence_classes=classes,
-            generations=evolved.generation,
+            generations=0 if evolved is None else evolved.generation,
             final_error=error,
             experiments=len(seen.times),
+            front=front,
+            exhaustive=seen.exhaustive,
         )
 
     def _observe(self) -> Observations:
         self._enter("measuring")
-
-        observer = Observer(self.measurer, self.pace, self.state.answers, self._save)
+        observer = Observer(self.measurer, self.pace, self.seed, self.state.answers, self._save)
         self._current = lambda: replace(self.state, answers=observer.answers)
         seen = observer.observe(self.problem)
-        self._keep(self._current(), now=self.state.evolved is None)
+        self._keep(self._current(), now=self.state.evolved is None and self.state.refit is None)
         return seen
 
     def _filter(self, seen: Observations) -> tuple[tuple[str, ...], ...]:
         self._enter("congruence")
-        classes = congruence_classes(
-            sorted(seen.scheme_times),
-            seen.times,
-            self.settings.congruence_epsilon,
-            self.settings.congruence_evidence,
-            self.pace.pulse,
-        )
-        self.pace.emit(Congruence(len(seen.scheme_times), len(classes)))
+        classes, why = seen.classes, seen.likeness
+        if classes is None:
+            classes, why = congruent_schemes(
+                sorted(seen.scheme_times), seen.times, self.settings, self.pace.pulse
+            )
+        self.pace.emit(Congruence(len(seen.scheme_times), len(classes), classes, why))
         return classes
 
-    def _evolve(self, judge: Judge, seen: Observations, viewer: _Viewer) -> Evolved:
+    def _with_ceiling(self, seen: Observations) -> PMEvoSettings:
+        """The settings with R_max, where it is neither given nor out of the question but can be seen."""
+        if self.settings.r_max is not None or self.settings.ceiling == "none":
+            return self.settings
+        r_max = ceiling_of(seen.times)
+        if r_max is None:
+            return self.settings
+        self.pace.emit(Log("info", f"R_max = {r_max:.3f}: many experiments reach this rate, none exceeds it"))
+        return replace(self.settings, r_max=r_max)
+
+    def _evolve(self, judge: Judge, times: Floats, viewer: Viewer) -> Evolved:
         self._enter("evolution")
         state = self.state.evolved
-        if state is not None and self.state.climbed is not None:
+        if state is not None and (self.state.climbed is not None or self.state.refit is not None):
             return state
 
         def listen(generation: Evolved) -> None:
             self._keep(replace(self.state, evolved=generation))
-            viewer.show(generation.population, 0)
+            viewer.show(lambda: viewer.mapping(generation.population, 0))
 
-        times = [seen.scheme_times[scheme] for scheme in judge.table.schemes]
-        evolved = evolve(judge, times, self.seed, state, listen)
+        evolved = evolve(judge, times.tolist(), self.seed, state, listen, self.workshop)
         converged = evolved.converged(self.settings.convergence)
         self.pace.emit(
             Log("info", f"{'converged' if converged else 'stopped'} after {evolved.generation} generations")
         )
         return evolved
 
+    def _refit(
+        self, judge: Judge, times: Floats, members: Int64s, evolved: Evolved | None, viewer: Viewer
+    ) -> tuple[PortMapping, float, tuple[FrontPoint, ...]]:
+        """From what evolved, or from nothing: the mapping chosen, its error, and the whole front."""
+        self._enter("refit")
+        stream = partial(_stream, self.seed)
+        refit = Refit(judge, times, members, self._starts(times, evolved), stream, self.state.refit)
+        self._current = lambda: replace(self.state, refit=refit.states())
+
+        def as_mapping(point: Point) -> PortMapping:
+            return viewer.mapping(point.usage.population(self.settings.ports), 0)
+
+        def listen(best: Point | None) -> None:
+            self._save()
+            if best is not None:
+                viewer.show(lambda: as_mapping(best))
+
+        front = refit.run(listen)
+        self._keep(replace(self.state, refit=refit.states()))
+        best = cheapest(front)
+        points = tuple(FrontPoint(*point.objectives, as_mapping(point)) for point in front)
+        return as_mapping(best), best.error, points
+
+    def _starts(self, times: Floats, evolved: Evolved | None) -> list[Usage]:
+        wanted = self.settings.starts
+        if evolved is None:
+            return [
+                Usage.random(times, self.settings.ports, _stream(self.seed, "start", index))
+                for index in range(wanted)
+            ]
+        fittest = without_repeats(evolved, wanted).population
+        return [Usage.of(fittest, index % fittest.n_mappings) for index in range(wanted)]
+
     def _climb(self, judge: Judge, evolved: Evolved) -> tuple[Population, float]:
         """Climb from the fittest mappings; equal ones only once."""
         self._enter("climb")
-        starts = evolved
-        if self.state.climbed is None:
+        starts, done = evolved, self.state.climbed
+        if done is None:
             wanted = max(1, math.ceil(self.settings.climb_share * evolved.population.n_mappings))
-            starts = _without_repeats(evolved, wanted)
+            starts, done = without_repeats(evolved, wanted), 0
             self._keep(SearchState(self.state.answers, starts, climbed=0), now=True)
-        begin = self.pace.clock()
-        already = self.state.climbed or 0
-        for k in range(already, starts.population.n_mappings):
-            better, error = climbed(judge, starts.population, k, evolved.slopes)
-            starts = _with(starts, k, better, error)
-            self._keep(SearchState(self.state.answers, starts, climbed=k + 1))
-            self._tell_climb(k + 1, starts.population.n_mappings, (k + 1 - already), begin)
-        best = int(np.argmin(evolved.slopes.fitness(starts.errors, starts.volumes)))
-        return chosen(starts.population, np.array([best])), float(starts.errors[best])
+        begin, already = self.pace.clock(), done
+        climb = Climb(judge, starts, done)
+        self._current = lambda: SearchState(self.state.answers, climb.state(), climb.done)
+        while climb.done < climb.total:
+            climb.go_on()
+            self._save()
+            self._tell_climb(climb.done, climb.total, climb.done - already, begin)
+        ended = climb.state()
+        self._keep(SearchState(self.state.answers, ended, climb.done))
+        best = int(np.argmin(ended.slopes.fitness(ended.errors, ended.volumes)))
+        return chosen(ended.population, np.array([best])), float(ended.errors[best])
 
     def _tell_climb(self, done: int, total: int, fresh: int, begin: float) -> None:
         if self.pace.due("climb") or done == total:
@@ -167,8 +223,8 @@ class _Search:
             self.pace.emit(Progress("climb", done, total, rate, "mappings", (total - done) / rate))
 
     def _enter(self, phase: str) -> None:
-        names = list(PHASES)
-        self.pace.emit(PhaseStarted(phase, names.index(phase) + 1, tuple(PHASES.values())))
+        labels = phases(self.settings)
+        self.pace.emit(PhaseStarted(phase, list(labels).index(phase) + 1, tuple(labels.values())))
         self.pace.pulse()
 
     def _keep(self, state: SearchState, *, now: bool = False) -> None:
@@ -177,79 +233,12 @@ class _Search:
         self._save(now=now)
 
     def _save(self, *, now: bool = False) -> None:
-        self.pace.save(lambda: to_checkpoint(self.whose, self._current()), now=now)
+        self.pace.save(lambda: to_checkpoint(self.whose, self._current(), self.settings.ports), now=now)
 
 
-class _Viewer:
-    """Shows the fittest mapping: on held-out results, or where there are none on those learnt from."""
-
-    def __init__(self, search: _Search, classes: Sequence[Sequence[str]], judge: Judge) -> None:
-        self._classes = classes
-        self._settings = search.settings
-        self._pace = search.pace
-        known = {scheme for members in classes for scheme in members}
-        held_out: dict[Experiment, float] = {
-            result.experiment: result.cycles
-            for result in search.problem.held_out
-            if result.usable and result.cycles is not None and known.issuperset(result.experiment.schemes)
-        }
-        self._on = "held-out" if held_out else "training"
-        table = ExperimentTable.from_experiments(held_out, sorted(known)) if held_out else judge.table
-        self._measured = np.array(list(held_out.values())) if held_out else judge.measured
-        self._evaluator = Evaluator(table, self._settings.ports)
-
-    def mapping(self, population: Population, index: int) -> PortMapping:
-        """One of a population over the representatives as a mapping of all schemes."""
-        usage = {
-            scheme: population.row(index, k) for k, members in enumerate(self._classes) for scheme in members
-        }
-        ports = tuple(str(k) for k in range(self._settings.ports))
-        return PortMapping(ports, dict(sorted(usage.items())), self._settings.r_max)
-
-    def show(self, population: Population, index: int, *, now: bool = False) -> None:
-        """Emit a snapshot, at most every two seconds unless `now`."""
-        if not (self._pace.due("snapshot", SHOW_EVERY) or now):
-            return
-        mapping = self.mapping(population, index)
-        table = self._evaluator.table
-        self._pace.emit(
-            Snapshot(mapping, self._measured, self._evaluator.cycles_one(mapping), table.lengths, self._on)
-        )
+_STREAMS = {"chain": 3, "start": 4}  # 0 to 2 are the evolution's
 
 
-def _without_repeats(evolved: Evolved, wanted: int) -> Evolved:
-    """The first mappings that differ from all before them, at most `wanted`; the input is fittest first."""
-    population = evolved.population
-    ends = population.offsets[:: population.n_schemes]
-    lengths = np.diff(population.offsets)
-    seen: set[bytes] = set()
-    picks: list[int] = []
-    for m in range(population.n_mappings):
-        span = slice(int(ends[m]), int(ends[m + 1]))
-        rows = lengths[m * population.n_schemes : (m + 1) * population.n_schemes]
-        content = b"|".join(
-            array.tobytes() for array in (rows, population.masks[span], population.counts[span])
-        )
-        if content not in seen:
-            seen.add(content)
-            picks.append(m)
-        if len(picks) == wanted:
-            break
-    which = np.array(picks)
-    return replace(
-        evolved,
-        population=chosen(population, which),
-        errors=evolved.errors[which],
-        volumes=evolved.volumes[which],
-    )
-
-
-def _with(evolved: Evolved, index: int, mapping: Population, error: float) -> Evolved:
-    """The same with one mapping replaced."""
-    n = evolved.population.n_mappings
-    both = joined([evolved.population, mapping])
-    picks = np.arange(n)
-    picks[index] = n
-    errors, volumes = evolved.errors.copy(), evolved.volumes.copy()
-    errors[index], volumes[index] = error, mapping.volumes()[0]
-    return replace(evolved, population=chosen(both, picks), errors=errors, volumes=volumes)
+def _stream(seed: int, name: str, *number: int) -> np.random.Generator:
+    """A random stream of the re-fit."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS[name], *number)))

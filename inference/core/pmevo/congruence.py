@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from inference.core.experiment import Experiment
-from inference.core.pmevo.plan import relative_difference
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.tables import ExperimentTable
+
+Classes = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Why a scheme is in its class: experiments compared with those of the class's representative.
+
+    `different` of the `compared` ones were found to differ by epsilon or more all the same; `largest` is the
+    largest symmetric relative difference.
+    """
+
+    compared: int
+    different: int
+    largest: float
 
 
 def congruence_classes(
@@ -14,62 +34,102 @@ def congruence_classes(
     epsilon: float,
     evidence: float = 1.0,
     pulse: Callable[[], None] = lambda: None,
-) -> tuple[tuple[str, ...], ...]:
+    outliers: float = 0.0,
+) -> Classes:
     """Partition `schemes` into congruence classes, in order of their first members, the representatives.
 
-    Two schemes are congruent when no measured experiment changes by more than epsilon where one is exchanged
+    Two schemes are congruent when no measured experiment changes by epsilon or more where one is exchanged
     for the other, and when that was measured for at least the share `evidence` of the experiments that have
     either. On PMEvo's exhaustive plan, measured without a failure, this is the paper's definition whatever
     the share. In recorded data, where many a counterpart was never measured, the share says how much absence
     of evidence is too much to call schemes alike. Equality within epsilon is not transitive, so a scheme
     joins the first class whose members are all congruent to it.
+
+    `outliers`: the share of the compared experiments that may change by epsilon or more nevertheless; 0 is
+    the paper's. With hundreds of comparisons per pair of schemes, noise alone exceeds any epsilon somewhere.
     """
-    containing: dict[str, list[Experiment]] = {scheme: [] for scheme in schemes}
-    for experiment in times:
-        for scheme in experiment.schemes:
-            if scheme in containing:
-                containing[scheme].append(experiment)
-    classes: list[list[str]] = []
-    for scheme in sorted(containing):
+    return _partition(_Table.of(schemes, times), sorted(schemes), epsilon, evidence, pulse, outliers)
+
+
+def congruent_schemes(
+    schemes: Sequence[str],
+    times: Mapping[Experiment, float],
+    settings: PMEvoSettings,
+    pulse: Callable[[], None],
+) -> tuple[Classes, dict[str, Likeness]]:
+    """The classes as the settings want them, and how each other member compares with its representative."""
+    from inference.core.pmevo import exchange_kernels
+
+    epsilon, evidence = settings.congruence_epsilon, settings.congruence_evidence
+    table = _Table.of(schemes, times)
+    classes = _partition(table, sorted(schemes), epsilon, evidence, pulse, settings.congruence_outliers)
+    likeness = {}
+    for representative, *others in classes:
         pulse()
-        home = next(
-            (
-                members
-                for members in classes
-                if all(_congruent(scheme, member, containing, times, epsilon, evidence) for member in members)
-            ),
-            None,
+        for scheme in others:
+            compared, different, largest = exchange_kernels.exchanged(
+                table.numbers[scheme], table.numbers[representative], epsilon, np.inf, *table.arrays
+            )
+            likeness[scheme] = Likeness(int(compared), int(different), float(largest))
+    return classes, likeness
+
+
+def _partition(
+    table: _Table,
+    schemes: Sequence[str],
+    epsilon: float,
+    evidence: float,
+    pulse: Callable[[], None],
+    outliers: float,
+) -> Classes:
+    """`schemes`: sorted, and the first of the table."""
+    from inference.core.pmevo import exchange_kernels
+
+    first = np.empty(len(schemes), dtype=np.int64)
+    following = np.full(len(schemes), -1, dtype=np.int64)
+    classes: list[list[str]] = []
+    for number, scheme in enumerate(schemes):
+        pulse()
+        home = exchange_kernels.home(
+            number, len(classes), first, following, epsilon, evidence, outliers, *table.arrays
         )
-        if home is None:
+        if home < 0:
+            first[len(classes)] = number
             classes.append([scheme])
         else:
-            home.append(scheme)
+            following[table.numbers[classes[home][-1]]] = number
+            classes[home].append(scheme)
     return tuple(tuple(members) for members in classes)
 
 
-def _congruent(
-    a: str,
-    b: str,
-    containing: Mapping[str, Sequence[Experiment]],
-    times: Mapping[Experiment, float],
-    epsilon: float,
-    evidence: float,
-) -> bool:
-    # The exchange pairs experiments of one with experiments of the other, one to one.
-    wanted = evidence * (len(containing[a]) + len(containing[b])) / 2
-    if min(len(containing[a]), len(containing[b])) < wanted:
-        return False
-    compared = 0
-    for experiment in containing[a]:
-        counterpart = times.get(_exchanged(experiment, a, b))
-        if counterpart is None:
-            continue
-        if relative_difference(times[experiment], counterpart) >= epsilon:
-            return False
-        compared += 1
-    return compared > 0 and compared >= wanted
+@dataclass(frozen=True)
+class _Table:
+    """Experiments by the schemes that they contain; `numbers` counts the given schemes in their order first.
 
+    `arrays` are those of `exchange_kernels`, from `offsets` to `cycles`.
+    """
 
-def _exchanged(experiment: Experiment, a: str, b: str) -> Experiment:
-    other = {a: b, b: a}
-    return Experiment(tuple(sorted((other.get(scheme, scheme), count) for scheme, count in experiment.terms)))
+    numbers: Mapping[str, int]
+    arrays: tuple[npt.NDArray[np.generic], ...]
+
+    @classmethod
+    def of(cls, schemes: Sequence[str], times: Mapping[Experiment, float]) -> _Table:
+        from inference.core.pmevo import exchange_kernels
+
+        others = {scheme for experiment in times for scheme, _ in experiment.terms} - set(schemes)
+        listed = [*sorted(schemes), *sorted(others)]
+        table = ExperimentTable.from_experiments(times, listed)
+        terms = np.column_stack([table.scheme, table.count]).astype(np.int64)
+        sums = np.empty(len(table), dtype=np.uint64)
+        contexts = np.empty(len(terms), dtype=np.uint64)
+        exchange_kernels.summed(table.offsets, terms, len(listed), sums, contexts)
+        rows = np.lexsort((contexts, terms[:, 0]))
+        offsets = np.searchsorted(terms[rows, 0], np.arange(len(listed) + 1))
+        owners = np.repeat(np.arange(len(table)), np.diff(table.offsets))[rows]
+        order = np.argsort(sums)
+        cycles = np.fromiter(times.values(), dtype=np.float64, count=len(times))
+        arrays = (
+            offsets, contexts[rows], owners, terms[rows, 1],
+            table.offsets, terms, sums, sums[order], order, cycles,
+        )  # fmt: skip
+        return cls({scheme: k for k, scheme in enumerate(listed)}, arrays)

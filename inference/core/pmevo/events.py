@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from inference.core.events import Plain
 from inference.core.mapping import PortMapping
+from inference.core.pmevo.congruence import Likeness
 from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable
 
 MOST_IN_CLOUD = 300
 """Points of a population that are told: a picture needs no more, and the journal keeps them all."""
@@ -37,12 +39,52 @@ class Experiments(Plain):
 
 
 @dataclass(frozen=True)
+class Saved(Plain):
+    """What measuring against representatives came to, beside the paper's plan.
+
+    `asked` experiments, singletons and `second_opinions` included, where the paper's plan has `exhaustive`.
+    """
+
+    kind: ClassVar[str] = "saved"
+    asked: int
+    exhaustive: int
+    classes: int
+    second_opinions: int
+
+    def text(self) -> str:
+        """In a sentence."""
+        share = 100 * (1 - self.asked / self.exhaustive)
+        saved = f"{share:.0f} % fewer than" if share > 0 else "no fewer than"
+        return (
+            f"{self.asked:,} experiments found {self.classes:,} classes of schemes that behave alike: "
+            f"{saved} the {self.exhaustive:,} of all pairs; {self.second_opinions:,} were second opinions"
+        )
+
+
+@dataclass(frozen=True)
 class Congruence(Plain):
-    """What congruence filtering left."""
+    """What congruence filtering left; `members` of each class, its representative first.
+
+    `likeness`: of each other scheme how it compares with its representative.
+    """
 
     kind: ClassVar[str] = "congruence"
     schemes: int
     classes: int
+    members: tuple[tuple[str, ...], ...] = ()
+    likeness: Mapping[str, Likeness] = field(default_factory=dict)
+
+    def payload(self) -> Json:
+        """Of each scheme in `likeness` the three numbers as a list."""
+        return {
+            "schemes": self.schemes,
+            "classes": self.classes,
+            "members": [list(members) for members in self.members],
+            "likeness": {
+                scheme: [found.compared, found.different, round(found.largest, 4)]
+                for scheme, found in self.likeness.items()
+            },
+        }
 
 
 @dataclass(frozen=True)
@@ -65,15 +107,15 @@ class Generation(Plain):
 class Snapshot:
     """The fittest mapping so far with its predictions, everything that a heat map needs.
 
-    `measured` and `predicted`: cycles, one per experiment of `on` ("held-out" or "training"), same order as
-    `lengths` (instructions per experiment).
+    `measured` and `predicted`: cycles, one per experiment of `table`, which is of those of `on` ("held-out" or
+    "training").
     """
 
     kind: ClassVar[str] = "snapshot"
     mapping: PortMapping
     measured: npt.NDArray[np.float64]
     predicted: npt.NDArray[np.float64]
-    lengths: npt.NDArray[np.int64]
+    table: ExperimentTable
     on: str
 
     def payload(self) -> Json:
@@ -106,10 +148,12 @@ class Cloud:
 class Sweep(Plain):
     """One pass of the exact re-fit over all schemes: how many changed, and what came of it.
 
+    `start`: which of the independent re-fits, from 0.
     `error`: D_avg (a fraction) on the experiments learnt from; `kinds`: different µops in use.
     """
 
     kind: ClassVar[str] = "sweep"
+    start: int
     sweep: int
     changed: int
     error: float

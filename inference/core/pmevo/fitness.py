@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.local_search import LocalSearch
-from inference.core.mapping import Uops
 from inference.core.pacing import Pace
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Int64s, Population
@@ -69,13 +67,24 @@ class Judge:
         settings: PMEvoSettings,
         pace: Pace,
     ) -> None:
-        self.table = ExperimentTable.from_experiments(experiments, schemes)
-        self.measured: Floats = np.array(measured, dtype=np.float64)
+        table = ExperimentTable.from_experiments(experiments, schemes)
+        self._set_up(table, np.array(measured, dtype=np.float64), settings, pace)
+
+    @classmethod
+    def over(cls, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: Pace) -> Judge:
+        """One whose experiments are laid out already."""
+        judge = cls.__new__(cls)
+        judge._set_up(table, measured, settings, pace)
+        return judge
+
+    def _set_up(self, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: Pace) -> None:
+        self.table = table
+        self.measured = measured
         self.settings = settings
         self.evaluations = 0
         self.pace = pace
-        self.evaluator = Evaluator(self.table, settings.ports, r_max=settings.r_max)
-        self._threads = settings.threads or len(os.sched_getaffinity(0))
+        self.evaluator = Evaluator(table, settings.ports, r_max=settings.r_max)
+        self.threads = settings.threads or len(os.sched_getaffinity(0))
         self._chunk = 2
 
     @property
@@ -86,7 +95,7 @@ class Judge:
     def errors(self, population: Population) -> Floats:
         """D_avg of every mapping, a fraction; those with much in common are cheaper handed over together."""
         start = self.pace.clock()
-        errors = self.evaluator.mean_relative_error(population, self.measured, self._threads, self.pace.pulse)
+        errors = self.evaluator.mean_relative_error(population, self.measured, self.threads, self.pace.pulse)
         seconds = self.pace.clock() - start
         self.evaluations += population.n_mappings
         if seconds < CHUNK_SECONDS / 2 and population.n_mappings == self._chunk:
@@ -95,9 +104,3 @@ class Judge:
             self._chunk = max(2, self._chunk // 4 * 2)
         self.pace.pulse()
         return errors
-
-    def replaced(self, search: LocalSearch, scheme: int, uops: Uops) -> float:
-        """D_avg after giving one scheme of a local search other µops."""
-        self.evaluations += 1
-        self.pace.pulse()
-        return search.replace(scheme, uops)

@@ -197,3 +197,89 @@ def _keep(
         counts[place] = count
         at += 1
     return at
+
+
+@compiled
+def copy_lengths(offsets: Integers, picks: Integers, places: Integers, lengths: Integers) -> None:
+    """Into `lengths` int64[n, n_schemes], at `places`: how many entries the rows of picked mappings have."""
+    n_schemes = lengths.shape[1]
+    for k in range(len(picks)):
+        first = picks[k] * n_schemes
+        for s in range(n_schemes):
+            lengths[places[k], s] = offsets[first + s + 1] - offsets[first + s]
+
+
+@compiled
+def copy_entries(
+    offsets: Integers,
+    entries: Integers,
+    n_schemes: int,
+    picks: Integers,
+    places: Integers,
+    target_offsets: Integers,
+    target: Integers,
+) -> None:
+    """Copy the entries of the picked mappings to where `target_offsets` has room for them at `places`."""
+    for k in range(len(picks)):
+        first, last = offsets[picks[k] * n_schemes], offsets[(picks[k] + 1) * n_schemes]
+        start = target_offsets[places[k] * n_schemes]
+        for j in range(last - first):
+            target[start + j] = entries[first + j]
+
+
+@compiled
+def sort_rows(
+    offsets: Integers,
+    masks: Integers,
+    counts: Integers,
+    sorted_offsets: Integers,
+    sorted_masks: Integers,
+    sorted_counts: Integers,
+) -> int:
+    """Copy all rows sorted by mask, each mask once, its counts added up; returns the entries written."""
+    at = 0
+    for row in range(len(offsets) - 1):
+        first, last = offsets[row], offsets[row + 1]
+        at = _keep(masks, counts, first, last, False, sorted_masks, sorted_counts, at)
+        sorted_offsets[row + 1] = at
+    return at
+
+
+@compiled
+def pack(values: Integers, bits: int, target: Integers) -> None:
+    """Write numbers ≥ 0 of so many bits into bytes, one after another, low bits first."""
+    held, width, at = np.uint64(0), 0, 0
+    for k in range(len(values)):
+        value, left = np.uint64(values[k]), bits
+        while left > 0:
+            part = min(left, 32)  # with what is held, no more than 64 bits
+            held |= (value & ((np.uint64(1) << np.uint64(part)) - np.uint64(1))) << np.uint64(width)
+            value >>= np.uint64(part)
+            left -= part
+            width += part
+            while width >= 8:
+                target[at] = np.uint8(held & np.uint64(255))
+                held >>= np.uint64(8)
+                width -= 8
+                at += 1
+    if width > 0:
+        target[at] = np.uint8(held & np.uint64(255))
+
+
+@compiled
+def unpack(source: Integers, bits: int, values: Integers) -> None:
+    """Read what `pack` has written."""
+    held, width, at = np.uint64(0), 0, 0
+    for k in range(len(values)):
+        value, done = np.uint64(0), 0
+        while done < bits:
+            part = min(bits - done, 32)
+            while width < part:
+                held |= np.uint64(source[at]) << np.uint64(width)
+                width += 8
+                at += 1
+            value |= (held & ((np.uint64(1) << np.uint64(part)) - np.uint64(1))) << np.uint64(done)
+            held >>= np.uint64(part)
+            width -= part
+            done += part
+        values[k] = np.int64(value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,9 @@ from inference.core.events import Log, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pacing import Pace
 from inference.core.pmevo import plan
-from inference.core.pmevo.events import Experiments
+from inference.core.pmevo.adaptive import adaptive
+from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes
+from inference.core.pmevo.events import Experiments, Saved
 from inference.core.pmevo.problem import PMEvoProblem
 from inference.core.protocols import Measurer
 
@@ -28,25 +30,40 @@ class Observations:
     """What the search knows: usable cycles per experiment, and a time per scheme that has any evidence.
 
     `scheme_times`: cycles of the singleton, or where there is none the tightest upper bound that the
-    experiments with the scheme give (an experiment never takes less time than a part of it).
+    experiments with the scheme give (an experiment never takes less time than a part of it). `exhaustive`:
+    how many experiments the paper's plan has for these schemes, None for recorded data. `classes` of
+    congruent schemes, and `likeness`, why, where they were found while measuring; None where they still have
+    to be.
     """
 
     times: dict[Experiment, float]
     scheme_times: dict[str, float]
+    exhaustive: int | None = None
+    classes: Classes | None = None
+    likeness: Mapping[str, Likeness] = field(default_factory=dict)
 
 
 class Observer:
-    """Asks a measurer and keeps count; `answered` are the plan's first answers, known from a checkpoint."""
+    """Asks a measurer and keeps count; `answered` are the plan's first answers, known from a checkpoint.
 
-    def __init__(self, measurer: Measurer, pace: Pace, answered: Cycles, save: Callable[[], None]) -> None:
+    What is asked depends on the answers so far: a plan that goes on repeats its decisions with those known.
+    """
+
+    def __init__(
+        self, measurer: Measurer, pace: Pace, seed: int, answered: Cycles, save: Callable[[], None]
+    ) -> None:
         self._measurer = measurer
         self._pace = pace
+        self._seed = seed
         self._answers: list[float] = answered.tolist()
         self._experiments: list[Experiment] = []
         self._save = save
         self._start = pace.clock()
         self._fresh = 0
         self._unusable: Counter[MeasurementState] = Counter()
+        self._exhaustive: int | None = None
+        self._classes: Classes | None = None
+        self._likeness: Mapping[str, Likeness] = {}
 
     @property
     def answers(self) -> Cycles:
@@ -54,7 +71,7 @@ class Observer:
         return np.array(self._answers)
 
     def observe(self, problem: PMEvoProblem) -> Observations:
-        """Run the plan: everything on offer, or singletons and then pairs (§5.1.1)."""
+        """Run the plan: everything on offer, or singletons, then pairs (§5.1.1), then mixes."""
         wanted = set(problem.schemes)
         offers = self._measurer.offers()
         if offers is not None:
@@ -66,19 +83,61 @@ class Observer:
                 )
             self._ask(asked, len(asked))
         else:
-            alone = plan.singletons(sorted(wanted))
-            self._ask(alone, len(alone))
-            times = {e.schemes[0]: cycles for e, cycles in self._usable().items()}
-            pairs = list(plan.pairs(times, problem.settings.congruence_epsilon))
-            self._ask(pairs, len(alone) + len(pairs))
+            self._measure(sorted(wanted), problem)
         if len(self._answers) > len(self._experiments):
             raise InvalidInputError(
                 f"the checkpoint has {len(self._answers)} answers for {len(self._experiments)} experiments"
             )
         return self._conclude(problem.schemes)
 
-    def _ask(self, experiments: Sequence[Experiment], total: int) -> None:
-        known = max(0, len(self._answers) - len(self._experiments))
+    def _measure(self, schemes: Sequence[str], problem: PMEvoProblem) -> None:
+        settings = problem.settings
+        singletons = plan.singletons(schemes)
+        self._ask(singletons, len(singletons))
+        alone = {e.schemes[0]: cycles for e, cycles in self._usable().items()}
+        self._exhaustive = len(schemes) - len(alone) + plan.exhaustive(alone, settings.congruence_epsilon)
+        if settings.plan == "adaptive":
+            self._adapt(alone, settings.congruence_epsilon, settings.congruence_evidence)
+        else:
+            self._ask(list(plan.pairs(alone, settings.congruence_epsilon)), self._exhaustive)
+        if settings.learnt_mixes and alone:
+            self._mix(alone, problem)
+
+    def _adapt(self, alone: Mapping[str, float], epsilon: float, evidence: float) -> None:
+        """Measure in rounds, each of which depends on the answers to those before it."""
+        rounds = adaptive(alone, epsilon, evidence)
+        answers: Sequence[float] = ()
+        try:
+            asked = next(rounds)
+            while True:
+                self._pace.pulse()
+                answers = self._ask(asked, len(self._experiments) + len(asked))
+                asked = rounds.send(answers)
+        except StopIteration as end:
+            found = end.value
+        self._classes, self._likeness = found.classes, found.likeness
+        assert self._exhaustive is not None, "counted with the times alone"
+        saved = Saved(len(self._experiments), self._exhaustive, len(found.classes), found.second_opinions)
+        self._pace.emit(saved)
+        self._pace.emit(Log("info", saved.text()))
+
+    def _mix(self, alone: Mapping[str, float], problem: PMEvoProblem) -> None:
+        """Measure mixes of representatives, for which their classes have to be known."""
+        settings = problem.settings
+        if self._classes is None:
+            self._classes, self._likeness = congruent_schemes(
+                sorted(alone), self._usable(), settings, self._pace.pulse
+            )
+        representatives = [members[0] for members in self._classes]
+        known = {result.experiment for result in problem.held_out} | set(self._experiments)
+        wanted = round(settings.learnt_mixes * len(representatives))
+        mixes = plan.mixes(representatives, wanted, self._seed, known)
+        self._ask(mixes, len(self._experiments) + len(mixes))
+
+    def _ask(self, experiments: Sequence[Experiment], total: int) -> list[float]:
+        """Cycles of the experiments, NaN for those without a usable answer."""
+        begin = len(self._experiments)
+        known = max(0, len(self._answers) - begin)
         self._experiments.extend(experiments)
         for result in self._measurer.measure(experiments[known:]):
             self._take(result)
@@ -87,6 +146,7 @@ class Observer:
                 self._tell(total)
             self._save()
         self._tell(total)
+        return self._answers[begin : len(self._experiments)]
 
     def _take(self, result: Measured) -> None:
         usable = result.usable and result.cycles is not None
@@ -134,4 +194,13 @@ class Observer:
             self._pace.emit(
                 Log("warning", f"{len(missing)} scheme(s) without a usable measurement are left out: {shown}")
             )
-        return Observations(times, bounds | alone)
+        return Observations(
+            times, bounds | alone, self._exhaustive, self._completed(schemes, bounds), self._likeness
+        )
+
+    def _completed(self, schemes: Sequence[str], seen: Collection[str]) -> Classes | None:
+        """The classes with all schemes that were seen: one without a time alone is like no other."""
+        if self._classes is None:
+            return None
+        known = {scheme for members in self._classes for scheme in members}
+        return tuple(sorted([*self._classes, *((s,) for s in schemes if s in seen and s not in known)]))

@@ -1,13 +1,22 @@
-"""Which experiments PMEvo asks for (§5.1.1), and the smoothing of singleton times that it needs."""
+"""Which experiments PMEvo asks for (§5.1.1), and the smoothing of singleton times that it needs.
+
+Mixes are beyond the paper: they show what pairs cannot, how three and more schemes share ports.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from inference.core.experiment import Experiment
+from inference.core.mixes import random_mixes
+
+MIX_LENGTHS = (3, 4, 5)
+_LEARNT = 1
+"""The random stream of the mixes to learn from; those to judge by come from another."""
 
 
 def relative_difference(first: float, second: float) -> float:
@@ -33,6 +42,27 @@ def pairs(times: Mapping[str, float], epsilon: float) -> Iterator[Experiment]:
         n = ceiling(smooth[slow] / smooth[fast], epsilon)
         if n > 1:
             yield Experiment.of({slow: 1, fast: n})
+
+
+def exhaustive(times: Mapping[str, float], epsilon: float) -> int:
+    """How many experiments the paper's plan has for schemes of these times alone, singletons included."""
+    sizes = Counter(smoothed(times, epsilon).values())
+    total = len(times) + math.comb(len(times), 2)
+    for (first, m), (second, n) in itertools.combinations(sizes.items(), 2):
+        if ceiling(max(first, second) / min(first, second), epsilon) > 1:
+            total += m * n
+    return total
+
+
+def mixes(
+    schemes: Sequence[str], n: int, seed: int, without: Collection[Experiment] = ()
+) -> list[Experiment]:
+    """Up to n distinct random mixes of three to five instructions, a third each, none of `without`."""
+    found: list[Experiment] = []
+    for k, length in enumerate(MIX_LENGTHS):
+        share = (n + k) // len(MIX_LENGTHS)
+        found += random_mixes(schemes, share, seed, length, stream=_LEARNT, without=without)
+    return found
 
 
 def smoothed(times: Mapping[str, float], epsilon: float) -> dict[str, float]:

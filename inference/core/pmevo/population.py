@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.errors import InvalidInputError
 from inference.core.pmevo.plan import ceiling
-from inference.core.tables import Int64s, Population
+from inference.core.tables import Counts, Int64s, Masks, Population, row_types
 
+_PACKED = ("lengths", "masks", "counts")
 _MAX_COUNT = 1_000_000  # no instruction executes more µops of one kind; keeps counts inside 32 bits
 
 
@@ -34,9 +38,10 @@ def random_population(seeds: npt.NDArray[np.uint64], limits: Int64s) -> Populati
 
     n_schemes, n_ports = limits.shape
     rows = len(seeds) * n_schemes
+    mask_type, count_type = row_types(n_ports, int(limits.max(initial=0)))
     offsets = np.zeros(rows + 1, dtype=np.int64)
-    masks = np.zeros(rows * n_ports, dtype=np.int64)
-    counts = np.zeros(rows * n_ports, dtype=np.int32)
+    masks = np.empty(rows * n_ports, dtype=mask_type)
+    counts = np.empty(rows * n_ports, dtype=count_type)
     used = kernels.sample(seeds, limits, n_ports, offsets, masks, counts)
     return Population(offsets, masks[:used].copy(), counts[:used].copy(), len(seeds), n_schemes, n_ports)
 
@@ -53,9 +58,11 @@ def children(
     n_schemes = population.n_schemes
     ends = population.offsets[::n_schemes]
     room = int((ends[parents + 1] - ends[parents]).sum())
+    most = int(population.counts.max(initial=0))
+    mask_type, count_type = row_types(population.n_ports, most if drop else 2 * most)
     offsets = np.zeros(2 * len(parents) * n_schemes + 1, dtype=np.int64)
-    masks = np.zeros(room, dtype=np.int64)
-    counts = np.zeros(room, dtype=np.int32)
+    masks = np.empty(room, dtype=mask_type)
+    counts = np.empty(room, dtype=count_type)
     used = kernels.recombine(
         parents,
         seeds,
@@ -85,25 +92,56 @@ def joined(parts: Sequence[Population]) -> Population:
     )
 
 
-def chosen(population: Population, picks: npt.NDArray[np.int64]) -> Population:
+def chosen(population: Population, picks: Int64s) -> Population:
     """The mappings with these numbers, in this order; a number may come twice."""
-    n_schemes = population.n_schemes
-    ends = population.offsets[::n_schemes].tolist()
-    spans = [slice(ends[m], ends[m + 1]) for m in picks.tolist()]
-    lengths = np.diff(population.offsets).reshape(population.n_mappings, n_schemes)[picks].ravel()
-    return _from_lengths(
-        lengths,
-        np.concatenate([population.masks[span] for span in spans]),
-        np.concatenate([population.counts[span] for span in spans]),
-        n_schemes,
+    return chosen_among([population], picks)
+
+
+def chosen_among(parts: Sequence[Population], picks: Int64s) -> Population:
+    """The same, numbered through all parts, without a copy of what is not chosen."""
+    from inference.core.pmevo import kernels
+
+    n_schemes = parts[0].n_schemes
+    begins = np.cumsum([0, *(part.n_mappings for part in parts)])
+    lengths = np.empty((len(picks), n_schemes), dtype=np.int64)
+    where = [np.flatnonzero((picks >= begin) & (picks < end)) for begin, end in pairwise(begins)]
+    for part, begin, places in zip(parts, begins, where, strict=False):
+        kernels.copy_lengths(part.offsets, picks[places] - begin, places, lengths)
+    offsets = np.zeros(lengths.size + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    masks = np.empty(offsets[-1], dtype=np.result_type(*(part.masks for part in parts)))
+    counts = np.empty(offsets[-1], dtype=np.result_type(*(part.counts for part in parts)))
+    for part, begin, places in zip(parts, begins, where, strict=False):
+        for target, source in ((masks, part.masks), (counts, part.counts)):
+            same = source.astype(target.dtype, copy=False)
+            kernels.copy_entries(
+                part.offsets, same, n_schemes, picks[places] - begin, places, offsets, target
+            )
+    return Population(offsets, masks, counts, len(picks), n_schemes, parts[0].n_ports)
+
+
+def canonical(population: Population) -> Population:
+    """The same mappings with every row sorted by port set, and each port set once."""
+    from inference.core.pmevo import kernels
+
+    offsets = np.zeros(len(population.offsets), dtype=np.int64)
+    masks = np.empty(len(population.masks), dtype=np.int64)
+    counts = np.empty(len(population.counts), dtype=np.int32)
+    used = kernels.sort_rows(population.offsets, population.masks, population.counts, offsets, masks, counts)
+    return Population(
+        offsets,
+        masks[:used],
+        counts[:used],
+        population.n_mappings,
+        population.n_schemes,
         population.n_ports,
     )
 
 
 def _from_lengths(
     lengths: npt.NDArray[np.int64],
-    masks: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int32],
+    masks: Masks,
+    counts: Counts,
     n_schemes: int,
     n_ports: int,
 ) -> Population:
@@ -113,26 +151,36 @@ def _from_lengths(
 
 
 def packed(population: Population) -> dict[str, npt.NDArray[np.generic]]:
-    """The arrays of a checkpoint, in the smallest types that hold them."""
-    lengths = np.diff(population.offsets)
-    return {
-        "lengths": _narrow(lengths),
-        "masks": _narrow(population.masks),
-        "counts": _narrow(population.counts),
+    """The arrays of a checkpoint: numbers of as few bits as the largest needs, one after another.
+
+    Random mappings have next to nothing that a compressor could find, and looking for it would take seconds.
+    `sizes`: how many numbers each array has, in the order of `_PACKED`, then their bits.
+    """
+    from inference.core.pmevo import kernels
+
+    arrays = (np.diff(population.offsets), population.masks, population.counts)
+    bits = [int(array.max(initial=0)).bit_length() for array in arrays]
+    out: dict[str, npt.NDArray[np.generic]] = {
+        "sizes": np.array([len(array) for array in arrays] + bits, dtype=np.int64)
     }
+    for name, array, width in zip(_PACKED, arrays, bits, strict=True):
+        target = np.zeros(-(-len(array) * width // 8), dtype=np.uint8)
+        kernels.pack(array, width, target)
+        out[name] = target
+    return out
 
 
-def unpacked(arrays: dict[str, npt.NDArray[np.generic]], n_schemes: int, n_ports: int) -> Population:
+def unpacked(arrays: Mapping[str, npt.NDArray[np.generic]], n_schemes: int, n_ports: int) -> Population:
     """The population that `packed` made these arrays of; `InvalidInputError` where they do not fit."""
-    return _from_lengths(
-        arrays["lengths"].astype(np.int64),
-        arrays["masks"].astype(np.int64),
-        arrays["counts"].astype(np.int32),
-        n_schemes,
-        n_ports,
-    )
+    from inference.core.pmevo import kernels
 
-
-def _narrow(values: npt.NDArray[np.signedinteger]) -> npt.NDArray[np.generic]:
-    largest = int(values.max(initial=0))
-    return values.astype(np.min_scalar_type(largest))
+    sizes, bits = arrays["sizes"][: len(_PACKED)].tolist(), arrays["sizes"][len(_PACKED) :].tolist()
+    mask_type, count_type = row_types(n_ports, (1 << bits[-1]) - 1)
+    types: tuple[npt.DTypeLike, ...] = (np.int64, mask_type, count_type)
+    values: list[npt.NDArray[Any]] = []
+    for name, size, width, kind in zip(_PACKED, sizes, bits, types, strict=True):
+        if len(arrays[name]) != -(-size * width // 8):
+            raise InvalidInputError(f"{size} numbers of {width} bits are not in {len(arrays[name])} bytes")
+        values.append(np.empty(size, dtype=kind))
+        kernels.unpack(arrays[name], width, values[-1])
+    return _from_lengths(values[0], values[1], values[2], n_schemes, n_ports)

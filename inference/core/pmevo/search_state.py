@@ -11,15 +11,14 @@ import numpy as np
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
-from inference.core.pmevo.evolution import Evolved
-from inference.core.pmevo.fitness import Slopes
+from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.observing import Cycles
-from inference.core.pmevo.population import packed, unpacked
+from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
 from inference.core.pmevo.problem import PMEvoProblem
+from inference.core.pmevo.refit.saving import ChainState, packed_chains, unpacked_chains
 from inference.core.protocols import Checkpoint, Json
 
-FORMAT = 1
-_POPULATION = ("lengths", "masks", "counts")
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,13 @@ class SearchState:
 
     `answers`: cycles in the order of the plan so far. `evolved`: the last generation, None before the first.
     `climbed`: how many of the first mappings of `evolved` are local optima already, their errors with them;
-    None while the evolution goes on.
+    None while the evolution goes on. `refit`: the chains of the re-fit, None before it begins.
     """
 
     answers: Cycles
     evolved: Evolved | None = None
     climbed: int | None = None
+    refit: tuple[ChainState, ...] | None = None
 
 
 def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | None) -> Json:
@@ -57,19 +57,16 @@ def _digest(items: Sequence[object]) -> str:
     return digest.hexdigest()
 
 
-def to_checkpoint(whose: Json, state: SearchState) -> Checkpoint:
+def to_checkpoint(whose: Json, state: SearchState, n_ports: int) -> Checkpoint:
     """As JSON facts and arrays."""
     arrays: dict[str, Any] = {"answers": state.answers}
     meta: Json = {"search": whose, "climbed": state.climbed, "evolved": None}
     if state.evolved is not None:
-        evolved = state.evolved
-        arrays |= packed(evolved.population)
-        arrays |= {"errors": evolved.errors, "volumes": evolved.volumes}
-        meta["evolved"] = {
-            "generation": evolved.generation,
-            "n_schemes": evolved.population.n_schemes,
-            "slopes": [evolved.slopes.error, evolved.slopes.volume],
-        }
+        meta["evolved"], evolved = packed_evolved(state.evolved)
+        arrays |= evolved
+    if state.refit is not None:
+        meta["refit"], chains = packed_chains(state.refit, n_ports)
+        arrays |= chains
     return Checkpoint(meta, arrays)
 
 
@@ -84,11 +81,10 @@ def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> Search
             f"this checkpoint belongs to another PMEvo search (other {', '.join(changed)}); start a new run"
         )
     arrays = {name: np.asarray(array) for name, array in checkpoint.arrays.items()}
-    facts = checkpoint.meta["evolved"]
-    if facts is None:
-        return SearchState(arrays["answers"])
-    population = unpacked({name: arrays[name] for name in _POPULATION}, facts["n_schemes"], n_ports)
-    evolved = Evolved(
-        facts["generation"], population, arrays["errors"], arrays["volumes"], Slopes(*facts["slopes"])
+    facts, chains = checkpoint.meta["evolved"], checkpoint.meta.get("refit")
+    return SearchState(
+        answers=arrays["answers"],
+        evolved=None if facts is None else unpacked_evolved(facts, arrays, n_ports),
+        climbed=checkpoint.meta["climbed"],
+        refit=None if chains is None else unpacked_chains(chains, arrays, n_ports),
     )
-    return SearchState(arrays["answers"], evolved, checkpoint.meta["climbed"])

@@ -12,20 +12,32 @@ from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
 
 SEARCHES = ("evolution", "refit", "both")
+CEILINGS = ("none", "data")
 PLANS = ("adaptive", "exhaustive")
+LEARN_FROM = ("representatives", "classes")
 DUPLICATES = ("add", "drop")
 SCALINGS = ("range", "zero")
+INHERITANCES = ("split", "rows")
+PARENTS = ("uniform", "tournament")
+REPEATS = ("keep", "replace")
 PRESETS: Mapping[str, Mapping[str, str]] = {
-    "quick": {"population": "100", "max_generations": "200"},
+    "quick": {"starts": "1", "rounds": "1", "max_generations": "200"},
     "standard": {},
     "paper": {
         "search": "evolution",
         "plan": "exhaustive",
+        "ceiling": "none",
         "learnt_mixes": "0",
         "islands": "1",
+        "inheritance": "split",
+        "mutation": "0",
+        "parents": "uniform",
+        "repeats": "keep",
         "population": "100000",
         "convergence": "0",
         "congruence_evidence": "1",
+        "congruence_outliers": "0",
+        "learn_from": "representatives",
         "volume_weight": "1",
         "duplicates": "add",
         "climb_share": "1",
@@ -40,12 +52,12 @@ class PMEvoSettings:
 
     ports: int = setting(8, "Number of ports of the inferred port mapping.", "given by the user")
     search: str = setting(
-        "evolution",
-        "evolution: the paper's; refit: exact re-fit of scheme after scheme; both: re-fit what evolved.",
+        "refit",
+        "evolution: the paper's; refit: exact, one scheme after another; both: within evolution and after.",
         "evolution",
     )
     plan: str = setting(
-        "exhaustive",
+        "adaptive",
         "Where anything can be measured: all pairs of schemes, or new schemes against class representatives.",
         "exhaustive",
     )
@@ -53,9 +65,9 @@ class PMEvoSettings:
         0.0, "Random mixes of 3 to 5 instructions to measure and learn from beside the pairs, per scheme.", 0
     )
     population: int = setting(
-        300, "Port mappings kept in each generation (N): more cost time and find better mappings.", 100_000
+        100, "Port mappings kept in each generation (N): more cost time and find better mappings.", 100_000
     )
-    max_generations: int = setting(300, "The evolution stops after this many generations.", "a limit")
+    max_generations: int = setting(1000, "The evolution stops after this many generations.", "a limit")
     convergence: float = setting(
         0.001,
         "The evolution stops when error and volume of all kept mappings lie within this share of the best.",
@@ -69,8 +81,24 @@ class PMEvoSettings:
         "Share of their experiments that must be measured for both before schemes count as alike.",
         "1: its plan measures all of them",
     )
+    congruence_outliers: float = setting(
+        0.005,
+        "Share of the compared experiments that may differ all the same: noise exceeds any limit at times.",
+        0,
+    )
+    learn_from: str = setting(
+        "representatives",
+        "representatives: experiments of these alone; classes: those with other members too, "
+        "rewritten to representatives, with repeated ones as their median.",
+        "representatives",
+    )
     r_max: float | None = setting(
         None, "Instructions per cycle that the bottleneck outside the ports lets through; empty: none.", None
+    )
+    ceiling: str = setting(
+        "data",
+        "Where R_max is empty: none, or data: the highest rate, if many of the experiments reach it.",
+        "none",
     )
     volume_weight: float = setting(
         0.1, "Weight of the µop volume against the prediction error in the fitness; 0 ignores it.", 1.0
@@ -88,8 +116,46 @@ class PMEvoSettings:
     climb_share: float = setting(
         0.1, "Share of the final mappings, best first, from which the hill climb starts.", 1.0
     )
+    inheritance: str = setting(
+        "rows",
+        "A scheme's µops in children. split: those of both parents, shuffled and split; rows: one parent's.",
+        "split",
+    )
+    mutation: float = setting(2.0, "Schemes of a child that change at random, on average; 0: none.", 0)
+    parents: str = setting(
+        "tournament", "Who becomes a parent. uniform: anybody; tournament: the fitter of two.", "uniform"
+    )
+    repeats: str = setting(
+        "keep",
+        "Equal mappings. keep: each counts; replace: the second gives way to any mapping that differs.",
+        "keep",
+    )
     islands: int = setting(
-        1, "Populations that evolve apart and exchange their best; workers share them out.", 1
+        1,
+        "Populations that share out the port mappings, evolve apart and exchange their best; "
+        "threads or workers share out the islands.",
+        1,
+    )
+    migrate_every: int = setting(10, "Generations after which islands exchange their best.", None)
+    migrants: int = setting(5, "Port mappings that each island sends on to the next.", None)
+    refits: int = setting(
+        2, "Schemes of the fittest mapping that are re-fitted in each generation, where both is searched.", 0
+    )
+    starts: int = setting(
+        2, "Independent re-fits, of which the best counts; each keeps one processor busy.", None
+    )
+    sweeps: int = setting(
+        3, "Passes of the re-fit over all schemes before it begins to leave out kinds of µops.", None
+    )
+    rounds: int = setting(
+        8, "How often the re-fit opens up for new kinds of µops and leaves out those without use.", None
+    )
+    patience: int = setting(3, "Rounds without a better mapping after which the re-fit stops.", None)
+    kind_price: float = setting(
+        0.004, "By how much a new kind of µop must lower the mean error of a scheme's experiments.", None
+    )
+    volume_price: float = setting(
+        0.00001, "The same for each µop and port that it can use: prefers narrow port sets.", None
     )
     threads: int = setting(
         0, "Threads that evaluate mappings; 0: one per processor. No effect on the answer.", None
@@ -103,13 +169,29 @@ class PMEvoSettings:
         check_number("convergence", self.convergence, 0, 1)
         check_number("congruence_epsilon", self.congruence_epsilon, 0, 1)
         check_number("congruence_evidence", self.congruence_evidence, 0, 1)
+        check_number("congruence_outliers", self.congruence_outliers, 0, 1)
+        check_choice("learn_from", self.learn_from, LEARN_FROM)
         check_number("volume_weight", self.volume_weight, 0, 1e6)
         check_number("climb_share", self.climb_share, 0, 1)
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)
         check_number("learnt_mixes", self.learnt_mixes, 0, 1000)
-        check_whole("islands", self.islands, 1, 1024)
+        check_number("mutation", self.mutation, 0, 1e6)
+        check_whole("islands", self.islands, 1, min(1024, self.population // 2))
+        check_whole("migrate_every", self.migrate_every, 1, 1_000_000)
+        check_whole("migrants", self.migrants, 0, 10_000_000)
+        check_choice("inheritance", self.inheritance, INHERITANCES)
+        check_choice("parents", self.parents, PARENTS)
+        check_choice("repeats", self.repeats, REPEATS)
         check_choice("search", self.search, SEARCHES)
+        check_whole("refits", self.refits, 0, 1_000_000)
+        check_whole("starts", self.starts, 1, 1024)
+        check_whole("sweeps", self.sweeps, 1, 1000)
+        check_whole("rounds", self.rounds, 1, 1000)
+        check_whole("patience", self.patience, 0, 1000)
+        check_number("kind_price", self.kind_price, 0, 1000)
+        check_number("volume_price", self.volume_price, 0, 1000)
+        check_choice("ceiling", self.ceiling, CEILINGS)
         check_choice("plan", self.plan, PLANS)
         check_choice("duplicates", self.duplicates, DUPLICATES)
         check_choice("scaling", self.scaling, SCALINGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
@@ -25,7 +26,8 @@ from inference.runs import lifecycle
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.infer_config import DEFAULT_SEED, NOISE
 
-CEGAR_RESULT = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")
+TOLD_BY_CEGAR = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")
+TOLD_BY_PMEVO = ("classes", "exhaustive", "front")
 
 
 class Command(RunCommand):
@@ -154,7 +156,7 @@ class Command(RunCommand):
             "experiments": result["experiments"],
             "seconds": round(run.busy_seconds, 3),
             "held_out": result["held_out"],
-            **{key: result[key] for key in CEGAR_RESULT if key in result},
+            **{key: result[key] for key in (*TOLD_BY_CEGAR, *TOLD_BY_PMEVO) if key in result},
         }
         if as_json:
             self.stdout.write(json.dumps(answer))
@@ -165,6 +167,12 @@ class Command(RunCommand):
             self.stdout.write(f"  MAPE {scores['mape']:.2f} % on {scores['n']} experiments not learnt from")
         if scores is not None and "settled_share" in scores:
             self.stdout.write(f"  {100 * scores['settled_share']:.1f} % of the mixes to judge by settled")
+        if front := result.get("front"):
+            kinds = [point["kinds"] for point in front]
+            self.stdout.write(
+                f"  {len(front)} mappings on its front, with {min(kinds)} to {max(kinds)} kinds of µops: "
+                f"manage.py front {shlex.quote(answer['mapping'])}"
+            )
         self._explain(PortMapping.objects.get(pk=result["mapping"]))
 
     def _explain(self, row: PortMapping) -> None:

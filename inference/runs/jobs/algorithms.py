@@ -11,9 +11,10 @@ from inference.core.cegar import CegarProblem, CegarSettings
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Measured
 from inference.core.mapping import PortMapping
-from inference.core.pmevo import PMEvoProblem, PMEvoSettings
+from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.exchange.evidence import KEY, Evidence, evidence_json, verdict_in_words
+from inference.runs.workshop import open_workshop
 
 DEFAULT_PORTS = 8
 
@@ -41,7 +42,7 @@ class Inferred:
     """A mapping, how many experiments it was learnt from, and what else the algorithm has to say about it.
 
     `report` is kept with the mapping; `told` goes into the run's result, for scripts; `summary` is a line
-    for the run's log.
+    for the run's log. `front`: other mappings that it found, more accurate or more compact than one another.
     """
 
     mapping: PortMapping
@@ -49,10 +50,11 @@ class Inferred:
     report: Json
     summary: str
     told: Json = field(default_factory=dict)
+    front: Sequence[FrontPoint] = ()
 
 
 class Algorithm(Protocol):
-    """An inference algorithm as a run needs it; `stages` are the labels of the phases that it tells of.
+    """An inference algorithm as a run needs it.
 
     `default_ports`: where neither the user nor the machine says how many; None: it searches for the number.
     `mixes`: how many are measured to judge by, unless the user says. `exact`: it takes measurements at their
@@ -60,7 +62,6 @@ class Algorithm(Protocol):
     """
 
     title: str
-    stages: tuple[str, ...]
     default_ports: int | None
     mixes: int
     exact: bool
@@ -70,6 +71,10 @@ class Algorithm(Protocol):
 
         Raises `InvalidInputError`.
         """
+        ...
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """The labels of the phases that it tells of with these settings."""
         ...
 
     def check_known(self, known: Json) -> None:
@@ -87,7 +92,6 @@ class PMEvo:
     """Evolution (§5)."""
 
     title = "PMEvo"
-    stages = tuple(pmevo.PHASES.values())
     default_ports: int | None = DEFAULT_PORTS
     mixes = 1000
     exact = False
@@ -95,6 +99,10 @@ class PMEvo:
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `PMEvoSettings` has them."""
         return PMEvoSettings.parse(options).as_json()
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """They depend on the kind of search."""
+        return tuple(pmevo.phases(PMEvoSettings.parse(settings)).values())
 
     def check_known(self, known: Json) -> None:
         """It makes no use of any."""
@@ -107,21 +115,30 @@ class PMEvo:
         """Measure, filter, evolve, climb."""
         settings = PMEvoSettings.parse(question.settings)
         problem = PMEvoProblem(tuple(question.schemes), settings, question.held_out)
-        found = pmevo.infer(problem, measurer, reporter, question.seed, resume)
+        with open_workshop(settings.threads) as workshop:
+            found = pmevo.infer(problem, measurer, reporter, question.seed, resume, workshop)
         report: Json = {
             "generations": found.generations,
             "final_error": found.final_error,
             "congruence_classes": [list(members) for members in found.congruence_classes],
+            "experiments": found.experiments,
+            "exhaustive": found.exhaustive,
         }
         summary = f"mean relative error on the experiments learnt from: {100 * found.final_error:.2f} %"
-        return Inferred(found.mapping, found.experiments, report, summary)
+        told: Json = {
+            "classes": len(found.congruence_classes),
+            "exhaustive": found.exhaustive,
+            "front": [
+                {"error": point.error, "volume": point.volume, "kinds": point.kinds} for point in found.front
+            ],
+        }
+        return Inferred(found.mapping, found.experiments, report, summary, told, found.front)
 
 
 class Cegar:
     """Counter-example-guided inference (ch. 4)."""
 
     title = "CEGAR"
-    stages = tuple(cegar.PHASES.values())
     default_ports: int | None = None
     mixes = 200
     exact = True
@@ -129,6 +146,10 @@ class Cegar:
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `CegarSettings` has them."""
         return CegarSettings.parse(options).as_json()
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """Always the same."""
+        return tuple(cegar.PHASES.values())
 
     def check_known(self, known: Json) -> None:
         """Of the schemes that are named, beside some other one with a single µop."""

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version
 
+import numpy as np
+
+from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit, score
 from inference.core.pmevo.events import Snapshot
 from inference.core.predicting import MappingPredictor
 from inference.core.protocols import Event, Json
-from inference.exchange.evaluating import Comparison, compare, store_evaluation
+from inference.core.residuals import Residuals
+from inference.exchange.evaluating import Comparison, chunk_of, compare_chunks, store_evaluation
+from inference.exchange.fronts import JudgedPoint, store_front
+from inference.exchange.listing import lengths_json, schemes_json
 from inference.exchange.names import free_name
 from inference.exchange.stored import store_mapping
+from inference.exchange.streaming import Chunk
 from inference.figures.heatmap import heat_map
 from inference.models import PortMapping, Run
 from inference.runs.job import Store, Task
@@ -24,6 +31,9 @@ from inference.runs.jobs.subject import Subject, open_subject, own_stages
 from inference.runs.journal import Entry
 
 _PICTURE_EVERY = 2.0
+
+WORST_SCHEMES = 20
+"""Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
 
 
 class InferJob:
@@ -42,7 +52,7 @@ class InferJob:
         """Infer, with a live heat map of the best mapping so far."""
         config = InferConfig(**task.run.config)
         algorithm = ALGORITHMS[config.algorithm]
-        stages = Stages(task.reporter, own_stages(config), algorithm.stages)
+        stages = Stages(task.reporter, own_stages(config), algorithm.stages(config.settings))
         task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
         with open_subject(task, config, stages) as subject:
             question = Question(
@@ -51,8 +61,17 @@ class InferJob:
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
         stages.log(inferred.summary)
         # Judged here: the transaction that stores it all holds the database's only write lock.
-        judged = compare(MappingPredictor(inferred.mapping), subject.held_out, Unit.CYCLES).worked_out()
-        return partial(_store, task, config, subject, inferred, judged)
+        held_out = chunk_of(subject.held_out)
+        judged = _judged(inferred.mapping, held_out)
+        front = []
+        for point in inferred.front:
+            stages.pulse()
+            front.append(JudgedPoint(point, _judged(point.mapping, held_out) if subject.held_out else None))
+        return partial(_store, task, config, subject, inferred, judged, front)
+
+
+def _judged(mapping: Mapping, held_out: Chunk) -> Comparison:
+    return compare_chunks(MappingPredictor(mapping), [held_out], Unit.CYCLES).worked_out()
 
 
 def _settings(config: InferConfig, subject: Subject) -> Json:
@@ -64,17 +83,28 @@ def _settings(config: InferConfig, subject: Subject) -> Json:
 
 
 def draw_heat_map(event: Event) -> Json:
-    """The `heat_map` event that a snapshot of a search becomes."""
+    """The `heat_map` event that a snapshot of a search becomes, with the errors by length and by scheme."""
     assert isinstance(event, Snapshot)
+    residuals = Residuals()
+    residuals.add(event.table, np.arange(len(event.table)), event.measured, event.predicted)
+    schemes = residuals.by_scheme
     return {
         "figure": heat_map(event.measured, event.predicted).as_json(),
         "scores": score(event.measured, event.predicted).as_json(),
         "on": event.on,
+        "lengths": lengths_json(residuals.by_length),
+        "worst": schemes_json(schemes[:WORST_SCHEMES]),
+        "schemes": len(schemes),
     }
 
 
 def _store(
-    task: Task, config: InferConfig, subject: Subject, inferred: Inferred, judged: Comparison
+    task: Task,
+    config: InferConfig,
+    subject: Subject,
+    inferred: Inferred,
+    judged: Comparison,
+    front: Sequence[JudgedPoint],
 ) -> tuple[Json, Sequence[Entry]]:
     """The mapping and its evaluation; the run's result tells what a script wants to know."""
     row = store_mapping(
@@ -96,6 +126,7 @@ def _store(
         "held_out": None,
         **inferred.told,
     }
+    store_front(row, front, inferred.mapping, subject.judged_on)
     entries: list[Entry] = []
     if subject.held_out:
         evaluation = store_evaluation(row, subject.judged_on, Unit.CYCLES, judged)

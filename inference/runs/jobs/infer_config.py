@@ -29,6 +29,7 @@ DEFAULT_SEED = 1
 _SOURCES = {"datasets": (), "machine": (), "simulate": NOISE}
 SEED_LIMIT = 2**63
 MOST_MIXES = 100_000
+MOST_SCHEMES = 100_000
 
 Row = TypeVar("Row", bound=Model)
 
@@ -39,12 +40,14 @@ class InferConfig:
 
     `source` is {"datasets": [experiment set ids]}, {"machine": id} or {"simulate": mapping id, "noise": …,
     "outlier_share": …, "outlier_factor": …}. `schemes` is one of `SELECTIONS` or a list of scheme ids;
-    `scheme_filter` is the search text that those ids came from. With data sets, the share `held_out` of the
-    experiments is kept from the algorithm unless `evaluate` names a set to judge by; otherwise `mixes` fresh
-    experiments of five schemes are measured for that. `bottleneck`: on a machine with an agent, for an exact
-    algorithm on a simulated processor too, R_max is measured where the settings do not give it. `ports` is
-    None where the algorithm shall find the number. `known` is what is known of schemes beforehand:
-    {"uops": {scheme text: number}, "widths": {scheme text: size of its port set}, "improper": [scheme text]}.
+    `scheme_filter` is the search text that those ids came from. On a machine or a simulation `sample` limits
+    them to so many that can be measured, spread evenly over the selection. With data sets, the share
+    `held_out` of the experiments is kept from the algorithm unless `evaluate` names a set to judge by;
+    otherwise `mixes` fresh experiments of five schemes are measured for that. `bottleneck`: on a machine with
+    an agent, for an exact algorithm on a simulated processor too, R_max is measured where the settings do not
+    give it. `ports` is None where the algorithm shall find the number. `known` is what is known of schemes
+    beforehand: {"uops": {scheme text: number}, "widths": {scheme text: size of its port set}, "improper":
+    [scheme text]}.
     """
 
     algorithm: str
@@ -54,6 +57,7 @@ class InferConfig:
     settings: Json
     schemes: str | list[int] = "all"
     scheme_filter: str = ""
+    sample: int | None = None
     seed: int = DEFAULT_SEED
     held_out: float = 0.2
     evaluate: int | None = None
@@ -83,6 +87,11 @@ def read_config(config: Json) -> InferConfig:
         raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
     if evaluate in source.get("datasets", ()):
         raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
+    sample = config.get("sample")
+    if sample is not None:
+        read_whole("sample", sample, 1, MOST_SCHEMES)
+        if "datasets" in source:
+            raise ConfigError("sample: of data sets, all chosen schemes are learnt; choose fewer by a filter")
     machine = Machine.objects.get(pk=source["machine"]) if "machine" in source else None
     has_agent = machine is not None and machine.kind == Machine.Kind.AGENT
     ports, settings = _settings(algorithm, config, machine)
@@ -94,6 +103,7 @@ def read_config(config: Json) -> InferConfig:
         settings=settings,
         schemes=read_schemes(config.get("schemes", "starter" if has_agent else "all")),
         scheme_filter=str(config.get("scheme_filter", "")),
+        sample=sample,
         seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
         held_out=_number("held_out", config.get("held_out", 0.2), 0.0, 0.9),
         evaluate=evaluate,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from inference.core.experiment import Measured
+from inference.core.mixes import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer
 from inference.exchange.recorded import selected_schemes
@@ -24,7 +25,6 @@ from inference.runs.jobs.infer_config import (
     read_whole,
 )
 from inference.runs.jobs.machine_facts import seconds_for
-from inference.runs.jobs.mixes import MIX_LENGTH, random_mixes
 from inference.runs.jobs.on_machine import agent_measurer, chosen_schemes, settled_share, within_reach
 from inference.runs.jobs.simulated_machine import simulated_machine
 from inference.runs.jobs.stages import Told

@@ -69,6 +69,16 @@ def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> 
     return reachable
 
 
+def spread(schemes: Sequence[str], n: int | None) -> Sequence[str]:
+    """n of the schemes at equal distances in their order, all where there are no more or n is None.
+
+    Sorted texts have kin side by side, so every family of instructions gives its share.
+    """
+    if n is None or n >= len(schemes):
+        return schemes
+    return [schemes[k * len(schemes) // n] for k in range(n)]
+
+
 def measured_alone(measurer: Measurer, schemes: Sequence[str], log: Log) -> dict[str, float]:
     """Measure every scheme alone: {scheme: cycles} of those that settle; the log names the others.
 

@@ -12,6 +12,7 @@ from django.db.models import Model
 
 from inference.core.bottleneck import measure_bottleneck
 from inference.core.experiment import Measured
+from inference.core.mixes import random_mixes
 from inference.core.protocols import Json, Measurer
 from inference.exchange.recorded import recorded_shares, selected_schemes
 from inference.exchange.stored import load_mapping, load_measurements
@@ -27,12 +28,12 @@ from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.exploring import bottleneck_facts, single_uops
 from inference.runs.jobs.infer_config import NOISE, InferConfig
 from inference.runs.jobs.machine_facts import documented_r_max
-from inference.runs.jobs.mixes import random_mixes
 from inference.runs.jobs.on_machine import (
     agent_measurer,
     chosen_schemes,
     measured_alone,
     settled_share,
+    spread,
     within_reach,
 )
 from inference.runs.jobs.simulated_machine import known_schemes, simulated_machine
@@ -44,6 +45,7 @@ Row = TypeVar("Row", bound=Model)
 JUDGING = "five-scheme mixes"
 MEASUREMENTS = "measurements"
 _BOTTLENECK_EXPERIMENTS = 250  # about
+_SPARE = 2  # times as many schemes as wanted are measured alone, should some not settle
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
     if config.evaluate is not None:
         judged_on = _existing(ExperimentSet.objects.filter(pk=config.evaluate).first(), "evaluation set")
     if "datasets" in config.source:
-        yield _recorded(config, isa, judged_on)
+        yield _recorded(config, isa, judged_on, stages)
     elif _has_agent(config):
         machine = _existing(Machine.objects.filter(pk=config.source["machine"]).first(), "machine")
         chosen = chosen_schemes(isa, config.schemes)
@@ -105,16 +107,29 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
         if not schemes:
             raise JobError("none of the chosen schemes can be measured there")
         lab = _Laboratory(task, config, isa, simulated, processor, stages)
-        yield lab.explored(schemes, judged_on) if _is_explored(config) else lab.subject(schemes, judged_on)
+        if _is_explored(config):
+            yield lab.explored(schemes, judged_on)
+        else:
+            yield lab.subject(spread(schemes, config.sample), judged_on)
 
 
-def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None) -> Subject:
+def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None, stages: Stages) -> Subject:
     sets = list(ExperimentSet.objects.filter(pk__in=config.source["datasets"]))
     if len(sets) < len(config.source["datasets"]):
         raise JobError("an experiment set that this run was to learn from has been deleted")
     share = config.held_out if judged_on is None else 0.0
-    shares = recorded_shares(sets, config.schemes, share, config.seed)
+    shares = recorded_shares(sets, config.schemes, share, config.seed, judged_on)
     results = [row.value for row in shares.training]
+    if shares.recurring and judged_on is not None:
+        if not results:
+            raise JobError(
+                f"all {shares.recurring:,} experiments to learn from are in {judged_on.name!r} too, which "
+                "shall judge: judge on another set, or on a share held out"
+            )
+        stages.log(
+            f"{shares.recurring:,} experiment(s) to learn from are in {judged_on.name!r} too: they judge, "
+            "and are not learnt from"
+        )
     if not results:
         raise JobError("the experiment sets have no usable measurement of the chosen schemes alone")
     if judged_on is None:
@@ -161,11 +176,15 @@ class _Laboratory:
         if self._earlier:
             self._stages.facts = dict(self._earlier)
         else:
-            alone = self._alone(schemes)
+            alone = self._sampled(self._alone(self._sampled(schemes, _SPARE)))
             bottleneck = self._bottleneck(alone) if _wants_bottleneck(self._config) else None
             self._stages.facts = {"schemes": alone, "bottleneck": bottleneck}
         facts = self._stages.facts
         return self.subject(facts["schemes"], judged_on, facts["bottleneck"])
+
+    def _sampled(self, schemes: Sequence[str], factor: int = 1) -> Sequence[str]:
+        sample = self._config.sample
+        return spread(schemes, None if sample is None else factor * sample)
 
     def subject(
         self, schemes: Sequence[str], judged_on: ExperimentSet | None, bottleneck: Json | None = None

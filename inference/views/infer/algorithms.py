@@ -9,8 +9,9 @@ from typing import Any
 
 from inference.core.cegar import CegarSettings
 from inference.core.cegar.settings import CLASHES, ENCODINGS
+from inference.core.pmevo import settings as pmevo_settings
 from inference.core.pmevo.estimate import estimate as estimate_pmevo
-from inference.core.pmevo.settings import DUPLICATES, PRESETS, SCALINGS, PMEvoSettings
+from inference.core.pmevo.settings import PRESETS, PMEvoSettings
 from inference.core.protocols import Json
 from inference.runs.jobs.algorithms import ALGORITHMS
 
@@ -27,6 +28,43 @@ LABELS = {
     "alternatives": "Alternatives to list",
     "on_clash": "When measurements clash",
     "solver_limit": "Limit of the solver",
+}
+
+
+PMEVO_CHOICES: Mapping[str, Sequence[str]] = {
+    "search": pmevo_settings.SEARCHES,
+    "ceiling": pmevo_settings.CEILINGS,
+    "plan": pmevo_settings.PLANS,
+    "learn_from": pmevo_settings.LEARN_FROM,
+    "scaling": pmevo_settings.SCALINGS,
+    "duplicates": pmevo_settings.DUPLICATES,
+    "inheritance": pmevo_settings.INHERITANCES,
+    "parents": pmevo_settings.PARENTS,
+    "repeats": pmevo_settings.REPEATS,
+}
+PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
+    "The mapping": ("r_max", "ceiling", "volume_weight"),
+    "Measuring, on a machine or a simulated processor": ("plan", "learnt_mixes"),
+    "Schemes that behave alike": (
+        "congruence_epsilon",
+        "congruence_evidence",
+        "congruence_outliers",
+        "learn_from",
+    ),
+    "Evolution": (
+        "population",
+        "max_generations",
+        "convergence",
+        "climb_share",
+        "scaling",
+        "duplicates",
+        "inheritance",
+        "mutation",
+        "parents",
+        "repeats",
+    ),
+    "Sharing out the work": ("islands", "migrate_every", "migrants", "threads"),
+    "Re-fit and front": ("starts", "sweeps", "rounds", "patience", "kind_price", "volume_price"),
 }
 
 
@@ -63,7 +101,8 @@ class Offer:
     `presets` give texts for some settings, the others keep their defaults. `effort` tells how long a run
     takes, (experiments, seconds), from the number of schemes, the settings, the recorded experiments (None
     where fresh ones are measured), the processors there are, and the seconds that measuring one experiment
-    takes.
+    takes. `first`: settings that stand among the main questions; `groups`: {heading: settings} of the others,
+    which are folded, whatever is in none of them last.
     """
 
     key: str
@@ -72,6 +111,8 @@ class Offer:
     effort: Callable[[int, Json, int | None, int, float], tuple[int, float]]
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    first: Sequence[str] = ()
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -149,8 +190,10 @@ OFFERS: dict[str, Offer] = {
             summary="Evolves port mappings until they explain the measured times. Needs no counters.",
             settings_class=PMEvoSettings,
             effort=_pmevo_effort,
-            choices={"scaling": SCALINGS, "duplicates": DUPLICATES},
+            choices=PMEVO_CHOICES,
             presets=PRESETS,
+            first=("search",),
+            groups=PMEVO_GROUPS,
         ),
         Offer(
             key="cegar",

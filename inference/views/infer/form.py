@@ -30,7 +30,7 @@ SELECTIONS = (
 SETTING = "set_"
 ID_DIGITS = 18  # every number of as many digits fits into a column of ids
 OWN_FIELDS = ("ports",)
-"""Settings that stand among the main questions of the form, not in the list of settings."""
+"""Settings of any algorithm that stand among the main questions of the form, not in the list of settings."""
 
 
 Reader = Callable[[str], tuple[Any, Sequence[str]]]
@@ -198,11 +198,26 @@ class InferForm(forms.Form):
         return self[SETTING + "ports"]
 
     @property
+    def first_settings(self) -> list[forms.BoundField]:
+        """The algorithm's settings that everybody should see."""
+        return [self[SETTING + name] for name in self.offer.first]
+
+    @property
     def other_settings(self) -> Iterator[forms.BoundField]:
         """The algorithm's remaining settings, in its order."""
         for setting in self.offer.tunables():
-            if setting.name not in OWN_FIELDS:
+            if setting.name not in (*OWN_FIELDS, *self.offer.first):
                 yield self[SETTING + setting.name]
+
+    @property
+    def setting_groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The remaining settings under their headings; "" for those without one, which come last."""
+        left = {field.name.removeprefix(SETTING): field for field in self.other_settings}
+        groups = [
+            (heading, [left.pop(name) for name in names if name in left])
+            for heading, names in self.offer.groups.items()
+        ]
+        return [(heading, fields) for heading, fields in [*groups, ("", [*left.values()])] if fields]
 
     @property
     def known_fields(self) -> list[forms.BoundField]:

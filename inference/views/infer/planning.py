@@ -115,9 +115,11 @@ def _experiments(
     if chosen is not None:
         others = data["datasets"][0].isa.schemes.exclude(pk__in=chosen.values("pk"))
         rows = rows.exclude(experiment__terms__scheme__in=others.values("pk"))
-    total = rows.count()
     if judge:
-        return judge.measurements.count(), total
+        judged = judge.measurements.filter(state=Measurement.State.SETTLED)
+        rows = rows.exclude(experiment__in=judged.order_by().values("experiment"))  # they are not learnt from
+        return judged.count(), rows.count()
+    total = rows.count()
     held_out = round(total * (data["held_out"] or 0))
     return held_out, total - held_out
 

@@ -1,4 +1,6 @@
-"""How well a mapping predicts: the heat map on one set, the experiments in its bins, other tools."""
+"""How well a mapping predicts: the heat map on one set, the experiments in its bins, errors by length and by
+scheme, other tools.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,14 @@ from inference.core.metrics import Unit
 from inference.core.predicting import Predictor
 from inference.exchange.listing import Listing
 from inference.figures.heatmap import HeatMap
+from inference.figures.lengths import length_figure
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.queries.evaluations import evaluations_on, listing_in
 from inference.queries.predictions import Predicted, listed
 from inference.views.address import one_of
 from inference.views.mappings.evaluating import evaluation_address, predictor_field
 from inference.views.mappings.list import evaluation_url
+from inference.views.mappings.residuals import scheme_experiments, schemes_context
 
 HELD_OUT = "held-out"
 UNITS = tuple((unit.value, unit.label) for unit in Unit)
@@ -76,14 +80,20 @@ def accuracy_tab(
     if evaluation is None:
         return {**context, "waiting": _evaluation_run(row, chosen, unit)}
     listing = listing_in(evaluation)
-    found = _bin(request, evaluation, listing, predictor)
+    of_scheme = scheme_experiments(request, evaluation, predictor)
+    found = None if of_scheme else _bin(request, evaluation, listing, predictor)
+    lengths = listing.lengths or ()
     return {
         **context,
         "evaluation": evaluation,
         "on": chosen.label,
         "heat_map": {"figure": HeatMap.from_json(evaluation.heat_map).figure(unit)},
         "bin": found,
-        "worst": [] if found else listed(predictor, listing.worst, unit),
+        "of_scheme": of_scheme,
+        "worst": [] if found or of_scheme else listed(predictor, listing.worst, unit),
+        "lengths": lengths if len(lengths) > 1 else (),
+        "lengths_figure": length_figure(lengths),
+        **schemes_context(request, row.isa, listing.schemes or ()),
         "tools": listing.tools,
         "others": _others(evaluation),
     }

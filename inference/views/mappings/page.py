@@ -16,13 +16,16 @@ from inference.exchange.evidence import KEY
 from inference.exchange.stored import load_mapping
 from inference.models import PortMapping
 from inference.queries.evaluations import evaluations_of
+from inference.queries.fronts import front_of
 from inference.views.address import one_of
 from inference.views.mappings.accuracy import accuracy_tab
 from inference.views.mappings.compare import compare_tab
 from inference.views.mappings.graph import graph_tab
 from inference.views.mappings.list import evaluation_url, source_label
 from inference.views.mappings.schemes import schemes_tab
+from inference.views.runs.classes import classes_tab
 from inference.views.runs.explained import found_mapping
+from inference.views.runs.front import front_tab
 
 Context = dict[str, Any]
 
@@ -45,14 +48,16 @@ def _evidence(request: HttpRequest, row: PortMapping, value: Mapping) -> Context
     return found_mapping(request, row)
 
 
-EVIDENCE = "evidence"
-"""The tab of mappings that were found by counter-examples; the others have none."""
+EVIDENCE, FRONT, CLASSES = "evidence", "front", "classes"
+"""Tabs of mappings found by counter-examples, of those with a front, and of those with classes alone."""
 
 TABS: dict[str, Tab] = {
     "graph": Tab("Graph", graph_tab, ("js/graph.js",)),
-    "accuracy": Tab("Accuracy", _accuracy, ("js/heatmap.js",)),
+    "accuracy": Tab("Accuracy", _accuracy, ("js/heatmap.js", "js/figures.js")),
     "schemes": Tab("Schemes", schemes_tab),
     "compare": Tab("Compare", compare_tab),
+    FRONT: Tab("Front", front_tab, ("js/front.js",)),
+    CLASSES: Tab("Classes", classes_tab),
     EVIDENCE: Tab("Evidence", _evidence),
 }
 
@@ -60,7 +65,13 @@ TABS: dict[str, Tab] = {
 def mapping(request: HttpRequest, pk: int) -> HttpResponse:
     """One mapping."""
     found = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
-    tabs = {name: tab for name, tab in TABS.items() if name != EVIDENCE or KEY in found.report}
+    front = front_of(found)
+    there = {
+        EVIDENCE: KEY in found.report,
+        FRONT: front is not None,
+        CLASSES: bool(found.report.get("congruence_classes")),
+    }
+    tabs = {name: tab for name, tab in TABS.items() if there.get(name, True)}
     key = one_of(request, "tab", tuple(tabs), "graph")
     value = load_mapping(found)
     tab = TABS[key]
@@ -73,6 +84,7 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         "tabs": [(name, other.label) for name, other in tabs.items()],
         "tab_template": f"inference/mapping/{key}.html",
         "scripts": tab.scripts,
+        "picked_from": None if front is None or front.owner.pk == found.pk else front,
         **tab.context(request, found, value),
     }
     return render(request, "inference/mapping.html", context, status=400 if context.get("error") else 200)

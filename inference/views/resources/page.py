@@ -36,7 +36,9 @@ class Tab:
 
 TABS: dict[str, Tab] = {
     "loads": Tab("Loads", "inference/resources/loads.html", loads_tab),
-    "accuracy": Tab("Accuracy", "inference/mapping/accuracy.html", accuracy_tab, ("js/heatmap.js",)),
+    "accuracy": Tab(
+        "Accuracy", "inference/mapping/accuracy.html", accuracy_tab, ("js/heatmap.js", "js/figures.js")
+    ),
 }
 
 

@@ -8,7 +8,6 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 
 from inference.core.protocols import Json
-from inference.figures.curves import fitness_curve
 from inference.figures.heatmap import HeatMap
 from inference.models import ExperimentSet, Run
 from inference.queries.paging import Order, page_of
@@ -17,6 +16,7 @@ from inference.runs.queue import ahead_of
 from inference.runs.registry import JOBS
 from inference.views.address import one_of
 from inference.views.runs.asked import asked_of
+from inference.views.runs.evolved import evolution_live, evolved, lengths_drawn
 from inference.views.runs.explained import explained
 from inference.views.runs.outcome import outcomes_of
 from inference.views.runs.record import RunRecord, record_of
@@ -85,6 +85,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "idle": (*Run.FINAL, Run.State.QUEUED),
             "draws": _evolves(found),
             **(explained(request, found, record.search) if _explains(found) else {}),
+            **(evolved(request, found, record) if _evolves(found) else {}),
             "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
             "best_error": None if last is None else 100 * last["best_error"],
             "asked": asked_of(found),
@@ -112,18 +113,22 @@ def _live(found: Run, record: RunRecord) -> Json:
         "state": found.state,
         "final": list(Run.FINAL),
         "progress": record.progress,
-        "curve": fitness_curve(record.curve()) if _evolves(found) else None,
+        **(evolution_live(record) if _evolves(found) else {}),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }
 
 
 def drawn(found: Run, payload: Json) -> Json | None:
-    """A `heat_map` event for the page: with a figure for plotly, and the source of the experiments named."""
+    """A `heat_map` event for the page: figures for plotly, and the source of the experiments named."""
     if not payload:
         return None
-    figure = HeatMap.from_json(payload["figure"]).figure()
-    return {**payload, "figure": figure, "on": judged_on(found, payload)}
+    return {
+        "figure": HeatMap.from_json(payload["figure"]).figure(),
+        "scores": payload["scores"],
+        "on": judged_on(found, payload),
+        "lengths": lengths_drawn(payload),
+    }
 
 
 def judged_on(found: Run, payload: Json) -> str:
@@ -136,7 +141,7 @@ def judged_on(found: Run, payload: Json) -> str:
 
 
 def run_heat_map(request: HttpRequest, pk: int) -> HttpResponse:
-    """The newest heat map of a run as JSON: {"figure", "scores", "on"}, or null."""
+    """The newest heat map of a run as JSON: {"figure", "scores", "on", "lengths"}, or null."""
     found = get_object_or_404(Run, pk=pk)
     event = found.events.filter(kind="heat_map").exclude(payload={}).order_by("-seq").first()
     return JsonResponse(drawn(found, event.payload) if event else None, safe=False)

@@ -10,6 +10,9 @@ from typing import Any
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs.journal import events_since
+from inference.runs.leases import busy_seconds
+from inference.views.runs.evolution import KINDS as EVOLUTION_KINDS
+from inference.views.runs.evolution import EvolutionRecord
 from inference.views.runs.search import KINDS as SEARCH_KINDS
 from inference.views.runs.search import SearchRecord
 
@@ -24,20 +27,34 @@ CURVE_POINTS = 800
 
 @dataclass
 class Phase:
-    """A stage of the run; `state` is "done", "current", "stopped" or "" for one that is still to come."""
+    """A stage of the run; `state` is "done", "current", "stopped" or "" for one that is still to come.
+
+    `name` is "" for one that has not begun. `busy_from` and `busy_to`: seconds of work on the run when the
+    stage began and ended; journals from before they were told have None.
+    """
 
     label: str
     index: int
+    name: str = ""
     started: datetime | None = None
     ended: datetime | None = None
+    busy_from: float | None = None
+    busy_to: float | None = None
     state: str = ""
 
     @property
-    def seconds(self) -> float | None:
-        """How long the stage took or has taken so far as the journal tells."""
+    def spent(self) -> float | None:
+        """Seconds of work on the stage so far: pauses and waiting for a worker do not count."""
+        if self.busy_from is not None and self.busy_to is not None:
+            return self.busy_to - self.busy_from
         if self.started is None or self.ended is None:
             return None
         return (self.ended - self.started).total_seconds()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the stage took; None while it goes on."""
+        return None if self.state == "current" else self.spent
 
 
 @dataclass
@@ -49,17 +66,16 @@ class RunRecord:
     progress: Json = field(default_factory=dict)
     experiments: Json = field(default_factory=dict)
     waiting: str = ""
-    congruence: Json = field(default_factory=dict)
-    generations: list[Json] = field(default_factory=list)
     heat_map: Json = field(default_factory=dict)
     result: Json = field(default_factory=dict)
     log: list[Json] = field(default_factory=list)
     search: SearchRecord = field(default_factory=SearchRecord)
+    evolution: EvolutionRecord = field(default_factory=EvolutionRecord)
 
     @property
     def last_generation(self) -> Json | None:
         """The newest point of the fitness curve."""
-        return self.generations[-1] if self.generations else None
+        return self.evolution.generations[-1] if self.evolution.generations else None
 
     @property
     def stage(self) -> str:
@@ -69,7 +85,7 @@ class RunRecord:
 
     def curve(self) -> list[Json]:
         """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
-        return thinned(self.generations, CURVE_POINTS)
+        return thinned(self.evolution.generations, CURVE_POINTS)
 
     def take(self, event: Json) -> None:
         """Fold one event in."""
@@ -84,11 +100,6 @@ class RunRecord:
             self.waiting = payload["text"]
         elif kind == "state":
             self._change_state(payload, at)
-        elif kind == "generation":
-            self._add_generation(payload)
-        elif kind == "congruence":
-            self.congruence = payload
-            self._log(at, f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour")
         elif kind == "result":
             self.result = payload
             self._log(at, f"result: {payload['name']}", result=True)
@@ -96,15 +107,15 @@ class RunRecord:
             setattr(self, kind, payload)
         elif kind in SEARCH_KINDS:
             self.search.take(kind, payload)
+        elif kind in EVOLUTION_KINDS:
+            self.evolution.take(kind, payload)
+            if kind == "congruence":
+                self._log(
+                    at, f"{payload['schemes']} schemes in {payload['classes']} classes of equal behaviour"
+                )
 
     def _log(self, at: datetime, text: str, level: str = "info", **facts: Any) -> None:
         self.log.append({"at": at, "level": level, "text": text, **facts})
-
-    def _add_generation(self, payload: Json) -> None:
-        # A run taken up from a checkpoint tells its last generations again.
-        while self.generations and self.generations[-1]["generation"] >= payload["generation"]:
-            self.generations.pop()
-        self.generations.append(payload)
 
     def _enter(self, payload: Json, at: datetime) -> None:
         index = payload["index"]
@@ -119,11 +130,15 @@ class RunRecord:
             if phase.index < index:
                 if phase.state != "done":
                     phase.ended = at if phase.started else None
+                    phase.busy_to = payload.get("busy")
                 phase.state = "done"
             elif phase.index == index:
                 phase.state = "current"
+                phase.name = payload["name"]
                 phase.started = phase.started or at
                 phase.ended = None
+                if phase.busy_from is None:
+                    phase.busy_from = payload.get("busy")
             else:
                 phase.state = ""
 
@@ -148,7 +163,11 @@ def fold(events: Iterable[Json]) -> RunRecord:
 
 def record_of(run: Run) -> RunRecord:
     """The record of a stored run."""
-    return fold(events_since(run.pk, 0, limit=JOURNAL_LIMIT))
+    record = fold(events_since(run.pk, 0, limit=JOURNAL_LIMIT))
+    for phase in record.phases:
+        if phase.started is not None and phase.busy_to is None:  # the last one that began
+            phase.busy_to = busy_seconds(run)
+    return record
 
 
 def thinned(points: list[Any], limit: int) -> list[Any]:

@@ -22,7 +22,17 @@ MAPPING = PortMapping(
     },
 )
 SETTINGS = PMEvoSettings(
-    ports=3, population=200, max_generations=12, volume_weight=0.1, climb_share=0.02, threads=1
+    ports=3,
+    search="evolution",
+    plan="exhaustive",
+    population=200,
+    max_generations=12,
+    inheritance="split",
+    mutation=0.0,
+    parents="uniform",
+    volume_weight=0.1,
+    climb_share=0.02,
+    threads=1,
 )
 
 

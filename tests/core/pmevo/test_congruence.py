@@ -2,8 +2,13 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from inference.core.experiment import Experiment
-from inference.core.pmevo.congruence import congruence_classes
+from inference.core.pmevo import PMEvoSettings
+from inference.core.pmevo.congruence import Likeness, congruence_classes, congruent_schemes
 from inference.core.pmevo.plan import pairs, relative_difference, singletons
 from tests.core.pmevo.small import MAPPING, processor
 
@@ -45,6 +50,67 @@ def test_on_the_exhaustive_plan_congruence_is_the_paper_s() -> None:
         }
         for a, b in itertools.combinations(sorted(MAPPING.usage), 2):
             assert (b in home[a]) == congruent_by_the_paper(a, b, times, 0.05)
+
+
+def by_the_definition(
+    schemes: list[str], times: Times, epsilon: float, evidence: float, outliers: float
+) -> list[list[str]]:
+    """Experiment by experiment, as the documentation of the filter says it."""
+
+    def congruent(a: str, b: str) -> bool:
+        other = {a: b, b: a}
+        having = [[e for e in times if scheme in e.schemes] for scheme in (a, b)]
+        wanted = evidence * (len(having[0]) + len(having[1])) / 2
+        if min(len(having[0]), len(having[1])) < wanted:
+            return False
+        exchanged = {e: Experiment.of({other.get(s, s): n for s, n in e.terms}) for e in having[0]}
+        compared = [(times[e], times[f]) for e, f in exchanged.items() if f in times]
+        different = sum(relative_difference(*both) >= epsilon for both in compared)
+        return len(compared) > 0 and len(compared) >= wanted and different <= outliers * len(compared)
+
+    classes: list[list[str]] = []
+    for scheme in sorted(schemes):
+        for members in classes:
+            if all(congruent(scheme, member) for member in members):
+                members.append(scheme)
+                break
+        else:
+            classes.append([scheme])
+    return classes
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(
+        st.dictionaries(st.sampled_from("abcde"), st.integers(1, 3), min_size=1, max_size=3).map(
+            Experiment.of
+        ),
+        st.sampled_from([1.0, 1.02, 1.049, 1.06, 1.1]),
+        max_size=60,
+    ),
+    st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+    st.sampled_from([0.0, 0.1, 0.4]),
+)
+def test_the_compiled_filter_is_its_definition(times: Times, evidence: float, outliers: float) -> None:
+    found = congruence_classes(list("abcd"), times, 0.05, evidence, outliers=outliers)
+    wanted = by_the_definition(list("abcd"), times, 0.05, evidence, outliers)
+    assert [list(members) for members in found] == wanted
+
+
+def test_a_share_of_outliers_forgives_what_noise_does() -> None:
+    both = [Experiment.of({scheme: 1, other: n}) for scheme in "ab" for other in "cde" for n in (1, 2)]
+    times = dict.fromkeys(both, 1.0) | {Experiment.of({"a": 1, "c": 2}): 1.06}
+    assert congruence_classes(["a", "b"], times, 0.05, outliers=0.1) == (("a",), ("b",))
+    assert congruence_classes(["a", "b"], times, 0.05, outliers=0.2) == (("a", "b"),)
+
+
+def test_likeness_counts_what_was_compared_with_the_representative() -> None:
+    both = [Experiment.of({scheme: 1, other: n}) for scheme in "ab" for other in "cde" for n in (1, 2)]
+    times = dict.fromkeys(both, 1.0) | {Experiment.of({"a": 1, "c": 2}): 1.06}
+    forgiving = PMEvoSettings(congruence_outliers=0.2)
+    classes, why = congruent_schemes(["a", "b"], times, forgiving, lambda: None)
+    assert classes == (("a", "b"),)
+    assert why == {"b": Likeness(6, 1, pytest.approx(0.06 / 1.03))}
 
 
 def test_equal_schemes_merge_and_the_others_do_not() -> None:

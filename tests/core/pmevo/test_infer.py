@@ -93,7 +93,10 @@ def test_variants_run_to_the_end_and_are_deterministic(changes: dict[str, object
 
 
 @pytest.mark.usefixtures("every_chance_taken")
-def test_resuming_from_any_checkpoint_gives_the_same_answer(answer: PMEvoResult) -> None:
+def test_resuming_from_any_checkpoint_gives_the_same_answer(
+    answer: PMEvoResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.core.pmevo.climb.MOST_AT_ONCE", 1)
     listener = Listener()
     assert infer(problem(), processor(), listener, 3) == answer
     stages = set()
@@ -233,7 +236,7 @@ def test_snapshots_predict_the_held_out_experiments_and_nothing_is_learnt_from_t
     assert last.on == "held-out"
     assert last.mapping == answer.mapping
     assert last.measured.tolist() == [50.0] * 3
-    assert last.lengths.tolist() == [mix.length for mix in mixes]
+    assert last.table.lengths.tolist() == [mix.length for mix in mixes]
     assert last.predicted.tolist() == [inverse_throughput(answer.mapping, mix) for mix in mixes]
 
 

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.pmevo.plan import ceiling, pairs, relative_difference, singletons, smoothed
+from inference.core.mixes import random_mixes
+from inference.core.pmevo.plan import (
+    ceiling,
+    exhaustive,
+    mixes,
+    pairs,
+    relative_difference,
+    singletons,
+    smoothed,
+)
 
 
 def planned(times: dict[str, float], epsilon: float = 0.05) -> set[Experiment]:
@@ -69,3 +78,28 @@ def test_smoothing_moves_no_time_by_more_than_epsilon_and_keeps_the_order(times:
 )
 def test_rounding_up_forgives_measurement_noise(value: float, expected: int) -> None:
     assert ceiling(value, 0.05) == expected
+
+
+@given(
+    st.dictionaries(st.text("abcdef", min_size=1, max_size=2), st.floats(0.2, 30), min_size=1, max_size=12)
+)
+def test_the_paper_s_plan_is_counted_without_making_it(times: dict[str, float]) -> None:
+    assert exhaustive(times, 0.05) == len(times) + len(list(pairs(times, 0.05)))
+
+
+def test_mixes_have_three_to_five_instructions_and_none_of_the_held_out() -> None:
+    schemes = [f"s{k}" for k in range(6)]
+    first = mixes(schemes, 100, seed=3)
+    assert len(set(first)) == 100
+    assert {length: sum(e.length == length for e in first) for length in (3, 4, 5)} == {3: 33, 4: 33, 5: 34}
+    kept = set(first[::3])
+    others = mixes(schemes, 100, seed=3, without=kept)
+    assert len(others) == 100
+    assert not kept & set(others)
+    assert mixes(schemes, 100, seed=4) != first
+
+
+def test_mixes_to_learn_from_are_drawn_apart_from_those_to_judge_by() -> None:
+    schemes = [f"s{k}" for k in range(40)]
+    judging = random_mixes(schemes, 300, 1)
+    assert not set(judging) & set(mixes(schemes, 300, 1))

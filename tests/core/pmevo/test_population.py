@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from inference.core.errors import InvalidInputError
 from inference.core.pmevo import kernels
 from inference.core.pmevo.population import (
     children,
@@ -153,8 +154,20 @@ def test_choosing_takes_whole_mappings_in_the_order_named() -> None:
         assert all(picked.row(k, s) == population.row(m, s) for s in range(len(TIMES)))
 
 
-def test_packing_loses_nothing_and_is_small() -> None:
-    population = some(100)
+@pytest.mark.parametrize("times", [[0.01], TIMES, [0.26, 1e9]])
+@pytest.mark.parametrize("n_ports", [1, PORTS, 15, 16, 63])
+def test_packing_loses_nothing_and_is_small(times: list[float], n_ports: int) -> None:
+    population = random_population(seeds(100), count_limits(times, n_ports, 0.05))
     arrays = packed(population)
-    assert same(population, unpacked(arrays, population.n_schemes, population.n_ports))
-    assert sum(a.nbytes for a in arrays.values()) <= 2 * len(population.masks) + len(population.offsets)
+    again = unpacked(arrays, population.n_schemes, population.n_ports)
+    assert same(population, again)
+    assert (again.masks.dtype, again.counts.dtype) == (population.masks.dtype, population.counts.dtype)
+    bits = n_ports + int(population.counts.max()).bit_length()
+    rows = len(population.offsets)
+    assert sum(a.nbytes for a in arrays.values()) <= 60 + (bits * len(population.masks) + 6 * rows) / 8
+
+
+def test_packed_mappings_that_were_cut_short_are_refused() -> None:
+    arrays = packed(some(10))
+    with pytest.raises(InvalidInputError, match="bytes"):
+        unpacked({**arrays, "masks": arrays["masks"][:-1]}, len(TIMES), PORTS)

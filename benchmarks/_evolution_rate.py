@@ -1,0 +1,236 @@
+"""How fast PMEvo's evolution goes from random mappings to a single value, and in how much memory.
+
+The problem is fixed: 100 representatives on 10 ports, each alone and every pair of them twice, 1:1 and 1:n
+(10,000 experiments), as in the paper's plan. Each mapping that a generation brings forth is worth as many
+*simulations* as there are experiments, whether they were computed or known already: what counts is what a
+search gets to know. Settings are those of the preset "paper" with smaller populations, on one thread. CPU
+time is that of the whole run, breeding and selection included, without checkpoints; `enumeration` is the rate
+of going through all port sets (`_reference.py`) on mappings of every tenth generation, in turns with the run.
+The rate of the slower population comes last.
+
+`memory-…` is the peak of a process that does nothing but the first generations of 60 representatives, with a
+checkpoint at the end; `checkpoint-…` what that one takes.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from benchmarks import Result
+from benchmarks._reference import enumerate_ports
+from inference.core.checkpoint import encode
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
+from inference.core.pacing import Pace
+from inference.core.pmevo import PMEvoSettings
+from inference.core.pmevo.breeding import Evolved
+from inference.core.pmevo.evolution import evolve
+from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.packing import packed_evolved
+from inference.core.pmevo.plan import ceiling
+from inference.core.pmevo.settings import PRESETS
+from inference.core.protocols import Checkpoint, Event
+from inference.core.tables import ExperimentTable, Population
+from inference.core.throughput import inverse_throughput
+
+PORTS = 10
+REPRESENTATIVES = 100
+NOISE = 0.01
+SEED = 7
+POPULATIONS = (1_000, 20_000)
+MOST_GENERATIONS = 1_000  # many more than it takes
+_CASE = "simulations-per-second"
+BAR = 30_000_000.0  # simulations per second and core
+REFERENCE_EVERY = 10  # generations
+REFERENCE_EXPERIMENTS = 2_000
+
+MEMORY_POPULATION = 100_000
+MEMORY_REPRESENTATIVES = 60
+MEMORY_GENERATIONS = 3
+MEMORY_BAR = 2048.0  # MB
+
+_KINDS = (
+    *(0x001, 0x002, 0x020, 0x003, 0x021, 0x022, 0x063, 0x041, 0x023, 0x00C, 0x18C, 0x010, 0x210),
+    *(0x180, 0x040, 0x263),
+)
+"""Port sets as real processors have them: arithmetic, vectors, branches, loads and stores."""
+
+
+class _Silent:
+    def emit(self, event: Event) -> None:
+        """Nobody watches."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Nothing is resumed."""
+
+    def pulse(self) -> None:
+        """Nobody interrupts."""
+
+
+def cases(quick: bool) -> Iterator[Result]:
+    """A run for each population, then the memory; `quick` makes do with small ones."""
+    rates = []
+    for population in (100,) if quick else POPULATIONS:
+        rates.append(_whole_run(population))
+        yield rates[-1]
+    slowest = min(rates, key=lambda rate: rate.value)
+    yield replace(slowest, case=_CASE)
+    yield from _memory(2_000 if quick else MEMORY_POPULATION)
+
+
+def _whole_run(population: int) -> Result:
+    experiments, measured = _problem(REPRESENTATIVES)
+    judge = _judge(experiments, measured, REPRESENTATIVES, population, MOST_GENERATIONS, threads=1)
+    few = Population.from_rows([((1, 1),)] * REPRESENTATIVES * 2, 2, PORTS)
+    judge.errors(few)  # loads what is compiled
+    plain = _Enumeration(judge.table)
+    counted = judge.evaluations
+
+    def listen(generation: Evolved) -> None:
+        if generation.generation % REFERENCE_EVERY == 0:
+            plain.simulate(generation.population)
+
+    began, wall = time.process_time(), time.perf_counter()
+    ended = evolve(judge, measured[:REPRESENTATIVES].tolist(), SEED, None, listen)
+    seconds = time.process_time() - began - plain.seconds
+    simulations = (judge.evaluations - counted) * len(judge.table)
+    more = {
+        "population": population,
+        "experiments": len(judge.table),
+        "generations": ended.generation,
+        "converged": ended.converged(0.0),
+        "cpu_seconds": round(seconds, 1),
+        "wall_seconds": round(time.perf_counter() - wall - plain.seconds, 1),
+        "generations_per_second": round(ended.generation / seconds, 2),
+        "enumeration": round(plain.rate),
+        "by_enumeration": round(simulations / seconds / plain.rate, 1),
+    }
+    case = f"{_CASE}-population-{population}"
+    return Result(case, round(simulations / seconds), "simulations/s per core", BAR, more)
+
+
+class _Enumeration:
+    """The yardstick: a share of the experiments under a few mappings at a time."""
+
+    def __init__(self, table: ExperimentTable) -> None:
+        self.seconds = 0.0
+        self._simulated = 0
+        picks = np.random.default_rng(SEED).permutation(len(table))[:REFERENCE_EXPERIMENTS]
+        lengths = np.diff(table.offsets)[picks]
+        self._offsets = np.concatenate(([0], np.cumsum(lengths)))
+        terms = np.concatenate([np.arange(*table.offsets[e : e + 2].tolist()) for e in picks])
+        self._scheme, self._count = table.scheme[terms], table.count[terms]
+        self._run(Population.from_rows([((1, 1),)] * table.n_schemes, 1, PORTS))  # compiles
+
+    @property
+    def rate(self) -> float:
+        """Simulations per CPU second so far."""
+        return self._simulated / self.seconds
+
+    def simulate(self, population: Population) -> None:
+        """The best mapping of a population."""
+        rows = [population.row(0, s) for s in range(population.n_schemes)]
+        one = Population.from_rows(rows, 1, PORTS)
+        began = time.process_time()
+        self._run(one)
+        self.seconds += time.process_time() - began
+        self._simulated += len(self._offsets) - 1
+
+    def _run(self, one: Population) -> None:
+        cycles = np.empty(len(self._offsets) - 1)
+        enumerate_ports(
+            one.offsets,
+            one.masks,
+            one.counts,
+            PORTS,
+            self._offsets,
+            self._scheme,
+            self._count,
+            cycles,
+        )
+
+
+def _memory(population: int) -> Iterator[Result]:
+    command = [sys.executable, "-m", "benchmarks._evolution_rate", str(population)]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    more = {
+        "population": population,
+        "representatives": MEMORY_REPRESENTATIVES,
+        "generations": MEMORY_GENERATIONS,
+        "cpu_seconds": told["cpu_seconds"],
+    }
+    yield Result(f"memory-population-{population}", told["peak"], "MB", MEMORY_BAR, more)
+    seconds = {"seconds": told["checkpoint_seconds"]}
+    yield Result(f"checkpoint-population-{population}", told["checkpoint"], "MB", None, seconds)
+
+
+def _first_generations(population: int) -> dict[str, Any]:
+    """A few generations and a checkpoint: the peak of this process, and what the checkpoint takes, in MB."""
+    experiments, measured = _problem(MEMORY_REPRESENTATIVES)
+    judge = _judge(experiments, measured, MEMORY_REPRESENTATIVES, population, MEMORY_GENERATIONS, threads=0)
+    ended = evolve(judge, measured[:MEMORY_REPRESENTATIVES].tolist(), SEED, None, lambda generation: None)
+    began = time.process_time()
+    size = len(encode(Checkpoint(*packed_evolved(ended))))
+    return {
+        "checkpoint": round(size / 1e6, 1),
+        "checkpoint_seconds": round(time.process_time() - began, 2),
+        "cpu_seconds": round(time.process_time(), 1),
+        "peak": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+
+
+def _judge(
+    experiments: list[Experiment],
+    measured: np.ndarray,
+    representatives: int,
+    population: int,
+    generations: int,
+    threads: int,
+) -> Judge:
+    settings = PMEvoSettings.parse(
+        {
+            **PRESETS["paper"],
+            "ports": PORTS,
+            "population": population,
+            "max_generations": generations,
+            "threads": threads,
+        }
+    )
+    return Judge(experiments, measured.tolist(), _schemes(representatives), settings, Pace(_Silent()))
+
+
+def _schemes(n: int) -> list[str]:
+    return [f"scheme {k:03}" for k in range(n)]
+
+
+def _problem(representatives: int) -> tuple[list[Experiment], np.ndarray]:
+    """Each representative alone, each pair 1:1 and 1:n, n ≥ 2, and their times with some noise."""
+    random = np.random.default_rng(SEED)
+    usage = {}
+    for scheme in _schemes(representatives):
+        n_kinds = int(random.choice([1, 2, 3], p=[0.5, 0.35, 0.15]))
+        masks = sorted(random.choice(_KINDS, size=n_kinds, replace=False).tolist())
+        usage[scheme] = tuple((mask, int(random.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))) for mask in masks)
+    mapping = PortMapping(tuple(str(port) for port in range(PORTS)), usage)
+    times = {scheme: inverse_throughput(mapping, Experiment.of({scheme: 1})) for scheme in usage}
+    experiments = [Experiment.of({scheme: 1}) for scheme in usage]
+    for a, b in combinations(usage, 2):
+        slow, fast = (a, b) if times[a] >= times[b] else (b, a)
+        n = max(2, ceiling(times[slow] / times[fast], 0.05))
+        experiments += [Experiment.of({a: 1, b: 1}), Experiment.of({slow: 1, fast: n})]
+    exact = np.array([inverse_throughput(mapping, experiment) for experiment in experiments])
+    return experiments, exact * random.normal(1, NOISE, len(exact))
+
+
+if __name__ == "__main__":
+    print(json.dumps(_first_generations(int(sys.argv[1]))))

@@ -1,0 +1,106 @@
+"""A connection to a Dask scheduler, and which of its workers can be relied on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import inference
+from inference.cluster.bench import name_of, perform, version_here
+from inference.core.workshop import Task
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+CONNECT_SECONDS = 5.0
+_QUIET = ("distributed", "distributed.client", "distributed.gc", "distributed.comm", "distributed.core")
+_TROUBLE = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError)
+"""What Dask raises for addresses that make no sense, schedulers that are away, and keys that do not fit."""
+
+
+Answer = TypeVar("Answer")
+
+
+class ClusterError(Exception):
+    """A cluster does not do what it should; says what would help."""
+
+
+@dataclass(frozen=True)
+class Crew:
+    """The workers of a cluster by address: those with this pmweb, and what keeps others from being used."""
+
+    fit: tuple[str, ...]
+    refused: Mapping[str, str]
+
+
+class Connection:
+    """To the scheduler at `address`, `tcp://host:port` or `tls://host:port`. Raises `ClusterError`."""
+
+    def __init__(self, address: str, seconds: float = CONNECT_SECONDS) -> None:
+        self.address = address
+        self._client = _connect(address, seconds)
+
+    def crew(self) -> Crew:
+        """Ask every worker for its version; one that is just dying is no worker."""
+        answers: dict[str, Any] = self._asked(lambda: self._client.run(version_here, on_error="return"))
+        answers = {worker: said for worker, said in answers.items() if not isinstance(said, OSError)}
+        fit = tuple(sorted(worker for worker, said in answers.items() if said == inference.__version__))
+        return Crew(fit, {worker: _lacks(said) for worker, said in answers.items() if worker not in fit})
+
+    def submit(self, task: Task, common: bytes, pieces: Sequence[bytes], crew: Crew) -> list[Future[bytes]]:
+        """Hand out the pieces to the fit workers of a crew; one that is lost, Dask hands out again."""
+        name, workers = name_of(task), list(crew.fit)
+
+        def hand_out(piece: bytes) -> Future[bytes]:
+            return self._client.submit(perform, name, common, piece, workers=workers, pure=False)
+
+        return self._asked(lambda: [hand_out(piece) for piece in pieces])
+
+    def withdraw(self, futures: Sequence[Future[bytes]]) -> None:
+        """Nobody waits for these answers any more."""
+        if self.alive():
+            with contextlib.suppress(*_TROUBLE):
+                self._client.cancel(list(futures), force=True)
+
+    def alive(self) -> bool:
+        """Whether the scheduler is there."""
+        return bool(self._client.status == "running")
+
+    def present(self, crew: Crew) -> bool:
+        """Whether any fit worker of a crew is left, as far as the scheduler knows."""
+        workers = self._asked(lambda: self._client.scheduler_info(n_workers=-1))["workers"]
+        return not workers.keys().isdisjoint(crew.fit)
+
+    def close(self) -> None:
+        """Let go; work that is still going on is withdrawn."""
+        self._client.close(timeout=CONNECT_SECONDS)
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        try:
+            return ask()
+        except _TROUBLE as error:
+            raise ClusterError(f"the Dask scheduler at {self.address} does not answer: {error}") from error
+
+
+def _connect(address: str, seconds: float) -> Client:
+    import dask.config
+
+    # Dask prints to the terminal what a run says in its log. It is told so before it is loaded.
+    dask.config.set({"distributed.logging": dict.fromkeys(_QUIET, "critical")})
+    try:
+        from distributed import Client
+
+        return Client(address, timeout=seconds, set_as_default=False, name="pmweb")
+    except _TROUBLE as error:
+        raise ClusterError(f"no Dask scheduler can be reached at {address}: {error}") from error
+
+
+def _lacks(said: object) -> str:
+    if isinstance(said, str):
+        return f"has pmweb {said}, and this is {inference.__version__}"
+    return (
+        f"cannot load pmweb ({said}): start it as “python -m dask worker” "
+        f"in the directory of pmweb {inference.__version__}"
+    )

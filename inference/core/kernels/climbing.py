@@ -1,0 +1,137 @@
+"""The greedy hill climb on one mapping (§5.1.3, local search), without a step outside compiled code."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.core.compiling import compiled_in_place
+from inference.core.kernels.densest import size_of
+from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
+from inference.core.kernels.loops import refresh
+from inference.core.kernels.preparing import prepare, prepare_one
+
+
+@compiled_in_place
+def climb(
+    desk: Desk,
+    rows: Rows,
+    mixes: Mixes,
+    schemes: Integers,
+    everything: Integers,
+    starts: Integers,
+    members: Integers,
+    measured: Floats,
+    largest: Number,
+    unit: Number,
+    error_slope: Number,
+    volume_slope: Number,
+    keep_last: Number,
+    most_uops: Number,
+    masks: Integers,
+    cycles: Floats,
+    trial: Integers,
+    errors: Integers,
+) -> Number:
+    """Climb from the mapping in `rows`, whose rows are sorted by mask without repeats; changes it in place.
+
+    For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
+    once, then up while the mapping becomes strictly fitter. With `keep_last` the last µop of a scheme stays;
+    no scheme gets more than `most_uops`. `schemes` int32 and `everything` int64: the numbers of all schemes
+    and of all experiments; scheme s occurs in the experiments `members[starts[s]:starts[s + 1]]`. Errors
+    count `unit` each in the mean, which `error_slope` weighs against `volume_slope` per port of a µop.
+    Scratch: `masks` as long as any row; `cycles`, `trial` and `errors`, one per experiment. Returns the sum
+    of errors of the final mapping.
+    """
+    prepare(desk, rows, np.int64(0), schemes)
+    n = len(everything)
+    total = refresh(desk, rows, mixes, everything, measured, largest, cycles, errors)
+    for s in range(len(schemes)):
+        which = members[starts[s] : starts[s + 1]]
+        n_kinds = rows.ends[s] - rows.starts[s]
+        for k in range(n_kinds):
+            masks[k] = rows.masks[rows.starts[s] + k]
+        for k in range(n_kinds):
+            change, moved = np.int64(-1), False
+            while True:
+                at = _place_of(rows, s, masks[k])
+                if at >= 0 and _allowed(desk, rows, s, at, change, keep_last, most_uops):
+                    _change(rows, s, at, change)
+                    after = total + _try(
+                        desk, rows, mixes, np.int64(s), which, measured, largest, cycles, trial, errors
+                    )
+                    worse = error_slope * (after * unit / n - total * unit / n)
+                    worse += volume_slope * (change * size_of(masks[k]))
+                    if worse < 0 or (worse == 0 and change < 0):
+                        total, moved = after, True
+                        for j in range(len(which)):
+                            errors[which[j]] = trial[j]
+                        continue
+                    _undo(rows, s, at, masks[k], change)
+                    prepare_one(desk, rows, np.int64(0), np.int64(s))
+                if moved or change > 0:
+                    break
+                change = np.int64(1)
+    return total
+
+
+@compiled_in_place
+def _try(
+    desk: Desk,
+    rows: Rows,
+    mixes: Mixes,
+    scheme: Number,
+    which: Integers,
+    measured: Floats,
+    largest: Number,
+    cycles: Floats,
+    trial: Integers,
+    errors: Integers,
+) -> Number:
+    """Into `trial` the errors of the experiments with a scheme that has changed; how much their sum rises."""
+    prepare_one(desk, rows, np.int64(0), scheme)
+    more = refresh(desk, rows, mixes, which, measured, largest, cycles, trial)
+    for j in range(len(which)):
+        more -= errors[which[j]]
+    return more
+
+
+@compiled_in_place
+def _place_of(rows: Rows, scheme: Number, mask: Number) -> Number:
+    for at in range(rows.starts[scheme], rows.ends[scheme]):
+        if rows.masks[at] == mask:
+            return at
+    return -1
+
+
+@compiled_in_place
+def _allowed(
+    desk: Desk, rows: Rows, scheme: Number, at: Number, change: Number, keep_last: Number, most_uops: Number
+) -> bool:
+    if change > 0:
+        return bool(desk.mass[scheme] < most_uops)
+    last = rows.ends[scheme] - rows.starts[scheme] == 1 and rows.counts[at] == 1
+    return not (bool(last) and bool(keep_last))
+
+
+@compiled_in_place
+def _change(rows: Rows, scheme: Number, at: Number, change: Number) -> None:
+    """Add to a count; a µop that is left without one goes."""
+    rows.counts[at] += change
+    if rows.counts[at] == 0:
+        rows.ends[scheme] -= 1
+        for k in range(at, rows.ends[scheme]):
+            rows.masks[k] = rows.masks[k + 1]
+            rows.counts[k] = rows.counts[k + 1]
+
+
+@compiled_in_place
+def _undo(rows: Rows, scheme: Number, at: Number, mask: Number, change: Number) -> None:
+    """Take back what `_change` did to a µop."""
+    if at < rows.ends[scheme] and rows.masks[at] == mask:
+        rows.counts[at] -= change
+        return
+    for k in range(rows.ends[scheme], at, -1):
+        rows.masks[k] = rows.masks[k - 1]
+        rows.counts[k] = rows.counts[k - 1]
+    rows.masks[at], rows.counts[at] = mask, -change
+    rows.ends[scheme] += 1

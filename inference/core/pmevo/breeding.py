@@ -1,0 +1,210 @@
+"""Generation after generation of one population (§5.1.3, Algorithm 5.1): recombine, evaluate, select.
+
+What goes beyond the paper is a setting each: `inheritance`, `mutation`, `parents`, `repeats`, and with the
+search "both" `refits`. None of them changes what is drawn at random without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.events import Progress
+from inference.core.pmevo.fitness import LARGEST_CHUNK, Floats, Judge, Slopes
+from inference.core.pmevo.population import (
+    children,
+    chosen,
+    chosen_among,
+    count_limits,
+    joined,
+    random_population,
+)
+from inference.core.pmevo.refit.inside import Improver
+from inference.core.pmevo.variation import fingerprints, inherited, mutated
+from inference.core.tables import Int64s, Population
+
+PHASE = "evolution"
+_SEEDS_END = 1 << 64
+_IMPROVING = 5  # of the random numbers
+
+Seeds = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """The kept mappings of a generation, fittest first, their objectives, and the scale that judged them.
+
+    `islands`: the populations that evolve apart, of which this is all together; none where one evolves alone.
+    """
+
+    generation: int
+    population: Population
+    errors: Floats
+    volumes: Int64s
+    slopes: Slopes
+    islands: tuple[Evolved, ...] = ()
+
+    def converged(self, tolerance: float) -> bool:
+        """Whether both objectives have come down to a single value, give or take a share of the smallest."""
+        return _spread(self.errors) <= tolerance and _spread(self.volumes.astype(np.float64)) <= tolerance
+
+
+def _spread(values: Floats) -> float:
+    low, high = float(values.min()), float(values.max())
+    return (high - low) / low if low > 0 else high - low
+
+
+class Breeder:
+    """Breeds one population of `size` mappings.
+
+    `scheme_times`: cycles of each scheme alone, in the order of the judge's table. `stage` tells populations
+    of one search apart: each draws random numbers of its own.
+    """
+
+    def __init__(
+        self, judge: Judge, scheme_times: list[float], seed: int, size: int, stage: tuple[int, ...] = ()
+    ) -> None:
+        settings = judge.settings
+        self._judge = judge
+        self._settings = settings
+        self._limits = count_limits(scheme_times, settings.ports, settings.congruence_epsilon)
+        self._seed = seed
+        self._size = size
+        self._stage = stage
+        self._improver = None
+        if settings.search == "both" and settings.refits:
+            self._improver = Improver(judge, np.array(scheme_times))
+
+    def first(self) -> Evolved:
+        """Random mappings."""
+        seeds = self._stream(0).integers(0, _SEEDS_END, size=self._size, dtype=np.uint64)
+        start = self._judge.pace.clock()
+
+        def breed(span: slice) -> Population:
+            _tell_first(self._judge, span.start, len(seeds), start)
+            return random_population(seeds[span], self._limits)
+
+        population, errors = self._bred(breed, lambda: self._judge.chunk)
+        volumes = population.volumes()
+        slopes = Slopes.of(errors, volumes, self._settings, None)
+        return self._fittest(0, [population], errors, volumes, slopes)
+
+    def next(self, state: Evolved) -> Evolved:
+        """The fittest of a generation and its children."""
+        random = self._stream(1, state.generation + 1)
+        parents = self._parents(random)
+        seeds = random.integers(0, _SEEDS_END, size=len(parents), dtype=np.uint64)
+        changes = self._changes(random, 2 * len(parents))
+
+        def breed(span: slice) -> Population:
+            pairs = slice(span.start // 2, (span.stop + 1) // 2)
+            born = self._recombined(state.population, parents[pairs], seeds[pairs])
+            if changes is not None:
+                born = mutated(born, changes[2 * pairs.start : 2 * pairs.stop], self._rate, self._limits)
+            # An odd population has no room for the very last child.
+            wanted = span.stop - span.start
+            return born if born.n_mappings == wanted else chosen(born, np.arange(wanted))
+
+        born = joined([breed(span) for span in _spans(self._size)])
+        if self._improver is not None:
+            better = self._improver.improved(state.population, self._stream(_IMPROVING, state.generation + 1))
+            # In the place of the last child.
+            born = chosen(joined([born, better]), np.delete(np.arange(self._size + 1), self._size - 1))
+        # All at once: what they have in common is evaluated once.
+        errors = np.concatenate([state.errors, self._judge.errors(born)])
+        volumes = np.concatenate([state.volumes, born.volumes()])
+        slopes = Slopes.of(errors, volumes, self._settings, state.slopes)
+        return self._fittest(state.generation + 1, [state.population, born], errors, volumes, slopes)
+
+    def receive(self, state: Evolved, newcomers: Evolved) -> Evolved:
+        """The fittest of a population and some mappings of another one, by the former's scale."""
+        return self._fittest(
+            state.generation,
+            [state.population, newcomers.population],
+            np.concatenate([state.errors, newcomers.errors]),
+            np.concatenate([state.volumes, newcomers.volumes]),
+            state.slopes,
+        )
+
+    def _stream(self, *stage: int) -> np.random.Generator:
+        """The random numbers of one generation, whatever was drawn in those before."""
+        spawned = np.random.SeedSequence(self._seed, spawn_key=(*self._stage, *stage))
+        return np.random.Generator(np.random.PCG64(spawned))
+
+    def _parents(self, random: np.random.Generator) -> Int64s:
+        """Pairs of different mappings: int64[n_pairs, 2]."""
+        n, pairs = self._size, (self._size + 1) // 2
+        if self._settings.parents == "tournament":
+            # The population is fittest first: the smaller of two numbers is the fitter.
+            mothers = random.integers(0, n, size=(2, pairs)).min(axis=0)
+            steps = (random.integers(0, n, size=(2, pairs)).min(axis=0) - mothers) % n
+            steps[steps == 0] = 1
+        else:
+            mothers = random.integers(0, n, size=pairs)
+            steps = random.integers(1, n, size=pairs)
+        return np.stack([mothers, (mothers + steps) % n], axis=1)
+
+    def _changes(self, random: np.random.Generator, wanted: int) -> Seeds | None:
+        if self._settings.mutation == 0:
+            return None
+        return random.integers(0, _SEEDS_END, size=wanted, dtype=np.uint64)
+
+    @property
+    def _rate(self) -> float:
+        return min(1.0, self._settings.mutation / len(self._limits))
+
+    def _recombined(self, population: Population, parents: Int64s, seeds: Seeds) -> Population:
+        if self._settings.inheritance == "rows":
+            return inherited(population, parents, seeds)
+        return children(population, parents, seeds, drop=self._settings.duplicates == "drop")
+
+    def _bred(
+        self, breed: Callable[[slice], Population], chunk: Callable[[], int]
+    ) -> tuple[Population, Floats]:
+        parts: list[Population] = []
+        errors: list[Floats] = []
+        done = 0
+        while done < self._size:
+            part = breed(slice(done, min(done + chunk(), self._size)))
+            parts.append(part)
+            errors.append(self._judge.errors(part))
+            done += part.n_mappings
+        return joined(parts), np.concatenate(errors)
+
+    def _fittest(
+        self,
+        generation: int,
+        parts: Sequence[Population],
+        errors: Floats,
+        volumes: Int64s,
+        slopes: Slopes,
+    ) -> Evolved:
+        order = np.argsort(slopes.fitness(errors, volumes), kind="stable")  # on a tie, the elder stays
+        if self._settings.repeats == "replace":
+            order = _repeats_last(parts, order)
+        picks = order[: self._size]
+        return Evolved(generation, chosen_among(parts, picks), errors[picks], volumes[picks], slopes)
+
+
+def _spans(size: int) -> Iterator[slice]:
+    """`size` children in pieces of whole pairs."""
+    for first in range(0, size, LARGEST_CHUNK):
+        yield slice(first, min(first + LARGEST_CHUNK, size))
+
+
+def _repeats_last(parts: Sequence[Population], order: Int64s) -> Int64s:
+    """The same order, but whatever equals an earlier one comes after all that differ."""
+    content = np.concatenate([fingerprints(part) for part in parts])
+    first = np.zeros(len(order), dtype=np.bool_)
+    first[np.unique(content[order], return_index=True)[1]] = True
+    return np.concatenate([order[first], order[~first]])
+
+
+def _tell_first(judge: Judge, done: int, total: int, start: float) -> None:
+    """Until there is a generation to count, the mappings of the first one are what moves."""
+    if judge.pace.due("first generation"):
+        rate = done / max(judge.pace.clock() - start, 1e-9)
+        judge.pace.emit(Progress(PHASE, done, total, rate, "mappings of the first generation", None))

@@ -1,0 +1,192 @@
+"""Islands: populations that evolve apart for a while, and then send their best on to the next in a ring.
+
+Each island is bred from random numbers of its own, so it does not matter who breeds it, when, and beside
+what: the number of islands decides what is found, the number of workers how soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inference.core.checkpoint import decode, encode
+from inference.core.pacing import Pace
+from inference.core.pmevo.breeding import Breeder, Evolved
+from inference.core.pmevo.fitness import Floats, Judge, Slopes
+from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
+from inference.core.pmevo.population import chosen
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.pmevo.telling import Stories, Teller, story
+from inference.core.protocols import Checkpoint, Event, Json
+from inference.core.tables import ExperimentTable, Int64s
+from inference.core.workshop import Bench, Workshop
+
+_TABLE = ("offsets", "scheme", "count", "lengths")
+_STAGE = 2  # of the random numbers; a population that evolves alone has 0 and 1
+
+
+def evolve_apart(
+    judge: Judge,
+    scheme_times: list[float],
+    seed: int,
+    state: Evolved | None,
+    listen: Callable[[Evolved], None],
+    workshop: Workshop,
+) -> Evolved:
+    """As `evolution.evolve`, on several islands; `listen` hears of all of them after each epoch.
+
+    An epoch ends where `migrate_every` divides the number of the generation. An island that converged by
+    itself rests until newcomers arrive. What comes back is the islands together, as one population.
+    """
+    archipelago = _Archipelago(judge, scheme_times, seed, workshop)
+    teller = Teller(judge, state.generation if state is not None else 0)
+    settings = judge.settings
+    if state is None:
+        state = archipelago.settle(teller)
+        listen(state)
+    while state.generation < settings.max_generations and not state.converged(settings.convergence):
+        state = archipelago.epoch(state, teller)
+        listen(state)
+    teller.show(state, now=True)
+    return replace(state, islands=())
+
+
+class _Archipelago:
+    def __init__(self, judge: Judge, scheme_times: list[float], seed: int, workshop: Workshop) -> None:
+        self._judge = judge
+        self._settings = judge.settings
+        self._workshop = workshop
+        self._common = _Common(judge.table, judge.measured, judge.settings, scheme_times, seed)
+        self._bytes = self._common.as_bytes()
+        share, more = divmod(self._settings.population, self._settings.islands)
+        self._sizes: Int64s = np.array([share + (k < more) for k in range(self._settings.islands)])
+
+    def settle(self, teller: Teller) -> Evolved:
+        """Random mappings on all islands."""
+        return self._carried_out([None] * len(self._sizes), 0, None, teller)
+
+    def epoch(self, state: Evolved, teller: Teller) -> Evolved:
+        """Migration, and the generations up to the next one."""
+        every = self._settings.migrate_every
+        until = min((state.generation // every + 1) * every, self._settings.max_generations)
+        return self._carried_out(self._migrated(state.islands), until, state, teller)
+
+    def _migrated(self, islands: Sequence[Evolved]) -> list[Evolved]:
+        """Each island with the best of the one before it, as far as they are fit enough to stay."""
+        after = []
+        for k, island in enumerate(islands):
+            before = islands[k - 1]
+            picks = np.arange(min(self._settings.migrants, before.population.n_mappings))
+            newcomers = replace(
+                before,
+                population=chosen(before.population, picks),
+                errors=before.errors[picks],
+                volumes=before.volumes[picks],
+            )
+            after.append(self._common.breeder(self._judge, k, int(self._sizes[k])).receive(island, newcomers))
+        return after
+
+    def _carried_out(
+        self, islands: Sequence[Evolved | None], until: int, previous: Evolved | None, teller: Teller
+    ) -> Evolved:
+        pieces = [
+            _piece(k, int(size), until, island)
+            for k, (size, island) in enumerate(zip(self._sizes, islands, strict=True))
+        ]
+        answers = self._workshop.carry_out(epoch, self._bytes, pieces, self._judge.pace)
+        read = [decode(answer) for answer in answers]
+        after = tuple(_evolved(answer, self._settings.ports) for answer in read)
+        self._judge.evaluations += sum(answer.meta["evaluations"] for answer in read)
+        stories: Stories = np.stack([answer.arrays["story"].astype(np.float64) for answer in read])
+        teller.tell_together(until + 1 - stories.shape[1], stories, self._sizes)
+        errors = np.concatenate([island.errors for island in after])
+        volumes = np.concatenate([island.volumes for island in after])
+        slopes = Slopes.of(errors, volumes, self._settings, previous.slopes if previous is not None else None)
+        state = together(until, after, slopes)
+        teller.show(state)
+        return state
+
+
+def epoch(common: bytes, piece: bytes, bench: Bench) -> bytes:
+    """Breed one island up to a generation: a `workshop.Task`."""
+    facts = decode(piece)
+    known = _Common.from_bytes(common)
+    settings = replace(known.settings, threads=bench.threads)
+    judge = Judge.over(known.table, known.measured, settings, Pace(_Unheard(bench.pulse)))
+    breeder = known.breeder(judge, facts.meta["island"], facts.meta["size"])
+    told: list[list[float]] = []
+    if facts.meta["evolved"] is None:
+        state = breeder.first()
+        told.append(story(state))
+    else:
+        state = _evolved(facts, settings.ports)
+    until = facts.meta["until"]
+    while state.generation < until and not state.converged(settings.convergence):
+        state = breeder.next(state)
+        told.append(story(state))
+    told += [story(state)] * (until - state.generation)
+    state = replace(state, generation=until)
+    evolved, arrays = packed_evolved(state)
+    meta: Json = {"evolved": evolved, "evaluations": judge.evaluations}
+    return encode(Checkpoint(meta, {**arrays, "story": np.array(told)}))
+
+
+@dataclass(frozen=True)
+class _Common:
+    """What all islands are bred and judged by."""
+
+    table: ExperimentTable
+    measured: Floats
+    settings: PMEvoSettings
+    scheme_times: list[float]
+    seed: int
+
+    def breeder(self, judge: Judge, island: int, size: int) -> Breeder:
+        return Breeder(judge, self.scheme_times, self.seed, size, (_STAGE, island))
+
+    def as_bytes(self) -> bytes:
+        table = self.table
+        meta: Json = {"settings": self.settings.as_json(), "seed": self.seed, "schemes": list(table.schemes)}
+        arrays = {name: getattr(table, name) for name in _TABLE}
+        arrays |= {"measured": self.measured, "times": np.array(self.scheme_times)}
+        return encode(Checkpoint(meta, arrays))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> _Common:
+        found = decode(data)
+        meta, arrays = found.meta, {name: np.asarray(array) for name, array in found.arrays.items()}
+        return cls(
+            ExperimentTable(tuple(meta["schemes"]), **{name: arrays[name] for name in _TABLE}),
+            arrays["measured"],
+            PMEvoSettings.parse(meta["settings"]),
+            arrays["times"].tolist(),
+            meta["seed"],
+        )
+
+
+def _piece(island: int, size: int, until: int, evolved: Evolved | None) -> bytes:
+    meta: Json = {"island": island, "size": size, "until": until, "evolved": None}
+    if evolved is None:
+        return encode(Checkpoint(meta))
+    meta["evolved"], arrays = packed_evolved(evolved)
+    return encode(Checkpoint(meta, arrays))
+
+
+def _evolved(answer: Checkpoint, n_ports: int) -> Evolved:
+    arrays = {name: np.asarray(array) for name, array in answer.arrays.items()}
+    return unpacked_evolved(answer.meta["evolved"], arrays, n_ports)
+
+
+class _Unheard:
+    """A reporter on a bench: what there is to tell goes back with the answer."""
+
+    def __init__(self, pulse: Callable[[], None]) -> None:
+        self.pulse = pulse
+
+    def emit(self, event: Event) -> None:
+        """Nobody listens."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """The answer is the checkpoint."""

@@ -1,0 +1,21 @@
+"""The stages of a search, as runs and pages name them."""
+
+from __future__ import annotations
+
+from inference.core.pmevo.settings import PMEvoSettings
+
+_ALWAYS = {
+    "measuring": "Measure the experiments",
+    "congruence": "Find schemes that behave alike",
+}
+_EVOLUTION = {"evolution": "Evolve port mappings"}
+_SEARCHES = {
+    "evolution": {**_EVOLUTION, "climb": "Climb to the nearest optimum"},
+    "refit": {"refit": "Re-fit scheme by scheme"},
+    "both": {**_EVOLUTION, "refit": "Re-fit scheme by scheme"},
+}
+
+
+def phases(settings: PMEvoSettings) -> dict[str, str]:
+    """{stage: label}, in order."""
+    return _ALWAYS | _SEARCHES[settings.search]

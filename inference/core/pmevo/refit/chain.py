@@ -1,0 +1,294 @@
+"""One re-fit from start to end: open sweeps, in which any port set may be used, then fewer and fewer kinds.
+
+A mapping with few kinds of µops is a better one: on measured Skylake data the error on unseen mixes
+falls while kinds are left out, until the processor's own are left. So a chain goes through rounds. Each opens
+with sweeps in which a new kind has its price, and goes on leaving out the kind that can best be done without,
+until that costs much. The next round starts from the best mapping so far.
+
+A chain advances in pieces of some milliseconds; between any two it can be stopped, saved and taken up again.
+What it does next depends on its state and its random streams alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from inference.core.pmevo.refit.desk import Desk, Lists, Prices
+from inference.core.pmevo.refit.front import Point, cheapest, with_point
+from inference.core.pmevo.refit.usage import Usage
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.tables import Int64s
+
+OPEN, FEWER, LAST, NARROW, DONE = "open", "fewer", "last", "narrow", "done"
+
+_MOST_SETS = 2048
+"""Port sets that an open sweep tries for every scheme; where there are more, the narrow ones."""
+
+_POOL = 40  # kinds most in use that are combined in pairs
+_RANDOM = 6  # other port sets that an open sweep combines them with
+_SETTLED = 0.02  # open sweeps end when a smaller share of the schemes changes
+_MANY_KINDS = 48  # with more, the kind that fewest schemes use is left out without a look at the others
+_FEW_KINDS = 24  # with more, not every kind left out is worth a sweep
+_SWEEP_AFTER = 0.9  # but when no more than this share is left since the last sweep
+_LEAST_KINDS = 2
+_ENOUGH = 1.2  # a round ends when the error is so many times the smallest
+_TOO_MUCH = 4.0  # the last one
+_SMALL = 0.005  # added to the error where multiples of it are taken: it may be nothing
+_GUESS = 0.25  # of the price of a kind and per user: what leaving out a kind costs before it was tried
+_BETTER = 0.998  # a round that lowers the cost by less is barren
+_NARROWING = (10.0, 100.0, 1000.0)  # factors on the price of the volume
+_NARROWED = 1.5  # every so many times as many kinds
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chain is; plain numbers and texts, as a checkpoint keeps them.
+
+    `stage`: OPEN and FEWER by turns in every round, then LAST, which leaves out kinds to the end, NARROW,
+    which trades accuracy for volume, DONE. `position`: schemes done in the sweep, of which `changed` got
+    other µops; None between two sweeps. `sweep`: how many there were; `opened`: of them, in this stage.
+    `barren`: rounds without success in a row; `cost`: the lowest before the last. `left`: kinds after the
+    last sweep, `error` D_avg then. `narrowed`: sweeps of NARROW done, over `levels`, numbers of kinds.
+    """
+
+    stage: str = OPEN
+    sweep: int = 0
+    position: int | None = 0
+    changed: int = 0
+    opened: int = 0
+    round: int = 0
+    barren: int = 0
+    cost: float = math.inf
+    left: int = 0
+    error: float = math.inf
+    narrowed: int = 0
+    levels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep that ended, the `sweep`-th: what it came to, and how many schemes got other µops."""
+
+    sweep: int
+    changed: int
+    point: Point
+
+
+class Chain:
+    """A mapping on its way: `usage` as it is, `front` the best that it came past.
+
+    `random(sweep)` gives the stream of one sweep. `losses`: what leaving out a kind was last found to cost.
+    """
+
+    def __init__(
+        self, desk: Desk, usage: Usage, settings: PMEvoSettings, random: Callable[[int], np.random.Generator]
+    ) -> None:
+        self.usage = usage
+        self.place = Place()
+        self.losses: dict[int, float] = {}
+        self.front: tuple[Point, ...] = ()
+        self._desk = desk
+        self._settings = settings
+        self._random = random
+        self._sets = port_sets(settings.ports, desk.widest)
+        self._trials: dict[int, tuple[float, Usage]] = {}
+        self._order: tuple[int, Int64s, Int64s] | None = None
+        self._kind_price = settings.kind_price * desk.experiments_per_scheme
+        self._volume_price = settings.volume_price * desk.experiments_per_scheme
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.place.stage == DONE
+
+    def advance(self) -> Swept | None:
+        """Do a piece of work; what a sweep came to, where one ended with it."""
+        if self.place.position is None:
+            self._leave_out()
+            return None
+        if not self._one_scheme(self.place.position):
+            return None
+        point = self._desk.point(self.usage)
+        self.front = with_point(self.front, point)
+        swept = Swept(self.place.sweep + 1, self.place.changed, point)
+        self.place = replace(
+            self.place, sweep=swept.sweep, opened=self.place.opened + 1, left=point.kinds, error=point.error
+        )
+        self._after_sweep()
+        return swept
+
+    def _one_scheme(self, position: int) -> bool:
+        """Re-fit the next scheme of a sweep; whether it was the last."""
+        order, extra = self._schedule()
+        scheme = int(order[position])
+        before = self.usage.row(scheme)
+        self._desk.refit(self.usage, scheme, self._lists(extra), self._prices(), keep=True)
+        changed = self.place.changed + (self.usage.row(scheme) != before)
+        self.place = replace(self.place, position=position + 1, changed=changed)
+        return position + 1 == len(order)
+
+    def _schedule(self) -> tuple[Int64s, Int64s]:
+        """The order of the schemes in this sweep, and the port sets that it draws."""
+        sweep = self.place.sweep
+        if self._order is None or self._order[0] != sweep:
+            random = self._random(sweep)
+            order = random.permutation(len(self.usage.sizes))
+            self._order = (
+                sweep,
+                order,
+                random.choice(self._sets, min(_RANDOM, len(self._sets)), replace=False),
+            )
+        return self._order[1], self._order[2]
+
+    def _prices(self) -> Prices:
+        volume = self._volume_price
+        if self.place.stage == NARROW:
+            volume *= _NARROWING[self.place.narrowed % len(_NARROWING)]
+        dear = self.place.stage == OPEN and self.place.sweep > 0  # at first, any kind is as good as another
+        return Prices(self._kind_price if dear else 0.0, volume)
+
+    def _lists(self, extra: Int64s) -> Lists:
+        if self.place.stage == OPEN:
+            return lists_of(self.usage, self._sets, extra)
+        kinds = self.usage.kinds()
+        used = np.array(list(kinds), dtype=np.int64)
+        return Lists(used, _most_used(kinds), used)
+
+    def _after_sweep(self) -> None:
+        place = self.place
+        if place.stage == NARROW:
+            self.place = replace(place, narrowed=place.narrowed + 1)
+            self._narrow()
+        elif place.stage != OPEN:
+            self.place = replace(place, position=None, changed=0)
+        elif self._opened_enough():
+            self._descend(FEWER)
+        else:
+            self.place = replace(place, position=0, changed=0)
+
+    def _opened_enough(self) -> bool:
+        place = self.place
+        if place.round:
+            return True
+        settled = place.sweep > 1 and place.changed <= _SETTLED * len(self.usage.sizes)
+        return settled or place.opened >= self._settings.sweeps
+
+    def _descend(self, stage: str) -> None:
+        self._trials.clear()
+        self.losses = {}
+        self.place = replace(self.place, stage=stage, position=None, changed=0)
+
+    def _leave_out(self) -> None:
+        """Do without one more kind, or find out what doing without one would cost."""
+        kinds = self.usage.kinds()
+        limit = _TOO_MUCH if self.place.stage == LAST else _ENOUGH
+        smallest = min(point.error for point in self.front) + _SMALL
+        if len(kinds) <= _LEAST_KINDS or self.place.error > limit * smallest:
+            self._end_of_descent()
+        elif len(kinds) > _MANY_KINDS:
+            self._settle(self._without(min(kinds, key=lambda mask: (kinds[mask], mask)))[1])
+        else:
+            self._leave_out_cheapest(kinds)
+
+    def _leave_out_cheapest(self, kinds: dict[int, int]) -> None:
+        guess = _GUESS * self._kind_price
+        losses = {mask: self.losses.get(mask, guess * users) for mask, users in kinds.items()}
+        mask = min(losses, key=lambda mask: (losses[mask], mask))
+        if mask in self._trials:
+            self._settle(self._trials[mask][1])
+            return
+        self._trials[mask] = self._without(mask)
+        self.losses[mask] = self._trials[mask][0]
+
+    def _settle(self, usage: Usage) -> None:
+        """Go on with fewer kinds, at times by a sweep."""
+        self.usage = usage
+        self._trials.clear()
+        kinds = usage.kinds()
+        self.losses = {mask: loss for mask, loss in self.losses.items() if mask in kinds}
+        most = min(_MANY_KINDS, _SWEEP_AFTER * self.place.left)
+        if len(kinds) <= max(_FEW_KINDS, most):
+            self.place = replace(self.place, position=0)
+
+    def _without(self, mask: int) -> tuple[float, Usage]:
+        """What doing without a kind costs, and the mapping then: its users are re-fitted one by one."""
+        usage = self.usage.copy()
+        kinds = usage.kinds()
+        del kinds[mask]
+        rest = np.array(list(kinds), dtype=np.int64)
+        lists = Lists(rest, _most_used(kinds), rest)
+        prices = Prices(0.0, self._volume_price)
+        loss = sum(self._desk.refit(usage, user, lists, prices, keep=False) for user in usage.users(mask))
+        return loss, usage
+
+    def _end_of_descent(self) -> None:
+        """Another round from the best mapping so far, or the last descent from it, or the end of that."""
+        place, best = self.place, cheapest(self.front)
+        if place.stage == LAST:
+            self.place = replace(place, stage=NARROW, levels=_levels(self.front))
+            self._narrow()
+            return
+        barren = 0 if best.cost < _BETTER * place.cost else place.barren + 1
+        ended = place.round + 1 >= self._settings.rounds or barren > self._settings.patience
+        self.usage = best.usage.copy()
+        self.place = replace(
+            place,
+            round=place.round + 1,
+            barren=barren,
+            cost=min(place.cost, best.cost),
+            error=best.error,
+            left=best.kinds,
+        )
+        if ended:
+            self._descend(LAST)
+        else:
+            self.place = replace(self.place, stage=OPEN, opened=0, position=0, changed=0)
+
+    def _narrow(self) -> None:
+        """Begin the next sweep of NARROW: for some numbers of kinds, ever dearer volume."""
+        place = self.place
+        level, step = divmod(place.narrowed, len(_NARROWING))
+        if level == len(place.levels):
+            self.place = replace(place, stage=DONE, position=None)
+            return
+        if step == 0:
+            eligible = (point for point in self.front if point.kinds <= place.levels[level])
+            self.usage = min(eligible, key=lambda point: point.objectives).usage.copy()
+        self.place = replace(place, position=0, changed=0)
+
+
+def lists_of(usage: Usage, sets: Int64s, extra: Int64s) -> Lists:
+    """What a scheme may get where new kinds are welcome; pairs are of those most in use and of `extra`."""
+    kinds = usage.kinds()
+    every = np.union1d(sets, np.array(list(kinds), dtype=np.int64))
+    return Lists(every, np.union1d(_most_used(kinds), extra), every)
+
+
+def _levels(front: tuple[Point, ...]) -> tuple[int, ...]:
+    """Numbers of kinds on the front, from the most to the fewest, each well below the one before."""
+    levels: list[int] = []
+    for kinds in sorted({point.kinds for point in front}, reverse=True):
+        if not levels or kinds * _NARROWED <= levels[-1]:
+            levels.append(kinds)
+    return tuple(levels)
+
+
+def _most_used(kinds: dict[int, int]) -> Int64s:
+    """The kinds with most users, ascending."""
+    most = sorted(kinds, key=lambda mask: (-kinds[mask], mask))[:_POOL]
+    return np.array(sorted(most), dtype=np.int64)
+
+
+def port_sets(n_ports: int, widest: int) -> Int64s:
+    """The sets of up to so many ports, ascending; without the widest where they are too many to try all."""
+    found: list[int] = []
+    for width in range(1, min(n_ports, widest) + 1):
+        if found and len(found) + math.comb(n_ports, width) > _MOST_SETS:
+            break
+        found.extend(sum(1 << port for port in ports) for ports in combinations(range(n_ports), width))
+    return np.array(sorted(found), dtype=np.int64)

@@ -1,0 +1,134 @@
+"""One mapping on a desk: its schemes are re-fitted one at a time, each exactly, all others fixed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from inference.core.evaluator import Evaluator, Floats
+from inference.core.pmevo.refit.front import Point
+from inference.core.pmevo.refit.usage import MOST_KINDS, Usage, natural_width
+from inference.core.tables import Int64s
+
+if TYPE_CHECKING:
+    from inference.core.pmevo.refit.kernels import Mixes, Rows, Surroundings
+
+_LEAST_WIDTH = 5  # port sets at least so wide are tried, whatever the schemes' times suggest
+_FIRST_ROOM = 1 << 14  # unions; grows where that is too few
+_LARGEST_JOINT = 1 << MOST_KINDS
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The port sets that a re-fit may use: one kind alone, two together, and in moves to neighbours."""
+
+    alone: Int64s
+    pool: Int64s
+    moves: Int64s
+
+
+class Prices(NamedTuple):
+    """What µops cost beside the errors, both in units of summed relative errors.
+
+    `kind`: for each kind of µop that no other scheme uses. `volume`: for each µop and port that it can use.
+    """
+
+    kind: float
+    volume: float
+
+
+class Desk:
+    """The experiments, and the room that re-fitting one scheme at a time needs. One thread works on a desk.
+
+    `times`: cycles float64[n_schemes] of every scheme alone, as measured. `members`: int64[n_schemes], how
+    many schemes each stands for. Creating one loads numba.
+    """
+
+    def __init__(self, evaluator: Evaluator, measured: Floats, times: Floats, members: Int64s) -> None:
+        from inference.core.pmevo.refit.kernels import Mixes
+
+        table = evaluator.table
+        self._evaluator = evaluator
+        self._measured = evaluator.checked(measured)
+        self._times = times
+        self._members = members
+        containing = [table.containing(scheme) for scheme in range(table.n_schemes)]
+        starts = np.zeros(table.n_schemes + 1, np.int64)
+        np.cumsum([len(which) for which in containing], out=starts[1:])
+        self._mixes: Mixes = Mixes(
+            offsets=table.offsets,
+            scheme=table.scheme.astype(np.int64),
+            repeats=table.count.astype(np.int64),
+            floor=evaluator.floor,
+            measured=self._measured,
+            starts=starts,
+            # Short ones first: they say most about a scheme, and a bad candidate is given up sooner.
+            of_scheme=np.concatenate(
+                [which[np.argsort(table.lengths[which], kind="stable")] for which in containing]
+            ),
+        )
+        self.widest = max(_LEAST_WIDTH, 1 + max(natural_width(time) for time in times.tolist()))
+        self.experiments_per_scheme = len(table.scheme) / table.n_schemes
+        self._most = int(np.diff(starts).max())
+        self._around = self._surroundings(_FIRST_ROOM)
+
+    def point(self, usage: Usage) -> Point:
+        """The mapping as it is, with what it comes to."""
+        population = usage.population(self._evaluator.n_ports)
+        error = self._evaluator.mean_relative_error(population, self._measured)[0]
+        return Point(float(error), usage.volume(self._members), usage.copy())
+
+    def refit(self, usage: Usage, scheme: int, lists: Lists, prices: Prices, *, keep: bool) -> float:
+        """Give a scheme the best µops found; what that changed in the objective, as a sum of relative errors.
+
+        `keep`: it may stay as it is; otherwise it gets µops out of `lists`, whatever that costs.
+        """
+        from inference.core.pmevo.refit.kernels import Rows, gather, refit
+
+        rows: Rows = Rows(usage.masks, usage.counts, usage.sizes)
+        n = gather(self._mixes, rows, scheme, self._around)
+        while n < 0:
+            self._around = self._surroundings(2 * len(self._around.unions))
+            n = gather(self._mixes, rows, scheme, self._around)
+        before, after = refit(
+            self._around,
+            n,
+            rows,
+            scheme,
+            float(self._times[scheme]),
+            lists.alone,
+            lists.pool,
+            lists.moves,
+            usage.kinds_beside(scheme),
+            prices,
+            keep,
+        )
+        return float(after - before)
+
+    def _surroundings(self, room: int) -> Surroundings:
+        from inference.core.pmevo.refit.kernels import Surroundings
+
+        terms = int(np.diff(self._mixes.offsets).max())
+        widths = np.zeros(65)
+        widths[1:] = 1 / np.arange(1, 65)
+        return Surroundings(
+            unions=np.empty(room, np.int64),
+            masses=np.empty(room),
+            ends=np.empty(self._most, np.int64),
+            alone=np.empty(self._most),
+            repeats=np.empty(self._most, np.int64),
+            measured=np.empty(self._most),
+            kinds=np.empty(terms * MOST_KINDS, np.int64),
+            amounts=np.empty(terms * MOST_KINDS),
+            widths=widths,
+            tried=np.empty(MOST_KINDS, np.int64),
+            tried_counts=np.empty(MOST_KINDS),
+            joint=np.empty(_LARGEST_JOINT, np.int64),
+            joint_counts=np.empty(_LARGEST_JOINT),
+            best=np.empty(MOST_KINDS, np.int64),
+            best_counts=np.empty(MOST_KINDS),
+            held=np.empty(MOST_KINDS, np.int64),
+            held_counts=np.empty(MOST_KINDS),
+        )

@@ -1,0 +1,86 @@
+"""Chains as JSON facts and arrays, and back: what a checkpoint holds of a re-fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.pmevo.population import joined, packed, unpacked
+from inference.core.pmevo.refit.chain import Chain, Place
+from inference.core.pmevo.refit.front import Point
+from inference.core.pmevo.refit.usage import Usage
+from inference.core.protocols import Json
+
+_PREFIX = "refit_"
+
+
+@dataclass(frozen=True)
+class ChainState:
+    """All that a chain needs to go on: its mapping, where it is, and what it has found."""
+
+    usage: Usage
+    place: Place
+    losses: Mapping[int, float]
+    front: tuple[Point, ...]
+
+    @classmethod
+    def of(cls, chain: Chain) -> ChainState:
+        """The chain as it stands between two pieces of work."""
+        return cls(chain.usage.copy(), chain.place, dict(chain.losses), chain.front)
+
+    def restore(self, chain: Chain) -> None:
+        """Let a chain go on from here."""
+        chain.usage, chain.place = self.usage.copy(), self.place
+        chain.losses, chain.front = dict(self.losses), self.front
+
+
+def packed_chains(
+    chains: Sequence[ChainState], n_ports: int
+) -> tuple[list[Json], dict[str, npt.NDArray[np.generic]]]:
+    """A JSON object per chain, and the arrays of all of them together."""
+    facts = [
+        {
+            "place": {name: _number(value) for name, value in asdict(chain.place).items()},
+            "losses": [[mask, _number(loss)] for mask, loss in chain.losses.items()],
+            "front": [[point.error, point.volume] for point in chain.front],
+            "n_schemes": len(chain.usage.sizes),
+        }
+        for chain in chains
+    ]
+    usages = [usage for chain in chains for usage in (chain.usage, *(p.usage for p in chain.front))]
+    together = joined([usage.population(n_ports) for usage in usages])
+    return facts, {_PREFIX + name: array for name, array in packed(together).items()}
+
+
+def unpacked_chains(
+    facts: Sequence[Json], arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int
+) -> tuple[ChainState, ...]:
+    """The chains that `packed_chains` made these of."""
+    own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
+    population = unpacked(own, facts[0]["n_schemes"], n_ports)
+    usages = iter([Usage.of(population, k) for k in range(population.n_mappings)])
+    return tuple(
+        ChainState(
+            usage=next(usages),
+            place=_place(one["place"]),
+            losses={int(mask): float(loss) for mask, loss in one["losses"]},
+            front=tuple(Point(error, volume, next(usages)) for error, volume in one["front"]),
+        )
+        for one in facts
+    )
+
+
+def _number(value: Any) -> Any:
+    """JSON knows no infinity."""
+    return str(value) if value == math.inf else value
+
+
+def _place(saved: Json) -> Place:
+    values: dict[str, Any] = {name: math.inf if value == "inf" else value for name, value in saved.items()}
+    values["levels"] = tuple(values["levels"])
+    return Place(**values)

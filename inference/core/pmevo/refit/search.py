@@ -1,0 +1,139 @@
+"""All chains of a re-fit side by side, with the events and the pulse of the search that they belong to."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from inference.core.evaluator import Floats
+from inference.core.events import Progress
+from inference.core.pmevo.events import Front, Sweep
+from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.refit.chain import Chain, Swept
+from inference.core.pmevo.refit.desk import Desk
+from inference.core.pmevo.refit.front import Point, cheapest, thinned
+from inference.core.pmevo.refit.saving import ChainState
+from inference.core.pmevo.refit.usage import Usage
+from inference.core.tables import Int64s
+
+PHASE = "refit"
+_BEAT = 0.05  # seconds between two looks at what the chains have done
+
+Stream = Callable[..., np.random.Generator]
+
+
+class Refit:
+    """Chains from `starts`, or as `saved` has them, on threads of their own; the answer depends on neither.
+
+    `times`: cycles float64[n_schemes] of every scheme alone. `members`: how many schemes each stands for.
+    `stream("chain", chain, sweep)` is a random
+    stream of the search.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        times: Floats,
+        members: Int64s,
+        starts: Sequence[Usage],
+        stream: Stream,
+        saved: Sequence[ChainState] | None = None,
+    ) -> None:
+        self._judge = judge
+        self._locks = [threading.Lock() for _ in starts]
+        self._chains = [
+            Chain(
+                Desk(judge.evaluator, judge.measured, times, members),
+                start,
+                judge.settings,
+                _named(stream, index),
+            )
+            for index, start in enumerate(starts)
+        ]
+        for chain, state in zip(self._chains, saved or (), strict=False):
+            state.restore(chain)
+        self._pace = judge.pace
+        self._began = self._pace.clock()
+        self._before = sum(chain.place.round for chain in self._chains)
+        self._news: queue.SimpleQueue[tuple[int, Swept]] = queue.SimpleQueue()
+        self._stop = threading.Event()
+
+    def states(self) -> tuple[ChainState, ...]:
+        """All chains as they stand."""
+        states = []
+        for chain, lock in zip(self._chains, self._locks, strict=True):
+            with lock:
+                states.append(ChainState.of(chain))
+        return tuple(states)
+
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """What all chains have found, most accurate first."""
+        return thinned(point for chain in self._chains for point in chain.front)
+
+    def run(self, listen: Callable[[Point | None], None]) -> tuple[Point, ...]:
+        """To the end of all chains; the front. `listen` hears the best mapping several times a second.
+
+        What the reporter's pulse raises ends it, with the chains between two pieces of work.
+        """
+        with self._working() as workers:
+            while not all(worker.done() for worker in workers):
+                self._hear(listen)
+                self._pace.pulse()
+            for worker in workers:
+                worker.result()
+        self._hear(listen, now=True)
+        return self.front
+
+    @contextmanager
+    def _working(self) -> Iterator[list[Future[None]]]:
+        threads = min(self._judge.threads, len(self._chains))
+        with ThreadPoolExecutor(threads, thread_name_prefix="refit") as pool:
+            try:
+                yield [pool.submit(self._work, index) for index in range(len(self._chains))]
+            finally:
+                self._stop.set()
+
+    def _work(self, index: int) -> None:
+        chain, lock = self._chains[index], self._locks[index]
+        while not (chain.done or self._stop.is_set()):
+            with lock:
+                swept = chain.advance()
+            if swept is not None:
+                self._news.put((index, swept))
+
+    def _hear(self, listen: Callable[[Point | None], None], *, now: bool = False) -> None:
+        """Wait a moment, and pass on what the chains have done meanwhile."""
+        wait = 0.0 if now else _BEAT
+        while True:
+            try:
+                start, swept = self._news.get(timeout=wait) if wait else self._news.get_nowait()
+            except queue.Empty:
+                break
+            wait = 0.0
+            self._tell(start, swept)
+        front = self.front
+        if front and (self._pace.due(PHASE) or now):
+            self._pace.emit(Front(tuple(point.objectives for point in front)))
+            self._pace.emit(self._progress())
+        listen(cheapest(front) if front else None)
+
+    def _tell(self, start: int, swept: Swept) -> None:
+        point = swept.point
+        self._pace.emit(Sweep(start, swept.sweep, swept.changed, point.error, point.volume, point.kinds))
+
+    def _progress(self) -> Progress:
+        """In rounds: most chains end before the last one that they may go."""
+        done = sum(chain.place.round for chain in self._chains)
+        most = len(self._chains) * self._judge.settings.rounds
+        rate = (done - self._before) / max(self._pace.clock() - self._began, 1e-9)
+        return Progress(PHASE, done, most, rate, "rounds", (most - done) / rate if rate > 0 else None)
+
+
+def _named(stream: Stream, index: int) -> Callable[[int], np.random.Generator]:
+    return lambda sweep: stream("chain", index, sweep)

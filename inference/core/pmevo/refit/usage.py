@@ -1,0 +1,104 @@
+"""A mapping that changes: the µops of every scheme as arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.evaluator import Floats
+from inference.core.mapping import Uops
+from inference.core.tables import Int64s, Population
+
+MOST_KINDS = 4
+"""Kinds of µops that a scheme has here at most."""
+
+
+@dataclass
+class Usage:
+    """`masks` and `counts` int64[n_schemes, MOST_KINDS]; the first `sizes[s]` entries of row s are in use."""
+
+    masks: Int64s
+    counts: Int64s
+    sizes: Int64s
+
+    @classmethod
+    def empty(cls, n_schemes: int) -> Usage:
+        """No scheme has any µops."""
+        shape = n_schemes, MOST_KINDS
+        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(n_schemes, np.int64))
+
+    @classmethod
+    def of(cls, population: Population, index: int) -> Usage:
+        """One of a population. Where a scheme has too many kinds, those that take most time stay."""
+        usage = cls.empty(population.n_schemes)
+        for scheme in range(population.n_schemes):
+            row = sorted(population.row(index, scheme), key=lambda uop: -uop[1] / uop[0].bit_count())
+            usage.put(scheme, row[:MOST_KINDS])
+        return usage
+
+    @classmethod
+    def random(cls, times: Floats, n_ports: int, random: np.random.Generator) -> Usage:
+        """One kind per scheme, on as many random ports as its inverse throughput suggests.
+
+        `times`: cycles float64[n_schemes] of each scheme alone.
+        """
+        usage = cls.empty(len(times))
+        for scheme, time in enumerate(times.tolist()):
+            width = min(n_ports, natural_width(time))
+            ports = random.choice(n_ports, size=width, replace=False).tolist()
+            usage.put(scheme, [(sum(1 << port for port in ports), max(1, round(time * width)))])
+        return usage
+
+    def put(self, scheme: int, uops: Iterable[tuple[int, int]]) -> None:
+        """Give a scheme these µops, at most `MOST_KINDS`."""
+        size = 0
+        for size, (mask, count) in enumerate(uops, start=1):
+            self.masks[scheme, size - 1], self.counts[scheme, size - 1] = mask, count
+        self.sizes[scheme] = size
+
+    def row(self, scheme: int) -> Uops:
+        """The µops of a scheme in canonical form."""
+        size = self.sizes[scheme]
+        masks, counts = self.masks[scheme, :size].tolist(), self.counts[scheme, :size].tolist()
+        return tuple(sorted(zip(masks, counts, strict=True)))
+
+    def copy(self) -> Usage:
+        """One that changes by itself."""
+        return Usage(self.masks.copy(), self.counts.copy(), self.sizes.copy())
+
+    def population(self, n_ports: int) -> Population:
+        """As a population of one."""
+        return Population.from_rows([self.row(scheme) for scheme in range(len(self.sizes))], 1, n_ports)
+
+    def users(self, mask: int) -> list[int]:
+        """The schemes that have µops of this kind, ascending."""
+        found: list[int] = np.flatnonzero(((self.masks == mask) & self._in_use).any(axis=1)).tolist()
+        return found
+
+    def kinds(self) -> dict[int, int]:
+        """{port set: number of schemes that use it}, ascending."""
+        return dict(sorted(Counter(self.masks[self._in_use].tolist()).items()))
+
+    def kinds_beside(self, scheme: int) -> Int64s:
+        """The port sets that the other schemes use, ascending."""
+        others = self._in_use
+        others[scheme] = False
+        return np.unique(self.masks[others])
+
+    def volume(self, weights: Int64s) -> int:
+        """µop volume (§5.1.3), each scheme counted `weights[s]` times."""
+        widths = np.bitwise_count(self.masks).astype(np.int64)
+        return int(((self.counts * widths * self._in_use).sum(axis=1) * weights).sum())
+
+    @property
+    def _in_use(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.arange(MOST_KINDS) < self.sizes[:, np.newaxis])
+
+
+def natural_width(time: float) -> int:
+    """How many ports a single µop must be able to use for this inverse throughput in cycles."""
+    return max(1, round(1 / time)) if time < 1 else 1

@@ -1,0 +1,84 @@
+"""Children, and changes to them, beyond the paper; and which mappings are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.tables import Int64s, Population, row_types
+
+_WHOLE = 1 << 32
+
+
+def inherited(population: Population, parents: Int64s, seeds: npt.NDArray[np.uint64]) -> Population:
+    """Two children for each pair of parents, int64[n_pairs, 2]: what schemes do is inherited whole.
+
+    For each scheme one child gets all µops of the one parent, its sibling those of the other. A pair has one
+    seed.
+    """
+    from inference.core.pmevo import variation_kernels
+
+    n_schemes = population.n_schemes
+    ends = population.offsets[::n_schemes]
+    room = int((ends[parents + 1] - ends[parents]).sum())
+    offsets = np.zeros(2 * len(parents) * n_schemes + 1, dtype=np.int64)
+    masks = np.empty(room, dtype=population.masks.dtype)
+    counts = np.empty(room, dtype=population.counts.dtype)
+    variation_kernels.inherit(
+        parents,
+        seeds,
+        n_schemes,
+        population.offsets,
+        population.masks,
+        population.counts,
+        offsets,
+        masks,
+        counts,
+    )
+    return Population(offsets, masks, counts, 2 * len(parents), n_schemes, population.n_ports)
+
+
+def mutated(population: Population, seeds: npt.NDArray[np.uint64], rate: float, limits: Int64s) -> Population:
+    """The mappings with each scheme changed with a chance of `rate`; one seed per mapping.
+
+    `limits` as from `count_limits`. In which ways a scheme changes, `variation_kernels.mutate` tells.
+    """
+    from inference.core.pmevo import variation_kernels
+
+    room = len(population.masks) + population.n_mappings * population.n_schemes
+    most = max(int(limits.max(initial=0)), int(population.counts.max(initial=0)))
+    mask_type, count_type = row_types(population.n_ports, most)
+    offsets = np.zeros(len(population.offsets), dtype=np.int64)
+    masks = np.empty(room, dtype=mask_type)
+    counts = np.empty(room, dtype=count_type)
+    used = variation_kernels.mutate(
+        seeds,
+        round(rate * _WHOLE),
+        limits,
+        population.n_ports,
+        population.offsets,
+        population.masks,
+        population.counts,
+        offsets,
+        masks,
+        counts,
+    )
+    return Population(
+        offsets,
+        masks[:used].copy(),
+        counts[:used].copy(),
+        population.n_mappings,
+        population.n_schemes,
+        population.n_ports,
+    )
+
+
+def fingerprints(population: Population) -> npt.NDArray[np.uint64]:
+    """A number for each mapping: equal for equal mappings, and for others once in 2⁶⁴ pairs of them."""
+    from inference.core.pmevo import variation_kernels
+
+    out = np.empty(population.n_mappings, dtype=np.uint64)
+    variation_kernels.fingerprint(
+        population.n_schemes, population.offsets, population.masks, population.counts, out
+    )
+    return out

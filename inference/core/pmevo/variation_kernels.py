@@ -1,0 +1,211 @@
+"""The compiled loops of `variation`: rows inherited whole, mutations, and which mappings are equal.
+
+Importing this module loads numba. Random streams and arrays are those of `inference.core.pmevo.kernels`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.compiling import compiled
+from inference.core.pmevo.kernels import _below
+
+Integers = npt.NDArray[Any]
+
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_RESOLUTION = 1 << 32
+
+
+@compiled
+def inherit(
+    parents: Integers,
+    seeds: Integers,
+    n_schemes: int,
+    offsets: Integers,
+    masks: Integers,
+    counts: Integers,
+    child_offsets: Integers,
+    child_masks: Integers,
+    child_counts: Integers,
+) -> int:
+    """Two children per pair of parents: each scheme's whole row from one parent, the other's to the sibling.
+
+    Arrays as in `kernels.recombine`. Returns the entries written.
+    """
+    state = np.zeros(1, dtype=np.uint64)
+    side = np.zeros(n_schemes, dtype=np.int64)
+    at = 0
+    child_offsets[0] = 0
+    for p in range(len(parents)):
+        state[0] = seeds[p]
+        for s in range(n_schemes):
+            side[s] = _below(state, 2)
+        for child in range(2):
+            for s in range(n_schemes):
+                row = parents[p, side[s] ^ child] * n_schemes + s
+                for k in range(offsets[row], offsets[row + 1]):
+                    child_masks[at] = masks[k]
+                    child_counts[at] = counts[k]
+                    at += 1
+                child_offsets[(2 * p + child) * n_schemes + s + 1] = at
+    return at
+
+
+@compiled
+def mutate(
+    seeds: Integers,
+    chance: int,
+    limits: Integers,
+    n_ports: int,
+    offsets: Integers,
+    masks: Integers,
+    counts: Integers,
+    new_offsets: Integers,
+    new_masks: Integers,
+    new_counts: Integers,
+) -> int:
+    """Each mapping with each scheme changed in one way with a chance of `chance` in 2³².
+
+    The ways are equally likely: one more of a µop, one less, a kind of µop less, a port more or less for one,
+    a kind more, another usage altogether: of one kind, and about as long as the scheme was measured to take.
+    New port sets are drawn from all of them, or every other time from those that the mapping uses. `limits`
+    int64[n_schemes, n_ports] bounds counts by width as in `kernels.sample`. No port set comes twice in a
+    row, and at least one µop stays. The new arrays need room for one entry more per row. Returns the
+    entries written.
+    """
+    n_schemes = limits.shape[0]
+    state = np.zeros(1, dtype=np.uint64)
+    at = 0
+    new_offsets[0] = 0
+    for m in range(len(seeds)):
+        state[0] = seeds[m]
+        first, last = offsets[m * n_schemes], offsets[(m + 1) * n_schemes]
+        for s in range(n_schemes):
+            row = m * n_schemes + s
+            start = at
+            for k in range(offsets[row], offsets[row + 1]):
+                new_masks[at] = masks[k]
+                new_counts[at] = counts[k]
+                at += 1
+            if _below(state, _RESOLUTION) < chance:
+                other = masks[first + _below(state, last - first)]
+                at = _change(state, limits[s], n_ports, other, new_masks, new_counts, start, at)
+            new_offsets[row + 1] = at
+    return at
+
+
+@compiled
+def _change(
+    state: Integers,
+    limits: Integers,
+    n_ports: int,
+    other: int,
+    masks: Integers,
+    counts: Integers,
+    start: int,
+    end: int,
+) -> Any:
+    """One change of the row from `start` to `end`, of which `other` may be the port set; the new end."""
+    way = _below(state, 6)
+    k = start + _below(state, end - start)
+    mask, count = np.int64(masks[k]), np.int64(counts[k])
+    if way < 2:
+        changed = count + 1 - 2 * way
+        if 1 <= changed <= limits[_width(mask) - 1]:
+            counts[k] = changed
+        return end
+    if way == 2:
+        return _without(masks, counts, k, end) if end - start > 1 else end
+    if way == 3:
+        mask ^= np.int64(1) << _below(state, n_ports)
+        if mask == 0 or _has(masks, start, end, mask):
+            return end
+        end = _without(masks, counts, k, end)
+        return _with(masks, counts, start, end, mask, min(count, limits[_width(mask) - 1]))
+    return _renew(state, limits, n_ports, other, way == 4, masks, counts, start, end)
+
+
+@compiled
+def _renew(
+    state: Integers,
+    limits: Integers,
+    n_ports: int,
+    other: Any,
+    keep: bool,
+    masks: Integers,
+    counts: Integers,
+    start: int,
+    end: int,
+) -> Any:
+    """A new kind for the row, beside those that it has or instead of them; the new end."""
+    mask = np.int64(other)
+    if _below(state, 2) == 0:
+        mask = 1 + _below(state, (np.int64(1) << np.int64(n_ports)) - 1)
+    limit = limits[_width(mask) - 1]
+    if not keep:
+        return _with(masks, counts, start, start, mask, max(1, limit - _below(state, 2)))
+    if _has(masks, start, end, mask):
+        return end
+    return _with(masks, counts, start, end, mask, 1 + _below(state, limit))
+
+
+@compiled
+def _width(mask: Any) -> Any:
+    width = 0
+    while mask:
+        mask &= mask - np.int64(1)
+        width += 1
+    return width
+
+
+@compiled
+def _has(masks: Integers, start: int, end: int, mask: Any) -> bool:
+    found = False
+    for k in range(start, end):
+        found = found or masks[k] == mask
+    return found
+
+
+@compiled
+def _without(masks: Integers, counts: Integers, k: int, end: int) -> int:
+    for j in range(k, end - 1):
+        masks[j] = masks[j + 1]
+        counts[j] = counts[j + 1]
+    return end - 1
+
+
+@compiled
+def _with(masks: Integers, counts: Integers, start: int, end: int, mask: Any, count: Any) -> int:
+    place = end
+    while place > start and masks[place - 1] > mask:
+        masks[place] = masks[place - 1]
+        counts[place] = counts[place - 1]
+        place -= 1
+    masks[place] = mask
+    counts[place] = count
+    return end + 1
+
+
+@compiled
+def fingerprint(n_schemes: int, offsets: Integers, masks: Integers, counts: Integers, out: Integers) -> None:
+    """A number for each mapping, uint64[n_mappings], by its µops alone: rows need not be sorted."""
+    for m in range(len(out)):
+        total = np.uint64(0)
+        for s in range(n_schemes):
+            row = m * n_schemes + s
+            for k in range(offsets[row], offsets[row + 1]):
+                bits = _mixed(np.uint64(masks[k]) ^ _mixed(np.uint64(s + 1)))
+                total += _mixed(bits ^ np.uint64(counts[k]))
+        out[m] = total
+
+
+@compiled
+def _mixed(bits: Any) -> Any:
+    bits = (bits ^ (bits >> _S30)) * _MIX_1
+    bits = (bits ^ (bits >> _S27)) * _MIX_2
+    return bits ^ (bits >> _S31)

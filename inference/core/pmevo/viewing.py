@@ -1,0 +1,52 @@
+"""What a search shows of itself on the way: its best mapping against measurements it does not learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from inference.core.evaluator import Evaluator
+from inference.core.experiment import Experiment, Measured
+from inference.core.mapping import PortMapping
+from inference.core.pacing import SHOW_EVERY, Pace
+from inference.core.pmevo.events import Snapshot
+from inference.core.pmevo.fitness import Judge
+from inference.core.tables import ExperimentTable, Population
+
+
+class Viewer:
+    """Shows the fittest mapping: on held-out results, or where there are none on those learnt from."""
+
+    def __init__(
+        self, classes: Sequence[Sequence[str]], judge: Judge, held_out_results: Sequence[Measured]
+    ) -> None:
+        self._classes = classes
+        self._settings = judge.settings
+        self._pace: Pace = judge.pace
+        known = {scheme for members in classes for scheme in members}
+        held_out: dict[Experiment, float] = {
+            result.experiment: result.cycles
+            for result in held_out_results
+            if result.usable and result.cycles is not None and known.issuperset(result.experiment.schemes)
+        }
+        self._on = "held-out" if held_out else "training"
+        table = ExperimentTable.from_experiments(held_out, sorted(known)) if held_out else judge.table
+        self._measured = np.array(list(held_out.values())) if held_out else judge.measured
+        self._evaluator = Evaluator(table, self._settings.ports)
+
+    def mapping(self, population: Population, index: int) -> PortMapping:
+        """One of a population over the representatives as a mapping of all schemes."""
+        usage = {
+            scheme: population.row(index, k) for k, members in enumerate(self._classes) for scheme in members
+        }
+        ports = tuple(str(k) for k in range(self._settings.ports))
+        return PortMapping(ports, dict(sorted(usage.items())), self._settings.r_max)
+
+    def show(self, mapping: Callable[[], PortMapping], *, now: bool = False) -> None:
+        """Emit a snapshot of a mapping, at most every two seconds unless `now`."""
+        if not (self._pace.due("snapshot", SHOW_EVERY) or now):
+            return
+        shown = mapping()
+        table = self._evaluator.table
+        self._pace.emit(Snapshot(shown, self._measured, self._evaluator.cycles_one(shown), table, self._on))

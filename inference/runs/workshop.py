@@ -1,0 +1,28 @@
+"""Who computes for the runs of this installation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+
+from inference.cluster.workshop import DaskWorkshop
+from inference.core.workshop import LocalWorkshop, Workshop
+
+
+@contextmanager
+def open_workshop(threads: int) -> Iterator[Workshop]:
+    """The workers of the Dask scheduler that `PMWEB_DASK` names, or else the threads of this process.
+
+    `threads`: how many of these; 0: one per processor.
+    """
+    here = LocalWorkshop(threads)
+    if not settings.DASK:
+        yield here
+        return
+    workshop = DaskWorkshop(settings.DASK, here)
+    try:
+        yield workshop
+    finally:
+        workshop.close()

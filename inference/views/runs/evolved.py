@@ -1,0 +1,195 @@
+"""The part of a run's page that shows an evolution and what came of it, while it runs and for ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from inference.core.protocols import Json
+from inference.core.residuals import SchemeError
+from inference.exchange.listing import lengths_from, schemes_from
+from inference.exchange.stored import load_mapping
+from inference.figures.curves import fitness_curve, sweep_curve
+from inference.figures.lengths import length_figure
+from inference.figures.objectives import cloud_figure, cloud_points
+from inference.models import ISA, PortMapping, PortUsage, Run
+from inference.queries.fronts import front_of
+from inference.runs.jobs.stages import BOTTLENECK, MIXES, SINGLETONS
+from inference.views.runs.classes import classes_context, classes_told
+from inference.views.runs.front import Front, front_shown, front_told
+from inference.views.runs.record import RunRecord, thinned
+
+CLOUD_FRAMES = 32
+"""Populations that a page gets to leaf through: the first, the newest, and some evenly between."""
+
+CLASSES_SHOWN = 10
+"""On a page of the run's page: the mapping's own page has more room for them."""
+
+MEASURING = (SINGLETONS, BOTTLENECK, "measuring")
+"""The stages whose time is benchmarking time; the mixes that only judge the result do not belong to it."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """The numbers of Table 5.2 for one run, None where there is none yet.
+
+    Times in seconds. `measured`: experiments learnt from. `exhaustive`: what the paper's plan would have
+    measured, None where recorded data were learnt from.
+    """
+
+    recorded: bool
+    benchmarking: float | None
+    inference: float | None
+    schemes: int | None
+    classes: int | None
+    kinds: int | None
+    measured: int | None
+    exhaustive: int | None
+
+    @property
+    def congruent(self) -> float | None:
+        """Per cent of the schemes that are like another one, so that the search need not look at them."""
+        if not self.schemes or self.classes is None:
+            return None
+        return 100 * (self.schemes - self.classes) / self.schemes
+
+    @property
+    def saved(self) -> float | None:
+        """Per cent of the exhaustive plan's experiments that were not needed."""
+        if not self.exhaustive or self.measured is None or self.measured > self.exhaustive:
+            return None
+        return 100 * (1 - self.measured / self.exhaustive)
+
+
+@dataclass(frozen=True)
+class SchemeLine:
+    """A scheme with its mean errors, and the addresses of its page and of its experiments ("" for none)."""
+
+    error: SchemeError
+    scheme_url: str
+    experiments_url: str
+
+
+def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+    """What the template needs; the address may search and page through the classes."""
+    row = PortMapping.objects.filter(run=run).select_related("isa", "machine").first()
+    isa = ISA.objects.filter(name=run.config["isa"]).first()
+    settings = run.config["settings"]
+    over = run.state in Run.FINAL
+    search = settings.get("search", "evolution")
+    told = record.evolution
+    shows = {
+        "curve": bool(told.generations) or not (over or search == "refit"),
+        "cloud": bool(told.clouds) or not (over or search == "refit"),
+        "sweeps": bool(told.sweeps) or not (over or search == "evolution"),
+        "lengths": not over or len(record.heat_map.get("lengths", ())) > 1,
+    }
+    front = front_on_page(record, row)
+    return {
+        "evolution": told,
+        "sweeps_figure": sweep_curve(told.sweeps) if told.sweeps else None,
+        "card": card_of(run, record, row),
+        # Beside the heat map an odd number of pictures leaves no room in its last row.
+        "worst_wide": sum(shows.values()) % 2 == 1,
+        "shows": shows | {"front": front is not None or not (over or search == "evolution")},
+        "front": front,
+        "made": row,
+        "lengths": lengths_from(record.heat_map.get("lengths", ())),
+        "schemes_judged": record.heat_map.get("schemes", 0),
+        "all_schemes_url": _accuracy_url(row, "by-scheme"),
+        "worst_schemes": _worst(record.heat_map, isa, row),
+        **_classes(request, record, isa, row),
+    }
+
+
+def evolution_live(record: RunRecord) -> Json:
+    """What the page's script starts from: figures, and the populations to leaf through."""
+    frames = thinned(record.evolution.clouds, CLOUD_FRAMES)
+    return {
+        "curve": fitness_curve(record.curve()),
+        "cloud": cloud_figure(frames),
+        "frames": [{"generation": frame["generation"], **cloud_points(frame)} for frame in frames],
+        "lengths": lengths_drawn(record.heat_map),
+    }
+
+
+def lengths_drawn(heat_map: Json) -> Json:
+    """The figure of the errors by length that came with a `heat_map` event."""
+    return length_figure(lengths_from(heat_map.get("lengths", ())))
+
+
+def front_on_page(record: RunRecord, row: PortMapping | None) -> Front | None:
+    """The stored front of a run that is done, what was told of it of one that is not."""
+    stored = None if row is None else front_of(row)
+    if stored is not None:
+        return front_shown(stored)
+    return front_told(record.evolution.front) if record.evolution.front else None
+
+
+def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:
+    """From the journal, and from the mapping for what only it can tell."""
+    recorded = "datasets" in run.config["source"]
+    congruence, report = record.evolution.congruence, {} if row is None else row.report
+    best = record.evolution.best_sweep
+    measured = report.get("experiments") or record.experiments.get("settled")
+    return Card(
+        recorded=recorded,
+        benchmarking=None if recorded else _spent(record, MEASURING),
+        inference=_spent(record, [p.name for p in record.phases if p.name not in (*MEASURING, MIXES)]),
+        schemes=congruence.get("schemes"),
+        classes=congruence.get("classes"),
+        kinds=(best and best["kinds"]) if row is None else _kinds(row),
+        measured=measured,
+        exhaustive=report.get("exhaustive"),
+    )
+
+
+def _spent(record: RunRecord, names: Sequence[str]) -> float | None:
+    spent = [phase.spent for phase in record.phases if phase.name in names and phase.spent is not None]
+    return sum(spent) if spent else None
+
+
+def _kinds(row: PortMapping) -> int:
+    return PortUsage.objects.filter(mapping=row, count__gt=0).order_by().values("mask").distinct().count()
+
+
+def _worst(heat_map: Json, isa: ISA | None, row: PortMapping | None) -> list[SchemeLine]:
+    """The schemes with the largest errors, as the newest heat map came with them."""
+    errors = schemes_from(heat_map.get("worst", ()))
+    ids: dict[str, int] = {}
+    if isa is not None:
+        named = isa.schemes.filter(text__in=[each.scheme for each in errors])
+        ids = dict(named.values_list("text", "pk"))
+    return [_scheme_line(each, ids.get(each.scheme), row) for each in errors]
+
+
+def _scheme_line(error: SchemeError, pk: int | None, row: PortMapping | None) -> SchemeLine:
+    if pk is None:
+        return SchemeLine(error, "", "")
+    return SchemeLine(error, reverse("scheme", args=[pk]), _accuracy_url(row, "bin", scheme=pk))
+
+
+def _accuracy_url(row: PortMapping | None, place: str, **asked: int) -> str:
+    """Where on the page of the run's mapping its judgement is; "" while there is none."""
+    judged = None if row is None else row.evaluations.filter(unit="cycles").order_by("id").first()
+    if row is None or judged is None:
+        return ""
+    query = urlencode({"tab": "accuracy", "set": judged.experiment_set_id or "held-out", **asked})
+    return f"{reverse('mapping', args=[row.pk])}?{query}#{place}"
+
+
+def _classes(
+    request: HttpRequest, record: RunRecord, isa: ISA | None, row: PortMapping | None
+) -> dict[str, Any]:
+    """Of the mapping's report, or as they were told while there is none; {} before that."""
+    classes = classes_told(record.evolution.congruence if row is None else row.report)
+    if not classes:
+        return {}
+    value = None if row is None else load_mapping(row)
+    likeness = record.evolution.congruence.get("likeness")
+    return classes_context(request, classes, isa, value, CLASSES_SHOWN, likeness)

@@ -1,0 +1,189 @@
+"""Dask workers in processes of their own, as on other computers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+
+import inference
+from inference.cluster.condition import condition
+from inference.cluster.workshop import DaskWorkshop
+from inference.core.errors import InterruptedRunError
+from inference.core.pacing import Pace
+from inference.core.workshop import Bench, LocalWorkshop, Task, Workshop
+from tests.core.pmevo.islanders import evolved
+from tests.core.pmevo.small import Listener
+from tests.core.workshops import WorkshopContract, die_once, join, wait_for_withdrawal, wait_until_there
+
+NOWHERE = "tcp://127.0.0.1:9"
+
+
+class NotHere:
+    """A spare workshop that must not be needed."""
+
+    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
+        raise AssertionError("this was to be done by a worker")
+
+
+class Instead:
+    """Has another task carried out than the one asked for."""
+
+    def __init__(self, task: Task, common: bytes, workshop: Workshop) -> None:
+        self.task, self.common, self.workshop = task, common, workshop
+
+    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
+        assert self.workshop.carry_out(self.task, self.common, pieces, pace) == list(pieces)
+        return self.workshop.carry_out(task, common, pieces, pace)
+
+
+def cluster_of(workers: int) -> LocalCluster:
+    return LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    )
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[str]:
+    with cluster_of(2) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def workshop(two_workers: str) -> Iterator[DaskWorkshop]:
+    workshop = DaskWorkshop(two_workers, NotHere())
+    yield workshop
+    workshop.close()
+
+
+def warnings(listener: Listener) -> list[str]:
+    told = [event.payload() for event in listener.events if event.kind == "log"]
+    return [log["text"] for log in told if log["level"] == "warning"]
+
+
+class TestTwoWorkers(WorkshopContract):
+    @pytest.fixture
+    def workshop(self, two_workers: str) -> Iterator[DaskWorkshop]:
+        workshop = DaskWorkshop(two_workers, LocalWorkshop(1))
+        yield workshop
+        workshop.close()
+
+
+def test_islands_evolve_alike_on_workers_and_here(workshop: DaskWorkshop) -> None:
+    assert evolved(workshop) == evolved(LocalWorkshop(1))
+
+
+def test_one_worker_finds_what_two_find() -> None:
+    with cluster_of(1) as cluster:
+        workshop = DaskWorkshop(cluster.scheduler_address, NotHere())
+        assert evolved(workshop) == evolved(LocalWorkshop(2))
+        workshop.close()
+
+
+def test_a_worker_that_dies_changes_nothing(workshop: DaskWorkshop, tmp_path: Path) -> None:
+    mark = tmp_path / "died"
+    dying = Instead(die_once, str(mark).encode(), workshop)
+    assert workshop.carry_out(join, b"", [b"x"], Pace(Listener())) == [b"x"]
+    assert evolved(dying) == evolved(LocalWorkshop(1))
+    assert mark.exists()
+
+
+def test_a_scheduler_that_is_away_costs_a_warning_and_is_not_asked_again_at_once() -> None:
+    listener = Listener()
+    workshop = DaskWorkshop(NOWHERE, LocalWorkshop(1))
+    assert evolved(workshop, listener) == evolved(LocalWorkshop(1))
+    assert len(warnings(listener)) == 1
+    assert "no Dask scheduler can be reached at tcp://127.0.0.1:9" in warnings(listener)[0]
+    assert "this computer goes on by itself" in warnings(listener)[0]
+
+
+def test_while_a_scheduler_is_looked_for_the_run_can_be_stopped() -> None:
+    workshop = DaskWorkshop(NOWHERE, LocalWorkshop(1))
+    start = time.monotonic()
+    with pytest.raises(InterruptedRunError):
+        workshop.carry_out(join, b"", [b""], Pace(Listener(lambda _: True)))
+    assert time.monotonic() - start < 4.0
+    workshop.close()
+
+
+def test_a_scheduler_that_dies_in_the_middle_costs_a_warning(tmp_path: Path) -> None:
+    cluster = cluster_of(1)
+    listener = Listener()
+    workshop = DaskWorkshop(cluster.scheduler_address, Answering(b"from here"))
+
+    def end() -> None:
+        wait_until_there(tmp_path / "started")
+        cluster.close()
+
+    killer = threading.Thread(target=end)
+    killer.start()
+    pieces = [str(tmp_path).encode()]
+    assert workshop.carry_out(wait_for_withdrawal, b"", pieces, Pace(listener)) == [b"from here"]
+    killer.join()
+    assert len(warnings(listener)) == 1
+    workshop.close()
+
+
+def test_workers_that_come_later_are_used_as_soon_as_they_are_there() -> None:
+    with cluster_of(0) as cluster:
+        listener = Listener()
+        workshop = DaskWorkshop(cluster.scheduler_address, Answering(b"from here"))
+        assert "has no workers" in condition(cluster.scheduler_address)
+        assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"from here"]
+        assert "has no worker that can be used" in warnings(listener)[0]
+        cluster.scale(1)
+        cluster.wait_for_workers(1)
+        assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"ab"]
+        workshop.close()
+
+
+class Answering:
+    """A spare workshop that knows the answer."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+
+    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
+        return [self.answer for _ in pieces]
+
+
+def test_workers_of_another_version_are_refused(two_workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference, "__version__", "9.9.9")
+    listener = Listener()
+    workshop = DaskWorkshop(two_workers, LocalWorkshop(1))
+    assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"ab"]
+    refused = [text for text in warnings(listener) if "has pmweb" in text]
+    assert len(refused) == 2
+    assert all("and this is 9.9.9" in text for text in refused)
+    assert "and this is 9.9.9" in condition(two_workers)
+    workshop.close()
+
+
+def test_the_condition_of_a_cluster_is_told_in_words(two_workers: str) -> None:
+    assert "not configured" in condition("")
+    assert f"connected with 2 workers of {two_workers}" in condition(two_workers)
+    for address in (NOWHERE, "nonsense://host", "no address"):
+        assert f"{address} cannot be reached" in condition(address)
+
+
+def test_importing_the_cluster_does_not_load_dask() -> None:
+    import subprocess
+    import sys
+
+    script = (
+        "import sys, inference.cluster.workshop, inference.cluster.condition; print('dask' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_bench_of_a_worker_has_one_thread(workshop: DaskWorkshop) -> None:
+    assert workshop.carry_out(threads_of, b"", [b""], Pace(Listener())) == [b"1"]
+
+
+def threads_of(common: bytes, piece: bytes, bench: Bench) -> bytes:
+    return str(bench.threads).encode()

@@ -1,0 +1,83 @@
+"""A chain of the re-fit: it finds the processor, with few kinds of µops, wherever it was interrupted."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from inference.core.pmevo.refit.chain import DONE, FEWER, LAST, NARROW, OPEN, Chain, port_sets
+from inference.core.pmevo.refit.front import cheapest
+from inference.core.pmevo.refit.saving import ChainState, packed_chains, unpacked_chains
+from inference.core.pmevo.refit.usage import Usage
+from tests.core.pmevo.refit.small import SCHEMES, SETTINGS, TRUTH, desk, measured
+
+
+def chain(noise: float = 0.0, seed: int = 1) -> Chain:
+    times = measured(noise)[: len(SCHEMES)]
+    start = Usage.random(times, 4, np.random.default_rng(seed))
+    return Chain(desk(noise), start, SETTINGS, lambda sweep: np.random.default_rng([seed, sweep]))
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[Chain, list[str]]:
+    one, stages = chain(), []
+    while not one.done:
+        one.advance()
+        stages.append(one.place.stage)
+    return one, stages
+
+
+def test_a_processor_without_noise_is_found_with_its_kinds(whole: tuple[Chain, list[str]]) -> None:
+    best = cheapest(whole[0].front)
+    assert best.error < 1e-9
+    assert best.kinds <= TRUTH.uop_kinds
+
+
+def test_noise_is_not_explained_by_more_kinds() -> None:
+    one = chain(noise=0.01)
+    while not one.done:
+        one.advance()
+    best = cheapest(one.front)
+    assert best.error < 0.012
+    assert best.kinds <= TRUTH.uop_kinds
+
+
+def test_rounds_open_and_leave_out_before_the_last_descent(whole: tuple[Chain, list[str]]) -> None:
+    stages = [stage for stage, before in zip(whole[1], ["", *whole[1]], strict=False) if stage != before]
+    assert stages[-3:] == [LAST, NARROW, DONE]
+    assert stages[: len(stages) - 3] == [OPEN, FEWER] * ((len(stages) - 3) // 2)
+
+
+def test_the_front_reaches_from_accurate_to_compact(whole: tuple[Chain, list[str]]) -> None:
+    front = whole[0].front
+    assert min(point.kinds for point in front) <= 2
+    most_accurate = min(front, key=lambda point: point.error)
+    assert min(point.volume for point in front) < most_accurate.volume
+
+
+def test_a_chain_stopped_and_saved_anywhere_goes_on_to_the_same_end(whole: tuple[Chain, list[str]]) -> None:
+    steps = len(whole[1])
+    for stop in {1, len(SCHEMES) + 3, steps // 3, steps // 2, steps - 2}:
+        first = chain()
+        for _ in range(stop):
+            first.advance()
+        facts, arrays = packed_chains([ChainState.of(first)], 4)
+        (state,) = unpacked_chains(json.loads(json.dumps(facts, allow_nan=False)), arrays, 4)
+        second = chain()
+        state.restore(second)
+        assert second.place == first.place
+        while not second.done:
+            second.advance()
+        ends = [sorted(point.objectives for point in one.front) for one in (whole[0], second)]
+        assert ends[0] == ends[1], stop
+        assert cheapest(second.front).usage.row(4) == cheapest(whole[0].front).usage.row(4)
+
+
+def test_all_port_sets_are_tried_where_they_are_few_and_the_narrow_ones_where_not() -> None:
+    assert port_sets(3, 5).tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert len(port_sets(9, 5)) == 9 + 36 + 84 + 126 + 126
+    many = port_sets(40, 5)
+    assert len(many) == 40 + 40 * 39 // 2
+    assert max(int(mask).bit_count() for mask in many) == 2

@@ -1,0 +1,158 @@
+"""Re-fitting one scheme is exact: what it finds has the error that it says, and nothing tried is better."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.core.evaluator import Evaluator
+from inference.core.experiment import Experiment
+from inference.core.pmevo.refit.desk import Desk, Lists, Prices
+from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
+from inference.core.tables import ExperimentTable
+from tests.core.pmevo.refit.small import SCHEMES, desk, evaluator, mapping_of, measured, truth
+
+EVERY = np.arange(1, 16, dtype=np.int64)
+ALL = Lists(EVERY, EVERY, EVERY)
+NONE = np.empty(0, dtype=np.int64)
+FREE = Prices(0.0, 0.0)
+
+uops = st.dictionaries(st.integers(1, 15), st.integers(1, 3), min_size=1, max_size=MOST_KINDS)
+usages = st.lists(uops, min_size=len(SCHEMES), max_size=len(SCHEMES))
+
+
+def usage_of(rows: list[dict[int, int]]) -> Usage:
+    usage = Usage.empty(len(rows))
+    for scheme, row in enumerate(rows):
+        usage.put(scheme, sorted(row.items()))
+    return usage
+
+
+def total_error(usage: Usage) -> float:
+    """The sum of relative errors, from the mapping itself."""
+    judge = evaluator()
+    return float(judge.mean_relative_error(usage.population(4), measured())[0]) * len(judge.table)
+
+
+@given(usages, st.integers(0, len(SCHEMES) - 1))
+@settings(max_examples=40, deadline=None)
+def test_what_changes_is_the_error_of_the_whole_mapping(rows: list[dict[int, int]], scheme: int) -> None:
+    usage = usage_of(rows)
+    before = total_error(usage)
+    change = desk().refit(usage, scheme, ALL, FREE, keep=True)
+    assert change <= 0
+    assert total_error(usage) == pytest.approx(before + change, abs=1e-6)
+
+
+@given(usages, st.integers(0, len(SCHEMES) - 1), st.integers(1, 15), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_no_single_kind_of_uop_is_better(
+    rows: list[dict[int, int]], scheme: int, mask: int, more: int
+) -> None:
+    usage, on = usage_of(rows), desk()
+    on.refit(usage, scheme, ALL, FREE, keep=True)
+    best = total_error(usage)
+    time = measured()[scheme]
+    usage.put(scheme, [(mask, max(1, int(time * mask.bit_count()) - 2 + more))])
+    assert total_error(usage) >= best - 1e-6
+
+
+@pytest.mark.parametrize("scheme", range(len(SCHEMES)))
+def test_a_scheme_gets_its_uops_back_when_all_others_are_right(scheme: int) -> None:
+    usage = truth()
+    wanted = usage.row(scheme)
+    usage.put(scheme, [(0b1111, 7)])
+    desk().refit(usage, scheme, ALL, Prices(0.0, 1e-6), keep=True)
+    assert total_error(usage) == pytest.approx(0, abs=1e-6)
+    assert sum(count for _, count in usage.row(scheme)) <= sum(count for _, count in wanted) + 1
+
+
+def test_without_keeping_only_what_is_listed_is_used() -> None:
+    usage = truth()
+    listed = np.array([0b0001, 0b1100], dtype=np.int64)
+    loss = desk().refit(usage, 0, Lists(listed, listed, listed), FREE, keep=False)
+    assert loss > 0
+    assert {mask for mask, _ in usage.row(0)} <= {0b0001, 0b1100}
+
+
+def test_kinds_that_cost_too_much_are_not_used() -> None:
+    usage = truth()
+    usage.put(0, [(0b0001, 2)])
+    beside = set(usage.kinds_beside(0).tolist())
+    desk().refit(usage, 0, ALL, Prices(1e6, 0.0), keep=True)
+    assert set(usage.kinds()) <= beside
+
+
+def test_dear_volume_makes_for_narrow_port_sets() -> None:
+    cheap, dear = truth(), truth()
+    on = desk()
+    for scheme in range(len(SCHEMES)):
+        on.refit(cheap, scheme, ALL, FREE, keep=True)
+        on.refit(dear, scheme, ALL, Prices(0.0, 100.0), keep=True)
+    assert on.point(dear).volume < on.point(cheap).volume
+
+
+def test_nothing_to_choose_from_changes_nothing() -> None:
+    usage = truth()
+    before = usage.row(2)
+    assert desk().refit(usage, 2, Lists(NONE, NONE, NONE), FREE, keep=False) == 0
+    assert usage.row(2) == before
+
+
+def test_long_mixes_of_many_kinds_get_the_room_that_they_need() -> None:
+    """Sixteen kinds on their own ports have 65,536 unions, more than a desk begins with."""
+    schemes = tuple(f"i{k:02}" for k in range(16))
+    long = Experiment.of(list(schemes))
+    table = ExperimentTable.from_experiments([long, *(Experiment.of([s]) for s in schemes)], schemes)
+    judge = Evaluator(table, 16)
+    usage = usage_of([{1 << k: 1} for k in range(16)])
+    times = np.ones(len(table))
+    on = Desk(judge, times, np.ones(16), np.ones(16, dtype=np.int64))
+    singles = np.array([1 << k for k in range(16)], dtype=np.int64)
+    assert on.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True) == 0
+    assert on.point(usage).error == 0
+
+
+def test_a_mapping_survives_the_way_into_arrays_and_back() -> None:
+    usage = truth()
+    assert mapping_of(usage).usage == {s: usage.row(k) for k, s in enumerate(SCHEMES)}
+    assert usage.kinds() == {1: 2, 2: 1, 3: 3, 4: 1, 8: 1, 12: 2}
+    assert usage.users(12) == [3, 4]
+    assert usage.kinds_beside(2).tolist() == [1, 3, 4, 8, 12]
+    assert desk().point(usage).volume == mapping_of(usage).volume
+
+
+def test_of_too_many_kinds_those_that_take_most_time_stay() -> None:
+    rows = [{1: 5, 2: 4, 4: 3, 8: 2, 15: 1}] * 2
+    population = _population(rows)
+    assert Usage.of(population, 0).row(0) == ((1, 5), (2, 4), (4, 3), (8, 2))
+
+
+def _population(rows: list[dict[int, int]]):
+    from inference.core.tables import Population
+
+    return Population.from_rows([tuple(sorted(row.items())) for row in rows], 1, 4)
+
+
+def test_random_starts_are_as_wide_as_the_times_say() -> None:
+    usage = Usage.random(np.array([0.25, 0.5, 1.0, 3.0]), 8, np.random.default_rng(0))
+    widths = [[(mask.bit_count(), count) for mask, count in usage.row(s)] for s in range(4)]
+    assert widths == [[(4, 1)], [(2, 1)], [(1, 1)], [(1, 3)]]
+
+
+def test_every_pair_of_counts_within_the_scheme_s_time_is_tried() -> None:
+    """Two kinds that only together explain: brute force over counts agrees."""
+    usage = truth()
+    scheme = SCHEMES.index("lookup")
+    usage.put(scheme, [(0b1111, 1)])
+    on = desk()
+    pool = np.array([0b0011, 0b1100], dtype=np.int64)
+    on.refit(usage, scheme, Lists(NONE, pool, NONE), FREE, keep=False)
+    found = total_error(usage)
+    for a, b in itertools.product(range(1, 4), repeat=2):
+        usage.put(scheme, [(0b0011, a), (0b1100, b)])
+        assert total_error(usage) >= found - 1e-6

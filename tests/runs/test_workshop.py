@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from inference.cluster.workshop import DaskWorkshop
+from inference.core.workshop import LocalWorkshop
+from inference.runs.workshop import open_workshop
+
+
+def test_without_a_scheduler_runs_compute_here(settings) -> None:
+    settings.DASK = ""
+    with open_workshop(2) as workshop:
+        assert isinstance(workshop, LocalWorkshop)
+
+
+def test_with_one_its_workers_help(settings) -> None:
+    settings.DASK = "tcp://127.0.0.1:9"
+    with open_workshop(2) as workshop:
+        assert isinstance(workshop, DaskWorkshop)

@@ -1,0 +1,260 @@
+"""The page of an evolution: card, pictures and tables, while it goes on and when it is done; the front."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.instruction_sets import new_isa
+from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.measuring.simulated import SimulatedProcessor
+from inference.models import ISA, ExperimentSet, PortMapping, Run
+from inference.runs import leases, lifecycle
+from inference.runs.execute import Wishes, execute
+from inference.runs.jobs.infer import WORST_SCHEMES
+from inference.views.runs.evolved import CLASSES_SHOWN
+from inference.views.runs.record import fold
+from tests.fronts import SIZE, fronted
+
+__all__ = ["fronted"]
+
+TRUTH = Mapping(
+    ("0", "1", "2"),
+    {"a x": ((1, 1),), "a y": ((1, 1),), "b x": ((3, 1),), "c x": ((4, 2),), "d x": ((7, 1),)},
+)
+QUICK = {"search": "evolution", "population": 30, "max_generations": 3, "threads": 1}
+
+
+@pytest.fixture
+def toy(db: None) -> ISA:
+    """An instruction set of five schemes, two of them alike."""
+    return new_isa("toy", TRUTH.usage, "a test")
+
+
+@pytest.fixture
+def recorded(toy: ISA) -> ExperimentSet:
+    """Experiments of one and of two instructions, all without noise."""
+    row = ExperimentSet.objects.create(name="recorded", isa=toy, origin=ExperimentSet.Origin.UPLOAD)
+    names = sorted(TRUTH.usage)
+    asked = [Experiment.of([name]) for name in names]
+    asked += [Experiment.of([one, other]) for one in names for other in names if one < other]
+    asked += [Experiment.of({one: 2, other: 1}) for one in names for other in names if one != other]
+    store_measurements(row, SimulatedProcessor(TRUTH).measure(asked))
+    return row
+
+
+def done(config: dict, name: str = "found") -> Run:
+    """A run that has ended."""
+    run = lifecycle.submit("infer", {"ports": 3, "settings": QUICK, **config}, name)
+    lease = leases.claim("w")
+    assert lease is not None
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    assert run.state == "done", run.error
+    return run
+
+
+@pytest.fixture
+def found(fronted: None, recorded: ExperimentSet) -> Run:
+    """A finished run with a front, learnt from recorded data."""
+    return done({"source": {"datasets": [recorded.pk]}, "held_out": 0.3})
+
+
+def page(visitor: Client, run: Run, **query: object):
+    return visitor.get(reverse("run", args=[run.pk]), query)
+
+
+def record_in(answer) -> dict:
+    """What the page's script starts from."""
+    text = answer.content.decode()
+    found = re.search(r'<script id="run-record" type="application/json">(.*?)</script>', text, re.DOTALL)
+    return json.loads(found.group(1))
+
+
+def test_the_card_has_the_numbers_of_the_table(visitor: Client, found: Run):
+    card = page(visitor, found).context["card"]
+    classes = PortMapping.objects.get(run=found).report["congruence_classes"]
+    assert card.benchmarking is None, "nothing was measured"
+    assert card.inference > 0
+    assert (card.schemes, card.classes) == (len(TRUTH.usage), len(classes))
+    assert card.congruent == pytest.approx(100 * (1 - len(classes) / len(TRUTH.usage)))
+    value = load_mapping(PortMapping.objects.get(run=found))
+    assert card.kinds == value.uop_kinds
+    assert card.measured == found.result["experiments"]
+    assert card.saved == pytest.approx(75)
+
+
+def test_what_is_measured_counts_as_benchmarking_without_the_mixes_that_judge(
+    visitor: Client, fronted: None, toy: ISA
+):
+    truth = store_mapping("truth", toy, TRUTH, origin=PortMapping.Origin.EXAMPLE)
+    run = done({"source": {"simulate": truth.pk}, "mixes": 10})
+    card = page(visitor, run).context["card"]
+    assert card.benchmarking is not None
+    assert card.benchmarking + card.inference < run.busy_seconds
+
+
+def test_a_stage_takes_as_long_as_it_was_worked_on_however_long_the_pauses():
+    def phase(index: int, at: str, busy: float | None) -> dict:
+        told = {"name": f"stage {index}", "index": index, "labels": ["one", "two", "three"]}
+        return {"kind": "phase", "at": at, "payload": told if busy is None else {**told, "busy": busy}}
+
+    def state(name: str, at: str) -> dict:
+        return {"kind": "state", "at": at, "payload": {"state": name}}
+
+    events = [
+        phase(1, "2026-01-01T00:00:00+00:00", 1.0),
+        state("paused", "2026-01-01T00:00:10+00:00"),
+        state("running", "2026-01-01T05:00:00+00:00"),
+        phase(2, "2026-01-01T05:00:05+00:00", 16.0),
+        phase(3, "2026-01-01T05:00:07+00:00", 18.0),
+    ]
+    record = fold({**event, "seq": seq} for seq, event in enumerate(events, start=1))
+    assert [each.seconds for each in record.phases] == [15.0, 2.0, None]
+    old = fold({**phase(k, f"2026-01-01T00:00:0{k}+00:00", None), "seq": k} for k in (1, 2))
+    assert old.phases[0].seconds == 1.0, "journals from before tell by the clock"
+
+
+def test_the_pictures_have_what_the_journal_told(visitor: Client, found: Run):
+    answer = page(visitor, found)
+    record = record_in(answer)
+    assert [frame["generation"] for frame in record["frames"]][-1] == 10**6
+    assert record["frames"][-1] == {"generation": 10**6, "x": [30, 20], "y": [5.0, 20.0]}
+    sweeps = answer.context["sweeps_figure"]["data"]
+    assert [(trace["name"], trace["x"]) for trace in sweeps[::2]] == [("start 1", [1, 2]), ("start 2", [1])]
+    assert sweeps[0]["y"] == pytest.approx([6.0, 5.0])
+    assert record["heat_map"]["lengths"]["data"][0]["x"] == [2, 3]
+    assert answer.context["shows"] == dict.fromkeys(("curve", "cloud", "sweeps", "lengths", "front"), True)
+
+
+def test_the_same_is_shown_while_the_run_goes_on(visitor: Client, found: Run):
+    PortMapping.objects.filter(run=found).delete()
+    Run.objects.filter(pk=found.pk).update(state="queued", result={})
+    answer = page(visitor, found)
+    assert answer.context["front"].owner is None
+    assert len(answer.context["front"].lines) == SIZE
+    assert 'action="/fronts/' not in answer.content.decode(), "a point can be picked when the run is done"
+    assert answer.context["class_count"] == answer.context["card"].classes
+    assert answer.context["worst_schemes"]
+    assert answer.context["card"].kinds == 10, "as the best start's last sweep told"
+
+
+def test_schemes_with_the_largest_errors_lead_to_their_pages_and_experiments(visitor: Client, found: Run):
+    lines = page(visitor, found).context["worst_schemes"]
+    errors = [line.error.absolute for line in lines]
+    assert errors == sorted(errors, reverse=True)
+    assert len(lines) <= WORST_SCHEMES
+    assert visitor.get(lines[0].scheme_url).status_code == 200
+    answer = visitor.get(lines[0].experiments_url)
+    shown = answer.context["of_scheme"]
+    assert shown.scheme.text == lines[0].error.scheme
+    assert shown.total == lines[0].error.n == len(shown.rows)
+    assert all(shown.scheme.text in row.stored.value.experiment.schemes for row in shown.rows)
+    differences = [abs(row.difference) for row in shown.rows]
+    assert differences == sorted(differences, reverse=True)
+    mean = sum(row.difference for row in shown.rows) / len(shown.rows)
+    assert mean == pytest.approx(lines[0].error.signed, abs=1e-3)
+
+
+def test_the_classes_are_searched_by_any_member_and_paged(visitor: Client, toy: ISA, found: Run):
+    answer = page(visitor, found, q="y")
+    assert [line.representative.text for line in answer.context["class_lines"]] == ["a x"]
+    assert [each.text for each in answer.context["class_lines"][0].others] == ["a y"]
+    assert answer.context["class_lines"][0].others[0].compared > 0
+    many = [f"z{k:03}" for k in range(3 * CLASSES_SHOWN)]
+    row = PortMapping.objects.get(run=found)
+    row.report |= {"congruence_classes": [[name] for name in many]}
+    row.save()
+    first, last = page(visitor, found, sort="text"), page(visitor, found, sort="text", page=2)
+    assert [line.representative.text for line in first.context["class_lines"]] == many[:CLASSES_SHOWN]
+    assert [line.representative.text for line in last.context["class_lines"]] == many[-CLASSES_SHOWN:]
+    assert last.context["page"].next_cursor is None
+    assert page(visitor, found, q="memory:sideways").context["classes_error"]
+
+
+def test_the_classes_are_on_the_mappings_page_too_with_their_uops(visitor: Client, found: Run):
+    row = PortMapping.objects.get(run=found)
+    answer = visitor.get(reverse("mapping", args=[row.pk]), {"tab": "classes"})
+    by_name = {line.representative.text: line for line in answer.context["class_lines"]}
+    assert by_name["a x"].uops == load_mapping(row).usage["a x"]
+    assert by_name["a x"].size == 2
+
+
+def test_a_point_of_the_front_is_picked_once_and_opened_afterwards(visitor: Client, found: Run):
+    row = PortMapping.objects.get(run=found)
+    point = row.front.get(place=2)
+    for url, tab in (
+        (reverse("run", args=[found.pk]), {}),
+        (reverse("mapping", args=[row.pk]), {"tab": "front"}),
+    ):
+        text = visitor.get(url, tab).content.decode()
+        assert text.count('action="/fronts/') == SIZE - 1
+        assert "the run’s choice" in text
+    first = visitor.post(reverse("front-pick", args=[point.pk]))
+    made = PortMapping.objects.exclude(pk=row.pk).get()
+    assert made.name == f"found, {point.kinds} kinds"
+    assert first.headers["Location"] == reverse("mapping", args=[made.pk])
+    assert made.evaluations.get().mape == point.mape
+    assert (
+        visitor.post(reverse("front-pick", args=[point.pk])).headers["Location"] == first.headers["Location"]
+    )
+    assert PortMapping.objects.count() == 2
+    answer = visitor.get(reverse("mapping", args=[made.pk]), {"tab": "front"})
+    assert answer.context["front"].here == 2
+    assert "Picked from the front of" in answer.content.decode()
+    accuracy = visitor.get(reverse("mapping", args=[made.pk]), {"tab": "accuracy", "set": "held-out"})
+    assert accuracy.context["scheme_count"] == len(TRUTH.usage)
+
+
+def test_a_point_is_picked_by_a_post_alone(visitor: Client, found: Run):
+    point = PortMapping.objects.get(run=found).front.get(place=1)
+    assert visitor.get(reverse("front-pick", args=[point.pk])).status_code == 405
+    assert visitor.post(reverse("front-pick", args=[999_999])).status_code == 404
+
+
+def test_a_mapping_without_a_front_has_no_such_tab(visitor: Client, toy: ISA):
+    row = store_mapping("plain", toy, TRUTH, origin=PortMapping.Origin.IMPORT)
+    assert "tab=front" not in visitor.get(reverse("mapping", args=[row.pk])).content.decode()
+    assert visitor.get(reverse("mapping", args=[row.pk]), {"tab": "front"}).status_code == 400
+
+
+def test_deleting_a_mapping_says_that_its_front_goes_too(visitor: Client, found: Run):
+    row = PortMapping.objects.get(run=found)
+    text = visitor.get(reverse("mapping-delete", args=[row.pk])).content.decode()
+    assert f"{SIZE - 1} points of its front" in text
+
+
+def test_errors_by_length_are_on_the_accuracy_tab_of_sets_with_several(
+    visitor: Client, found: Run, recorded: ExperimentSet
+):
+    row = PortMapping.objects.get(run=found)
+    lifecycle.submit(
+        "evaluate", {"mapping": row.pk, "experiment_set": recorded.pk, "unit": "cycles"}, "judge"
+    )
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+    address = reverse("mapping", args=[row.pk])
+    answer = visitor.get(address, {"tab": "accuracy", "set": recorded.pk})
+    assert [each.length for each in answer.context["lengths"]] == [1, 2, 3]
+    assert sum(each.n for each in answer.context["lengths"]) == recorded.measurements.count()
+    assert 'id="lengths-figure"' in answer.content.decode()
+    found_one = visitor.get(address, {"tab": "accuracy", "set": recorded.pk, "q": "c", "sort": "n"})
+    assert [entry.error.scheme for entry in found_one.context["schemes"]] == ["c x"]
+    assert visitor.get(address, {"tab": "accuracy", "set": recorded.pk, "scheme": 999_999}).status_code == 404
+
+
+def test_one_press_on_the_page_of_a_set_starts_learning_from_it(visitor: Client, recorded: ExperimentSet):
+    text = visitor.get(reverse("set", args=[recorded.pk])).content.decode()
+    assert "Learn a mapping from this set" in text
+    answer = visitor.post(reverse("set-learn", args=[recorded.pk]))
+    run = Run.objects.get()
+    assert answer.headers["Location"] == reverse("run", args=[run.pk])
+    assert run.config["source"] == {"datasets": [recorded.pk]}
+    assert run.config["held_out"] == 0.2
+    assert visitor.get(reverse("set-learn", args=[recorded.pk])).status_code == 405

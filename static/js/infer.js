@@ -11,6 +11,8 @@ function showPanels() {
   for (const panel of form.querySelectorAll("[data-panel]")) panel.hidden = panel.dataset.panel !== chosen;
   const custom = form.elements.selection.value === "filter";
   form.querySelector('[data-field="filter"]').hidden = !custom;
+  const sample = form.elements.sample;
+  sample.closest(".field").hidden = chosen === "datasets" && !sample.value;
 }
 
 /** The algorithm whose settings are shown. */

@@ -10,11 +10,12 @@ from playwright.sync_api import Page, expect
 from tests.browser import problem
 
 
-def start_run(page: Page, measurements: str, **values: str) -> None:
+def start_run(page: Page, measurements: str, search: str = "evolution", **values: str) -> None:
     """Fill in the infer form and press Start; the page of the run opens."""
     page.goto("/infer/")
     page.get_by_role("radio", name="measurements").check()
     page.get_by_role("checkbox", name=re.compile(f"^{re.escape(measurements)}")).check()
+    page.locator("[name=set_search]").select_option(search)
     page.get_by_text("Settings of PMEvo").click()  # they are folded while all have their defaults
     for name, value in values.items():
         page.locator(f"[name={name}]").fill(value)
@@ -45,7 +46,7 @@ def test_a_value_that_makes_no_sense_is_refused_at_its_field(
 def test_a_run_is_watched_live_to_its_mapping_which_predicts_what_it_has_not_seen(
     page: Page, measurements: str
 ):
-    start_run(page, measurements, name="watched", set_ports="3", set_population="300", seed="7")
+    start_run(page, measurements, "both", name="watched", set_ports="3", set_max_generations="40", seed="7")
     expect(page.get_by_role("heading", name="watched")).to_be_visible()
     expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=120_000)
     expect(page.locator("[data-heat-map] .main-svg").first).to_be_visible()

@@ -27,7 +27,18 @@ WIDE = Mapping(
     tuple("012345"), {f"s{k}": uops_of([(1 + k * 5 % 63, 1), (1 + k * 11 % 63, 1)]) for k in range(12)}
 )
 TRUTH = Mapping(("0", "1"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((2, 2),)})
-QUICK = ["--ports", "2", "--set", "population=30", "--set", "max_generations=3", "--set", "threads=1"]
+QUICK = [
+    "--ports",
+    "2",
+    "--set",
+    "search=evolution",
+    "--set",
+    "population=30",
+    "--set",
+    "max_generations=3",
+    "--set",
+    "threads=1",
+]
 
 
 def infer(*options):
@@ -101,6 +112,8 @@ def start_long_run(site):
         "6",
         "--set",
         "noise=0.2",
+        "--set",
+        "search=evolution",
         "--set",
         "population=3000",
         "--set",

@@ -20,7 +20,7 @@ from tests.runs.fixtures import numbers, payloads
 pytestmark = pytest.mark.django_db
 
 KNOWN = sorted(TRUTH.usage)
-QUICK = {"population": 40, "max_generations": 4, "threads": 1}
+QUICK = {"search": "evolution", "population": 40, "max_generations": 4, "threads": 1}
 
 
 class Spoiling(SimulatedHarness):

@@ -116,6 +116,8 @@ def test_a_search_restricts_the_schemes_and_the_experiments_made_of_them(
         ({"selection": "filter", "filter": ""}, "filter", "Write what to search"),
         ({"selection": "filter", "filter": "colour:red"}, "filter", "mnemonic"),
         ({"selection": "filter", "filter": "nosuchscheme"}, "selection", "known there"),
+        ({"sample": "5"}, "sample", "all chosen schemes"),
+        ({"sample": "0"}, "sample", "greater than or equal to 1"),
         ({"source": "simulate"}, "mapping", "Choose the port mapping"),
         ({"source": "machine"}, "machine", "Choose a machine"),
     ],
@@ -279,6 +281,17 @@ def test_an_inference_on_a_machine_measures_its_bottleneck_unless_told_otherwise
     again = visitor.get(f"/infer/?from={Run.objects.get(name='without').pk}").context["form"]
     assert again["bottleneck"].value() is False
     assert again["machine"].value() == machine.pk
+
+
+def test_a_sample_of_a_machine_s_schemes_can_be_asked_for(
+    visitor: Client, answers: dict[str, Any], machine: Machine
+):
+    asked = {**answers, "source": "machine", "machine": machine.pk, "name": "one", "sample": "1"}
+    assert visitor.post("/infer/", {**asked, "press": "estimate"}).context["estimate"].schemes == 1
+    visitor.post("/infer/", asked)
+    run = Run.objects.get(name="one")
+    assert run.config["sample"] == 1
+    assert visitor.get(f"/infer/?from={run.pk}").context["form"]["sample"].value() == 1
 
 
 def test_the_estimate_reckons_with_the_pace_of_the_machine(

@@ -184,7 +184,11 @@ def test_what_a_run_held_out_can_be_looked_at_experiment_by_experiment(
     mixes = [Measured(Experiment.of({ADD: 1, IMUL: k}), 1.0 + k) for k in range(1, 9)]
     store_measurements(experiment_set, mixes)
     source = {"datasets": [experiment_set.pk]}
-    config = {"source": source, "ports": 3, "settings": {"population": 20, "max_generations": 2}}
+    config = {
+        "source": source,
+        "ports": 3,
+        "settings": {"search": "evolution", "population": 20, "max_generations": 2},
+    }
     run = submit("infer", {**config, "held_out": 0.4}, "a run")
     lease = claim("a test", only=run.pk)
     assert lease is not None
@@ -209,7 +213,7 @@ def test_nothing_is_listed_as_held_out_once_a_set_is_gone(
         {
             "source": {"datasets": [experiment_set.pk, other.pk]},
             "ports": 3,
-            "settings": {"population": 20, "max_generations": 2},
+            "settings": {"search": "evolution", "population": 20, "max_generations": 2},
         },
         "a run",
     )

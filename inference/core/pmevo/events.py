@@ -107,8 +107,8 @@ class Generation(Plain):
 class Snapshot:
     """The fittest mapping so far with its predictions, everything that a heat map needs.
 
-    `measured` and `predicted`: cycles, one per experiment of `table`, which is of those of `on` ("held-out" or
-    "training").
+    `measured` and `predicted`: cycles, one per experiment of `table`; these are the ones of `on` ("held-out"
+    or "training").
     """
 
     kind: ClassVar[str] = "snapshot"

@@ -55,6 +55,12 @@ class Command(RunCommand):
             default="",
             help="which schemes, in words or as in the scheme table's search box (all; a machine: starter)",
         )
+        parser.add_argument(
+            "--sample",
+            type=int,
+            metavar="N",
+            help="no more than N of them, spread evenly over the selection; not with --dataset",
+        )
         parser.add_argument("--ports", type=int, metavar="N", help="number of ports")
         parser.add_argument(
             "--seed", type=int, default=DEFAULT_SEED, metavar="S", help=f"default: {DEFAULT_SEED}"
@@ -112,6 +118,8 @@ class Command(RunCommand):
             config["known"] = known
         if options["ports"] is not None:
             config["ports"] = options["ports"]
+        if options["sample"] is not None:
+            config["sample"] = options["sample"]
         if options["mixes"] is not None:
             config["mixes"] = options["mixes"]
         if options["evaluate"]:

@@ -15,7 +15,7 @@ from inference.exchange.known_facts import read_counts, read_names, unknown_sche
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.naming import Named
 from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
-from inference.runs.jobs.infer_config import DEFAULT_SEED
+from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_SCHEMES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.views.infer.algorithms import OFFERS, Offer, Setting
 from inference.views.naming import NOTE_LIMIT
@@ -156,6 +156,12 @@ class InferForm(forms.Form):
         help_text="The scheme table's search: add ext:AVX2 -memory:W",
         widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
     )
+    sample = forms.IntegerField(
+        label="At most",
+        required=False,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_SCHEMES)],
+        help_text="So many of them, spread evenly over the selection; empty: all. Not of measurements.",
+    )
     uops = KnownField(
         read_counts,
         label="µops per scheme",
@@ -267,6 +273,8 @@ class InferForm(forms.Form):
             self.add_error("filter", "Write what to search for, or choose a named selection.")
         if data.get("source") == "datasets":
             self._check_sets(data)
+            if data.get("sample"):
+                self.add_error("sample", "Of measurements, all chosen schemes are learnt: use a search.")
         return data
 
     def _check_sets(self, data: Mapping[str, Any]) -> None:

@@ -14,7 +14,7 @@ from inference.exchange.known_facts import counts_text
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs.jobs.algorithms import ALGORITHMS
-from inference.runs.jobs.infer_config import NOISE
+from inference.runs.jobs.infer_config import MOST_SCHEMES, NOISE
 from inference.runs.jobs.machine_facts import seconds_for
 from inference.views.infer.algorithms import OFFERS, as_text
 from inference.views.infer.form import SETTING, InferForm
@@ -54,7 +54,7 @@ def plan(form: InferForm) -> Plan:
     form.check_known(isa)
     selection = data["filter"] if data["selection"] == "filter" else data["selection"]
     chosen = known if selection == "all" else select_schemes(known, selection)
-    schemes = chosen.count()
+    schemes = min(chosen.count(), data.get("sample") or MOST_SCHEMES)
     settings = form.settings()
     held_out, recorded = _experiments(data, chosen if selection != "all" else None)
     effort = OFFERS[data["algorithm"]].effort
@@ -154,6 +154,8 @@ def _config(
         config["bottleneck"] = data["bottleneck"]
     if known:
         config["known"] = known
+    if data["sample"] is not None:
+        config["sample"] = data["sample"]
     if data["selection"] == "filter":
         config["schemes"] = list(chosen.order_by("id").values_list("pk", flat=True))
         config["scheme_filter"] = data["filter"]
@@ -170,6 +172,7 @@ def initial_of(run: Run) -> dict[str, Any]:
         {"simulate": "mapping"}.get(kind, kind): source[kind],
         "selection": "filter" if config["scheme_filter"] else config["schemes"],
         "filter": config["scheme_filter"],
+        "sample": config.get("sample"),
         "algorithm": config["algorithm"],
         "seed": config["seed"],
         "held_out": config["held_out"],

@@ -28,9 +28,9 @@ import numpy as np
 
 from benchmarks import Result
 from benchmarks._reference import enumerate_ports
+from benchmarks._ten_ports import PORTS, scheme_names, ten_port_mapping
 from inference.core.checkpoint import encode
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping
 from inference.core.pacing import Pace
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
@@ -43,7 +43,6 @@ from inference.core.protocols import Checkpoint, Event
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
 
-PORTS = 10
 REPRESENTATIVES = 100
 NOISE = 0.01
 SEED = 7
@@ -58,12 +57,6 @@ MEMORY_POPULATION = 100_000
 MEMORY_REPRESENTATIVES = 60
 MEMORY_GENERATIONS = 3
 MEMORY_BAR = 2048.0  # MB
-
-_KINDS = (
-    *(0x001, 0x002, 0x020, 0x003, 0x021, 0x022, 0x063, 0x041, 0x023, 0x00C, 0x18C, 0x010, 0x210),
-    *(0x180, 0x040, 0x263),
-)
-"""Port sets as real processors have them: arithmetic, vectors, branches, loads and stores."""
 
 
 class _Silent:
@@ -206,22 +199,14 @@ def _judge(
             "threads": threads,
         }
     )
-    return Judge(experiments, measured.tolist(), _schemes(representatives), settings, Pace(_Silent()))
-
-
-def _schemes(n: int) -> list[str]:
-    return [f"scheme {k:03}" for k in range(n)]
+    return Judge(experiments, measured.tolist(), scheme_names(representatives), settings, Pace(_Silent()))
 
 
 def _problem(representatives: int) -> tuple[list[Experiment], np.ndarray]:
     """Each representative alone, each pair 1:1 and 1:n, n ≥ 2, and their times with some noise."""
     random = np.random.default_rng(SEED)
-    usage = {}
-    for scheme in _schemes(representatives):
-        n_kinds = int(random.choice([1, 2, 3], p=[0.5, 0.35, 0.15]))
-        masks = sorted(random.choice(_KINDS, size=n_kinds, replace=False).tolist())
-        usage[scheme] = tuple((mask, int(random.choice([1, 2, 3], p=[0.7, 0.2, 0.1]))) for mask in masks)
-    mapping = PortMapping(tuple(str(port) for port in range(PORTS)), usage)
+    mapping = ten_port_mapping(representatives, random)
+    usage = mapping.usage
     times = {scheme: inverse_throughput(mapping, Experiment.of({scheme: 1})) for scheme in usage}
     experiments = [Experiment.of({scheme: 1}) for scheme in usage]
     for a, b in combinations(usage, 2):

@@ -125,14 +125,13 @@ def _skylake(case: _Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]
 def _most_compact(case: _Case, found: PMEvoResult) -> tuple[float, int]:
     """MAPE and kinds of the point with the fewest kinds whose training error is within half of the smallest.
 
-    Chosen without a look at what judges; of more kinds than the bar allows, the result itself.
+    Chosen without a look at what judges; where none has so few kinds as the bar allows, the result itself.
     """
     allowed = 1.5 * found.front[0].error
-    point = min(
-        (point for point in found.front if point.error <= allowed and point.kinds <= COMPACT_KINDS),
-        key=lambda point: (point.kinds, point.error),
-    )
-    return float(case.scores(point.mapping).mape or 0), point.kinds
+    compact = [point for point in found.front if point.error <= allowed and point.kinds <= COMPACT_KINDS]
+    fewest = min(compact, key=lambda point: (point.kinds, point.error), default=None)
+    mapping = found.mapping if fewest is None else fewest.mapping
+    return _rounded(case.scores(mapping).mape), mapping.uop_kinds
 
 
 def _exact_variant(case: _Case, seconds: float, seed: int, population: int) -> Result:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,9 +16,14 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 CONNECT_SECONDS = 5.0
+
+ANSWER_SECONDS = 30.0
+"""How long scheduler and workers may take to say what they know, or to hand over what they have computed."""
+
 _QUIET = ("distributed", "distributed.client", "distributed.gc", "distributed.comm", "distributed.core")
-_TROUBLE = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError)
-"""What Dask raises for addresses that make no sense, schedulers that are away, and keys that do not fit."""
+_TROUBLE = (OSError, ValueError, TypeError, RuntimeError, KeyError, ImportError, CancelledError)
+"""What Dask raises for addresses that make no sense, schedulers that are away or too slow, keys that do not
+fit, and answers that went away with their scheduler."""
 
 
 Answer = TypeVar("Answer")
@@ -41,10 +47,13 @@ class Connection:
     def __init__(self, address: str, seconds: float = CONNECT_SECONDS) -> None:
         self.address = address
         self._client = _connect(address, seconds)
+        self._silent = False
 
     def crew(self) -> Crew:
         """Ask every worker for its version; one that is just dying is no worker."""
-        answers: dict[str, Any] = self._asked(lambda: self._client.run(version_here, on_error="return"))
+        answers: dict[str, Any] = self._told(
+            lambda: self._client.run(version_here, on_error="return", asynchronous=True)
+        )
         answers = {worker: said for worker, said in answers.items() if not isinstance(said, OSError)}
         fit = tuple(sorted(worker for worker, said in answers.items() if said == inference.__version__))
         return Crew(fit, {worker: _lacks(said) for worker, said in answers.items() if worker not in fit})
@@ -58,30 +67,52 @@ class Connection:
 
         return self._asked(lambda: [hand_out(piece) for piece in pieces])
 
+    def answer(self, future: Future[bytes]) -> bytes | None:
+        """Fetch what a worker has computed; none where it was lost and could not be computed again."""
+        answers: list[bytes] = self._told(
+            lambda: self._client.gather([future], errors="skip", asynchronous=True)
+        )
+        return answers[0] if answers else None
+
     def withdraw(self, futures: Sequence[Future[bytes]]) -> None:
         """Nobody waits for these answers any more."""
-        if self.alive():
+        if self._client.status == "running":
             with contextlib.suppress(*_TROUBLE):
                 self._client.cancel(list(futures), force=True)
 
     def alive(self) -> bool:
-        """Whether the scheduler is there."""
-        return bool(self._client.status == "running")
+        """Whether the scheduler is there, and has answered in time so far."""
+        return bool(self._client.status == "running") and not self._silent
 
     def present(self, crew: Crew) -> bool:
         """Whether any fit worker of a crew is left, as far as the scheduler knows."""
-        workers = self._asked(lambda: self._client.scheduler_info(n_workers=-1))["workers"]
-        return not workers.keys().isdisjoint(crew.fit)
+        scheduler = self._client.scheduler
+        if scheduler is None:
+            return False
+        known: dict[str, Any] = self._told(lambda: scheduler.identity(n_workers=-1))
+        return not known["workers"].keys().isdisjoint(crew.fit)
 
     def close(self) -> None:
         """Let go; work that is still going on is withdrawn."""
-        self._client.close(timeout=CONNECT_SECONDS)
+        with contextlib.suppress(*_TROUBLE):
+            self._client.close(timeout=CONNECT_SECONDS)
+
+    def _told(self, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """What comes back within `ANSWER_SECONDS`."""
+
+        def wait() -> Answer:
+            answer: Answer = self._client.sync(ask, callback_timeout=ANSWER_SECONDS)
+            return answer
+
+        return self._asked(wait)
 
     def _asked(self, ask: Callable[[], Answer]) -> Answer:
         try:
             return ask()
         except _TROUBLE as error:
-            raise ClusterError(f"the Dask scheduler at {self.address} does not answer: {error}") from error
+            self._silent = self._silent or isinstance(error, TimeoutError)
+            why = str(error) or "it takes too long"
+            raise ClusterError(f"the Dask scheduler at {self.address} does not answer: {why}") from error
 
 
 def _connect(address: str, seconds: float) -> Client:

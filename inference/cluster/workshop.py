@@ -71,7 +71,7 @@ class DaskWorkshop:
     ) -> None:
         """Fill in the answers that workers give. Raises `ClusterError` when there will be no more of them."""
         if self._connection is None:
-            self._connection = self._beating(lambda: Connection(self._address), pace)
+            self._connection = self._beating(lambda: Connection(self._address), pace, Connection.close)
         connection = self._connection
         crew = self._beating(connection.crew, pace)
         self._look_over(crew, pace)
@@ -109,26 +109,41 @@ class DaskWorkshop:
                 news.clear()
             pace.pulse()
             for k in [k for k, future in waiting.items() if future.done()]:
-                self._take(k, waiting.pop(k), pace, answers)
+                self._take(connection, k, waiting.pop(k), pace, answers)
             if pace.clock() >= look:
                 look = pace.clock() + LOOK_EVERY
-                if not connection.alive() or not connection.present(crew):
+                if not connection.alive() or not self._beating(lambda: connection.present(crew), pace):
                     raise ClusterError(f"the Dask scheduler at {self._address} or its workers have gone")
 
-    def _take(self, k: int, future: Future[bytes], pace: Pace, answers: dict[int, bytes]) -> None:
+    def _take(
+        self, connection: Connection, k: int, future: Future[bytes], pace: Pace, answers: dict[int, bytes]
+    ) -> None:
         """An answer; or none, where the worker failed and this computer has to see for itself."""
+        answer = None
         if future.status == "finished":
-            answers[k] = future.result()
+            answer = self._beating(lambda: connection.answer(future), pace)
+        if answer is not None:
+            answers[k] = answer
         elif future.status == "error":
             self._warn(pace, f"a Dask worker failed ({future.exception()!r}); its work is done here")
         else:
             raise ClusterError(f"the Dask scheduler at {self._address} has forgotten what it was asked")
 
-    def _beating(self, do: Callable[[], Answer], pace: Pace) -> Answer:
-        """What `do` returns, while the pulse goes on."""
+    def _beating(
+        self, do: Callable[[], Answer], pace: Pace, undo: Callable[[Answer], None] | None = None
+    ) -> Answer:
+        """What `do` returns, while the pulse goes on; what comes after an interruption is undone.
+
+        `do` must end by itself: it sees to it that it does not wait for ever.
+        """
         future = self._aside.submit(do)
-        while not wait([future], timeout=PULSE_EVERY).done:
-            pace.pulse()
+        try:
+            while not wait([future], timeout=PULSE_EVERY).done:
+                pace.pulse()
+        except BaseException:
+            if undo is not None:
+                future.add_done_callback(lambda late: None if late.exception() else undo(late.result()))
+            raise
         return future.result()
 
     def _warn(self, pace: Pace, text: str) -> None:

@@ -15,7 +15,7 @@ from inference.core.pmevo.population import children, chosen, packed, random_pop
 from inference.core.pmevo.refit.desk import Desk, Lists, Prices
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.pmevo.variation import fingerprints
+from inference.core.pmevo.variation import fingerprints, inherited, mutated
 from inference.core.protocols import Checkpoint, Event
 from inference.core.tables import ExperimentTable, Int64s, Population
 
@@ -37,6 +37,8 @@ def compile_all() -> None:
     offspring = children(few, pairs, np.zeros(1, dtype=np.uint64), drop=False)
     evaluator.cycles(chosen(offspring, np.arange(2)))
     fingerprints(offspring)
+    seeds = np.zeros(2, dtype=np.uint64)
+    mutated(inherited(few, pairs, seeds[:1]), seeds, 1.0, limits)
     unpacked(packed(offspring), offspring.n_schemes, _PORTS)
     for population in (few, alike):
         evaluator.mean_relative_error(population, measured)

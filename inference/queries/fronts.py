@@ -55,7 +55,7 @@ def front_named(name: str) -> StoredFront:
         near = [*nearest_names(PortMapping, name), *nearest_names(Run, name)]
         raise UnknownNameError("port mapping or run", name, list(dict.fromkeys(near))[:3])
     raise InvalidInputError(
-        f"{name!r} has no front: runs of PMEvo have one that re-fit their mapping (--set search=both)"
+        f"{name!r} has no front: runs of PMEvo have one where they re-fit (--set search=refit or both)"
     )
 
 

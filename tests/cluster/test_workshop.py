@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from distributed import LocalCluster
+from distributed import Future, LocalCluster
 
 import inference
+from inference.cluster import connection as connecting
 from inference.cluster.condition import condition
+from inference.cluster.connection import ClusterError, Connection
 from inference.cluster.workshop import DaskWorkshop
 from inference.core.errors import InterruptedRunError
 from inference.core.pacing import Pace
@@ -84,12 +87,15 @@ def test_one_worker_finds_what_two_find() -> None:
         workshop.close()
 
 
-def test_a_worker_that_dies_changes_nothing(workshop: DaskWorkshop, tmp_path: Path) -> None:
+def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "died"
-    dying = Instead(die_once, str(mark).encode(), workshop)
-    assert workshop.carry_out(join, b"", [b"x"], Pace(Listener())) == [b"x"]
-    assert evolved(dying) == evolved(LocalWorkshop(1))
-    assert mark.exists()
+    with cluster_of(2) as cluster:  # its own: until Dask has replaced the worker, there is one less
+        workshop = DaskWorkshop(cluster.scheduler_address, NotHere())
+        dying = Instead(die_once, str(mark).encode(), workshop)
+        assert workshop.carry_out(join, b"", [b"x"], Pace(Listener())) == [b"x"]
+        assert evolved(dying) == evolved(LocalWorkshop(1))
+        assert mark.exists()
+        workshop.close()
 
 
 def test_a_scheduler_that_is_away_costs_a_warning_and_is_not_asked_again_at_once() -> None:
@@ -102,12 +108,73 @@ def test_a_scheduler_that_is_away_costs_a_warning_and_is_not_asked_again_at_once
 
 
 def test_while_a_scheduler_is_looked_for_the_run_can_be_stopped() -> None:
-    workshop = DaskWorkshop(NOWHERE, LocalWorkshop(1))
-    start = time.monotonic()
+    workshop = DaskWorkshop(NOWHERE, NotHere())
     with pytest.raises(InterruptedRunError):
         workshop.carry_out(join, b"", [b""], Pace(Listener(lambda _: True)))
-    assert time.monotonic() - start < 4.0
     workshop.close()
+
+
+def test_a_connection_that_comes_after_the_run_was_stopped_is_closed(
+    two_workers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped, closed = threading.Event(), threading.Event()
+
+    class Late(Connection):
+        def __init__(self, address: str) -> None:
+            super().__init__(address)
+            assert stopped.wait(60)
+
+        def close(self) -> None:
+            super().close()
+            if not self.alive():
+                closed.set()
+
+    monkeypatch.setattr("inference.cluster.workshop.Connection", Late)
+    workshop = DaskWorkshop(two_workers, NotHere())
+    with pytest.raises(InterruptedRunError):
+        workshop.carry_out(join, b"", [b""], Pace(Listener(lambda _: True)))
+    stopped.set()
+    assert closed.wait(60)
+    workshop.close()
+
+
+def test_an_answer_that_its_worker_does_not_hand_over_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    halted: list[int] = []
+
+    class Halting(Connection):
+        """Halts the worker between its having finished and the transfer."""
+
+        def answer(self, future: Future[bytes]) -> bytes | None:
+            monkeypatch.setattr(connecting, "ANSWER_SECONDS", 0.5)
+            halted.extend(self._client.run(os.getpid).values())
+            os.kill(halted[0], signal.SIGSTOP)
+            return super().answer(future)
+
+    monkeypatch.setattr("inference.cluster.workshop.Connection", Halting)
+    with cluster_of(1) as cluster:
+        listener = Listener()
+        workshop = DaskWorkshop(cluster.scheduler_address, Answering(b"from here"))
+        try:
+            assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"from here"]
+        finally:
+            for worker in halted:
+                os.kill(worker, signal.SIGCONT)
+        assert "does not answer" in warnings(listener)[0]
+        workshop.close()
+
+
+def test_what_a_scheduler_is_asked_after_it_has_gone_is_a_cluster_error() -> None:
+    with cluster_of(1) as cluster:
+        connection = Connection(cluster.scheduler_address)
+        crew = connection.crew()
+        future = connection.submit(join, b"a", [b"b"], crew)[0]
+        assert connection.answer(future) == b"ab"
+        assert connection.present(crew)
+    with pytest.raises(ClusterError):
+        connection.present(crew)
+    with pytest.raises(ClusterError):
+        connection.answer(future)
+    connection.close()
 
 
 def test_a_scheduler_that_dies_in_the_middle_costs_a_warning(tmp_path: Path) -> None:

@@ -41,6 +41,17 @@ def test_only_what_is_missing_is_measured_and_the_order_stays() -> None:
     assert [result.experiment for result in results] == list(ASKED)
 
 
+def test_what_is_known_up_to_the_first_gap_comes_before_anything_is_measured(monkeypatch) -> None:
+    monkeypatch.setattr(cached, "WINDOW", 2)
+    behind, store = Counting(), MemoryStore()
+    list(CachedMeasurer(behind, store).measure(ASKED[:4]))
+    behind.asked.clear()
+    results = CachedMeasurer(behind, store).measure(ASKED)
+    assert [next(results).experiment for _ in range(4)] == list(ASKED[:4])
+    assert behind.asked == []
+    assert [result.experiment for result in results] == list(ASKED[4:])
+
+
 def test_failures_are_remembered() -> None:
     behind, store = Counting(), MemoryStore()
     for _ in range(2):

@@ -61,7 +61,8 @@ def make_data():
 def test_the_last_line_is_the_json_that_scripts_rely_on(site):
     make_data()
     answer = json.loads(infer("--dataset", "recorded", "--name", "mine", "--json").splitlines()[-1])
-    assert set(answer) == {"mapping", "url", "schemes", "experiments", "seconds", "held_out"}
+    always = {"mapping", "url", "schemes", "experiments", "seconds", "held_out"}
+    assert set(answer) == always | {"classes", "exhaustive", "front"}
     assert set(answer["held_out"]) == {"n", "mape", "pearson", "kendall"}
     made = PortMapping.objects.get(name="mine")
     assert answer["mapping"] == "mine"

@@ -117,9 +117,12 @@ def test_the_page_of_a_waiting_run_says_what_was_asked(
     page = visitor.get(f"/runs/{run.pk}/").content.decode()
     assert "Waiting for a worker; it starts by itself" in page
     assert f'href="/sets/{experiment_set.pk}/"' in page
-    asked = {item.label: item for item in visitor.get(f"/runs/{run.pk}/").context["asked"]}
+    shown = visitor.get(f"/runs/{run.pk}/").context
+    asked = {item.label: item for item in shown["asked"]}
     assert asked["Population"].changed
-    assert not asked["Convergence"].changed
+    assert "Convergence" not in asked
+    assert "Convergence" in {item.label for item in shown["usual"]}
+    assert f"{len(shown['usual'])} settings as usual" in page
 
 
 def test_a_run_that_waits_says_behind_which_one(visitor: Client, run: Run):
@@ -324,4 +327,5 @@ def test_a_bottleneck_that_is_measured_is_no_missing_one(isa: ISA):
         )
         assert said(measured) == words
     config = {"source": {"machine": machine.pk}, "ports": 3, "bottleneck": False}
-    assert said(submit("infer", config, "does not")) == "none"
+    assert said(submit("infer", config, "does not")) == "as the data show it"
+    assert said(submit("infer", {**config, "settings": {"ceiling": "none"}}, "has none")) == "none"

@@ -47,6 +47,10 @@ def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | No
         "settings": settings,
         "schemes": _digest(sorted(problem.schemes)),
         "offers": None if offers is None else _digest(offers),
+        # Mixes to learn from are drawn around those that judge.
+        "held_out": _digest([each.experiment for each in problem.held_out])
+        if settings["learnt_mixes"]
+        else "",
     }
 
 

@@ -139,7 +139,7 @@ class PMEvoSettings:
     migrate_every: int = setting(10, "Generations after which islands exchange their best.", None)
     migrants: int = setting(5, "Port mappings that each island sends on to the next.", None)
     refits: int = setting(
-        2, "Schemes of the fittest mapping that are re-fitted in each generation, where both is searched.", 0
+        2, "With both: schemes of the fittest mapping that are re-fitted in each generation.", None
     )
     starts: int = setting(
         2, "Independent re-fits, of which the best counts; each keeps one processor busy.", None

@@ -83,7 +83,7 @@ class Command(RunCommand):
         parser.add_argument(
             "--no-bottleneck",
             action="store_true",
-            help="do not measure R_max on a machine; without --set r_max=… there is none then",
+            help="do not measure R_max on a machine; PMEvo then takes it from the data, unless --set r_max=…",
         )
         known = parser.add_argument_group(
             "what is known of schemes", "for --algorithm cegar; - is standard input"

@@ -64,7 +64,7 @@ PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
         "repeats",
     ),
     "Sharing out the work": ("islands", "migrate_every", "migrants", "threads"),
-    "Re-fit and front": ("starts", "sweeps", "rounds", "patience", "kind_price", "volume_price"),
+    "Re-fit and front": ("refits", "starts", "sweeps", "rounds", "patience", "kind_price", "volume_price"),
 }
 
 
@@ -187,7 +187,8 @@ OFFERS: dict[str, Offer] = {
     for offer in (
         Offer(
             key="pmevo",
-            summary="Evolves port mappings until they explain the measured times. Needs no counters.",
+            summary="Improves port mappings until they explain the measured times, by exact re-fit or by "
+            "evolution. Needs no counters.",
             settings_class=PMEvoSettings,
             effort=_pmevo_effort,
             choices=PMEVO_CHOICES,

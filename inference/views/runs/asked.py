@@ -29,12 +29,16 @@ class Link:
 
 @dataclass(frozen=True)
 class Item:
-    """One line: a label with a text or links; `changed` marks a setting that is not the default."""
+    """One line: a label with a text or links.
+
+    `changed` marks a setting that is not the default, `usual` one that is, which few want to see.
+    """
 
     label: str
     text: str = ""
     links: tuple[Link, ...] = ()
     changed: bool = False
+    usual: bool = False
 
 
 def asked_of(run: Run) -> list[Item]:
@@ -64,7 +68,8 @@ def _infer(run: Run) -> Iterator[Item]:
         if setting.name in config["settings"]:
             value = config["settings"][setting.name]
             text = as_text(value) or (_bottleneck(run) if setting.name == "r_max" else "none")
-            yield Item(setting.label, text, changed=value != setting.default)
+            changed = value != setting.default
+            yield Item(setting.label, text, changed=changed, usual=not changed and setting.name != "r_max")
 
 
 def _known(known: Json) -> Iterator[Item]:
@@ -82,7 +87,9 @@ def _bottleneck(run: Run) -> str:
     found = (reports.first() or {}).get("bottleneck")
     if found:
         return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
-    return "measured" if BOTTLENECK in own_stages(InferConfig(**run.config)) else "none"
+    if BOTTLENECK in own_stages(InferConfig(**run.config)):
+        return "measured"
+    return "as the data show it" if run.config["settings"].get("ceiling") == "data" else "none"
 
 
 def _measure(run: Run) -> Iterator[Item]:
@@ -107,6 +114,11 @@ def _source(source: Json) -> Iterator[Item]:
 
 
 def _schemes(config: Json) -> str:
+    sample = config.get("sample")
+    return f"{sample:,} of {_selection(config)}" if sample else _selection(config)
+
+
+def _selection(config: Json) -> str:
     chosen = config["schemes"]
     if isinstance(chosen, list):
         found = f" found by {config['scheme_filter']}" if config["scheme_filter"] else ""

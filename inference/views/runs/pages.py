@@ -71,6 +71,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Run.objects.select_related("forked_from"), pk=pk)
     record = record_of(found)
     last = record.last_generation
+    asked = asked_of(found)
     return render(
         request,
         "inference/run.html",
@@ -88,7 +89,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             **(evolved(request, found, record) if _evolves(found) else {}),
             "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
             "best_error": None if last is None else 100 * last["best_error"],
-            "asked": asked_of(found),
+            "asked": [item for item in asked if not item.usual],
+            "usual": [item for item in asked if item.usual],
             "live": _live(found, record),
         },
     )

@@ -21,6 +21,9 @@ Integers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Number = Any
 
+MOST_UNIONS = 1024
+"""Unions of one experiment's port sets that are looked at; on nine ports there are at most half as many."""
+
 _MOST_ROUNDS = 3  # of improving the best candidate by neighbours
 _MOST_PAIRED = 6  # executions of a µop in pairs, beside those that fill the scheme's own time
 _SLACK = 1.1  # a scheme may take this much longer than measured, in whole µops besides
@@ -78,28 +81,37 @@ class Surroundings(NamedTuple):
 
 @compiled_in_place
 def gather(mixes: Mixes, rows: Rows, scheme: int, around: Surroundings) -> Number:
-    """Lay out the surroundings of one scheme; the number of its experiments, or −1 for too little room."""
-    at = 0
-    first = mixes.starts[scheme]
-    n = mixes.starts[scheme + 1] - first
-    for i in range(n):
-        e = mixes.of_scheme[first + i]
-        n_kinds = _others(mixes, rows, scheme, e, i, around)
+    """Lay out the surroundings of one scheme; the number of its experiments, or −1 for too little room.
+
+    Long experiments of many kinds, with more unions than `MOST_UNIONS`, are not among them: they would take
+    longer than all others, and say less.
+    """
+    at = n = 0
+    for i in range(mixes.starts[scheme], mixes.starts[scheme + 1]):
+        e = mixes.of_scheme[i]
+        n_kinds = _others(mixes, rows, scheme, e, n, around)
         start = at
-        if start == len(around.unions):
+        room = min(len(around.unions), start + MOST_UNIONS)
+        if start == room:
             return -1
         around.unions[start], around.masses[start] = 0, 0.0
         at += 1
         for k in range(n_kinds):
-            at = _grow(around.unions, around.masses, start, at, around.kinds[k], around.amounts[k])
+            at = _grow(around.unions, around.masses, start, at, room, around.kinds[k], around.amounts[k])
             if at < 0:
+                break
+        if at < 0:
+            if room < start + MOST_UNIONS:
                 return -1
+            at = start
+            continue
         slowest = mixes.floor[e]
         for u in range(start + 1, at):
             slowest = max(slowest, around.masses[u] * around.widths[size_of(around.unions[u])])
-        around.ends[i] = at
-        around.alone[i] = slowest
-        around.measured[i] = mixes.measured[e]
+        around.ends[n] = at
+        around.alone[n] = slowest
+        around.measured[n] = mixes.measured[e]
+        n += 1
     return n
 
 
@@ -125,8 +137,10 @@ def _others(mixes: Mixes, rows: Rows, scheme: int, e: int, i: int, around: Surro
 
 
 @compiled_in_place
-def _grow(unions: Integers, masses: Floats, start: int, end: int, kind: Number, amount: Number) -> Number:
-    """Add a kind of µop to the unions at [start, end); the new end, or −1 where there is no room."""
+def _grow(
+    unions: Integers, masses: Floats, start: int, end: int, room: int, kind: Number, amount: Number
+) -> Number:
+    """Add a kind of µop to the unions at [start, end); the new end, or −1 where that is beyond `room`."""
     fresh = end
     for i in range(start, end):
         grown = unions[i] | kind
@@ -141,7 +155,7 @@ def _grow(unions: Integers, masses: Floats, start: int, end: int, kind: Number, 
         if place < fresh:
             masses[place] = max(masses[place], masses[i] + amount)
             continue
-        if fresh == len(unions):
+        if fresh == room:
             return -1
         unions[fresh], masses[fresh] = grown, masses[i] + amount
         fresh += 1
@@ -257,7 +271,13 @@ def refit(
     if n_best == 0:
         return before, before
     for k in range(n_best):
-        rows.masks[scheme, k], rows.counts[scheme, k] = around.best[k], np.int64(around.best_counts[k])
+        mask, count = around.best[k], np.int64(around.best_counts[k])
+        place = k
+        while place > 0 and rows.masks[scheme, place - 1] > mask:
+            rows.masks[scheme, place] = rows.masks[scheme, place - 1]
+            rows.counts[scheme, place] = rows.counts[scheme, place - 1]
+            place -= 1
+        rows.masks[scheme, place], rows.counts[scheme, place] = mask, count
     rows.sizes[scheme] = n_best
     return before, best
 

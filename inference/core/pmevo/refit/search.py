@@ -45,7 +45,6 @@ class Refit:
         saved: Sequence[ChainState] | None = None,
     ) -> None:
         self._judge = judge
-        self._locks = [threading.Lock() for _ in starts]
         self._chains = [
             Chain(
                 Desk(judge.evaluator, judge.measured, times, members),
@@ -57,24 +56,22 @@ class Refit:
         ]
         for chain, state in zip(self._chains, saved or (), strict=False):
             state.restore(chain)
+        # What each chain last was between two pieces of work: nobody has to wait for one to look at it.
+        self._states = [ChainState.of(chain) for chain in self._chains]
         self._pace = judge.pace
         self._began = self._pace.clock()
-        self._before = sum(chain.place.round for chain in self._chains)
+        self._before = sum(state.place.round for state in self.states())
         self._news: queue.SimpleQueue[tuple[int, Swept]] = queue.SimpleQueue()
         self._stop = threading.Event()
 
     def states(self) -> tuple[ChainState, ...]:
         """All chains as they stand."""
-        states = []
-        for chain, lock in zip(self._chains, self._locks, strict=True):
-            with lock:
-                states.append(ChainState.of(chain))
-        return tuple(states)
+        return tuple(self._states)
 
     @property
     def front(self) -> tuple[Point, ...]:
         """What all chains have found, most accurate first."""
-        return thinned(point for chain in self._chains for point in chain.front)
+        return thinned(point for state in self.states() for point in state.front)
 
     def run(self, listen: Callable[[Point | None], None]) -> tuple[Point, ...]:
         """To the end of all chains; the front. `listen` hears the best mapping several times a second.
@@ -82,11 +79,9 @@ class Refit:
         What the reporter's pulse raises ends it, with the chains between two pieces of work.
         """
         with self._working() as workers:
-            while not all(worker.done() for worker in workers):
+            while len([worker.result() for worker in workers if worker.done()]) < len(workers):
                 self._hear(listen)
                 self._pace.pulse()
-            for worker in workers:
-                worker.result()
         self._hear(listen, now=True)
         return self.front
 
@@ -100,10 +95,11 @@ class Refit:
                 self._stop.set()
 
     def _work(self, index: int) -> None:
-        chain, lock = self._chains[index], self._locks[index]
+        """Go on with a chain until it is done, or all shall stop."""
+        chain = self._chains[index]
         while not (chain.done or self._stop.is_set()):
-            with lock:
-                swept = chain.advance()
+            swept = chain.advance()
+            self._states[index] = ChainState.of(chain)
             if swept is not None:
                 self._news.put((index, swept))
 
@@ -129,7 +125,7 @@ class Refit:
 
     def _progress(self) -> Progress:
         """In rounds: most chains end before the last one that they may go."""
-        done = sum(chain.place.round for chain in self._chains)
+        done = sum(state.place.round for state in self.states())
         most = len(self._chains) * self._judge.settings.rounds
         rate = (done - self._before) / max(self._pace.clock() - self._began, 1e-9)
         return Progress(PHASE, done, most, rate, "rounds", (most - done) / rate if rate > 0 else None)

@@ -19,7 +19,10 @@ MOST_KINDS = 4
 
 @dataclass
 class Usage:
-    """`masks` and `counts` int64[n_schemes, MOST_KINDS]; the first `sizes[s]` entries of row s are in use."""
+    """`masks` and `counts` int64[n_schemes, MOST_KINDS]; the first `sizes[s]` entries of row s are in use.
+
+    They are sorted by mask: in which order kinds stand decides between equally good ones.
+    """
 
     masks: Int64s
     counts: Int64s
@@ -37,7 +40,7 @@ class Usage:
         usage = cls.empty(population.n_schemes)
         for scheme in range(population.n_schemes):
             row = sorted(population.row(index, scheme), key=lambda uop: -uop[1] / uop[0].bit_count())
-            usage.put(scheme, row[:MOST_KINDS])
+            usage.put(scheme, sorted(row[:MOST_KINDS]))
         return usage
 
     @classmethod

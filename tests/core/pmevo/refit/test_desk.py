@@ -103,18 +103,37 @@ def test_nothing_to_choose_from_changes_nothing() -> None:
     assert usage.row(2) == before
 
 
-def test_long_mixes_of_many_kinds_get_the_room_that_they_need() -> None:
-    """Sixteen kinds on their own ports have 65,536 unions, more than a desk begins with."""
-    schemes = tuple(f"i{k:02}" for k in range(16))
-    long = Experiment.of(list(schemes))
-    table = ExperimentTable.from_experiments([long, *(Experiment.of([s]) for s in schemes)], schemes)
-    judge = Evaluator(table, 16)
-    usage = usage_of([{1 << k: 1} for k in range(16)])
-    times = np.ones(len(table))
-    on = Desk(judge, times, np.ones(16), np.ones(16, dtype=np.int64))
-    singles = np.array([1 << k for k in range(16)], dtype=np.int64)
+def one_kind_per_port(n: int) -> tuple[Desk, Usage]:
+    """As many schemes as ports, each with a port of its own, alone and all together."""
+    schemes = tuple(f"i{k:02}" for k in range(n))
+    table = ExperimentTable.from_experiments(
+        [*(Experiment.of([s]) for s in schemes), Experiment.of(list(schemes))], schemes
+    )
+    usage = usage_of([{1 << k: 1} for k in range(n)])
+    return Desk(Evaluator(table, n), np.ones(len(table)), np.ones(n), np.ones(n, dtype=np.int64)), usage
+
+
+def test_mixes_of_many_kinds_get_the_room_that_they_need() -> None:
+    """Ten kinds on ports of their own have 1,023 unions; 60 such mixes are more than a desk begins with."""
+    on, usage = one_kind_per_port(10)
+    singles = np.array([1 << k for k in range(10)], dtype=np.int64)
     assert on.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True) == 0
     assert on.point(usage).error == 0
+    many = ExperimentTable.from_experiments(
+        [Experiment.of({f"i{k}": n for k in range(10)}) for n in range(1, 61)]
+    )
+    times = np.arange(1.0, 61.0)
+    crowded = Desk(Evaluator(many, 10), times, np.ones(10), np.ones(10, dtype=np.int64))
+    assert crowded.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True) == 0
+
+
+def test_a_mix_of_more_kinds_than_can_be_looked_at_is_passed_over() -> None:
+    """Sixteen kinds on ports of their own have 65,535 unions: what is alone decides."""
+    on, usage = one_kind_per_port(16)
+    usage.put(0, [(1, 3)])
+    singles = np.array([1 << k for k in range(16)], dtype=np.int64)
+    on.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True)
+    assert [count for _, count in usage.row(0)] == [1]
 
 
 def test_a_mapping_survives_the_way_into_arrays_and_back() -> None:

@@ -18,7 +18,7 @@ from inference.cluster.connection import ClusterError, Connection
 from inference.cluster.workshop import DaskWorkshop
 from inference.core.errors import InterruptedRunError
 from inference.core.pacing import Pace
-from inference.core.workshop import Bench, LocalWorkshop, Task, Workshop
+from inference.core.workshop import Bench, LocalWorkshop, Task
 from tests.core.pmevo.islanders import evolved
 from tests.core.pmevo.small import Listener
 from tests.core.workshops import WorkshopContract, die_once, join, wait_for_withdrawal, wait_until_there
@@ -31,17 +31,6 @@ class NotHere:
 
     def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
         raise AssertionError("this was to be done by a worker")
-
-
-class Instead:
-    """Has another task carried out than the one asked for."""
-
-    def __init__(self, task: Task, common: bytes, workshop: Workshop) -> None:
-        self.task, self.common, self.workshop = task, common, workshop
-
-    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
-        assert self.workshop.carry_out(self.task, self.common, pieces, pace) == list(pieces)
-        return self.workshop.carry_out(task, common, pieces, pace)
 
 
 def cluster_of(workers: int) -> LocalCluster:
@@ -91,10 +80,11 @@ def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "died"
     with cluster_of(2) as cluster:  # its own: until Dask has replaced the worker, there is one less
         workshop = DaskWorkshop(cluster.scheduler_address, NotHere())
-        dying = Instead(die_once, str(mark).encode(), workshop)
-        assert workshop.carry_out(join, b"", [b"x"], Pace(Listener())) == [b"x"]
-        assert evolved(dying) == evolved(LocalWorkshop(1))
+        pieces = [b"1", b"2", b"3", b"4"]
+        assert workshop.carry_out(die_once, str(mark).encode(), pieces, Pace(Listener())) == pieces
         assert mark.exists()
+        for _ in range(5):
+            assert workshop.carry_out(join, b"", pieces, Pace(Listener())) == pieces
         workshop.close()
 
 
@@ -163,13 +153,25 @@ def test_an_answer_that_its_worker_does_not_hand_over_is_given_up(monkeypatch: p
         workshop.close()
 
 
-def test_what_a_scheduler_is_asked_after_it_has_gone_is_a_cluster_error() -> None:
+def test_an_answer_that_was_withdrawn_is_none(two_workers: str) -> None:
+    connection = Connection(two_workers)
+    futures = connection.submit(join, b"a", [b"b"], connection.crew())
+    assert connection.answer(futures[0]) == b"ab"
+    connection.withdraw(futures)
+    assert connection.answer(futures[0]) is None
+    connection.close()
+
+
+def test_what_a_scheduler_is_asked_after_it_has_gone_is_a_cluster_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with cluster_of(1) as cluster:
         connection = Connection(cluster.scheduler_address)
         crew = connection.crew()
         future = connection.submit(join, b"a", [b"b"], crew)[0]
         assert connection.answer(future) == b"ab"
         assert connection.present(crew)
+    monkeypatch.setattr(connecting, "ANSWER_SECONDS", 0.5)
     with pytest.raises(ClusterError):
         connection.present(crew)
     with pytest.raises(ClusterError):

@@ -88,7 +88,7 @@ class Watched:
 def test_agent_run_worker_and_web_are_killed_and_nothing_is_lost_or_stored_twice(
     home, machine, web, start_agent
 ):
-    agent = start_agent(pace=40)
+    agent = start_agent(pace=15)
     wait_until_online(machine)
     watched = Watched(submit(machine, "survivor"))
     run = watched.run
@@ -97,7 +97,7 @@ def test_agent_run_worker_and_web_are_killed_and_nothing_is_lost_or_stored_twice
     watched.goes_on()
     agent.kill()
     agent.wait()
-    start_agent(pace=40)
+    start_agent(pace=15)
 
     watched.goes_on()
     os.kill(wait_for(lambda: child_of(worker, run)), signal.SIGKILL)

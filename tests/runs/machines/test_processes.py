@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -111,13 +111,21 @@ def test_messages_up_to_the_limit_pass_both_ways_and_larger_ones_do_not(home, ma
             socket.recv(60)
 
 
+def until_closed(socket):
+    """(type, retry) of the messages that come before the connection ends."""
+    said = []
+    with suppress(ConnectionClosed):
+        while True:
+            message = json.loads(socket.recv(60))
+            said.append((message["type"], message["retry"]))
+    return said
+
+
 def test_a_revoked_token_ends_the_connection_within_moments(home, machine, web):
     with greeted(web, machine) as socket:
         started = time.monotonic()
         tokens.revoke(machine.tokens.get())
-        refused = json.loads(socket.recv(60))
-        assert (refused["type"], refused["retry"]) == ("refused", False)
-        with pytest.raises(ConnectionClosed):
-            socket.recv(60)
+        # A socket that is closed at once may take the last message along: then the code says it alone.
+        assert until_closed(socket) in ([], [("refused", False)])
         assert time.monotonic() - started < 20
         assert socket.close_code == 4401

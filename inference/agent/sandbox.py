@@ -14,8 +14,11 @@ import resource
 import signal
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 MEMORY_BYTES = 1 << 30
+"""What foreign code may take beside what its process has from the start."""
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_SECCOMP = 22
@@ -78,7 +81,7 @@ def confine() -> Confinement:
     limits = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: 0,
-        resource.RLIMIT_DATA: MEMORY_BYTES,
+        resource.RLIMIT_DATA: _data_bytes() + MEMORY_BYTES,
     }
     for limit, value in limits.items():
         with contextlib.suppress(ValueError, OSError):
@@ -88,6 +91,15 @@ def confine() -> Confinement:
     _libc.prctl(_PR_SET_DUMPABLE, 0)
     humble = _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
     return Confinement(humble, humble and _filter_system_calls())
+
+
+def _data_bytes() -> int:
+    """What this process has already: a fork has all that its parent had, and the limit counts it."""
+    try:
+        fields = Path("/proc/self/statm").read_text().split()
+    except OSError:
+        return 0
+    return int(fields[5]) * resource.getpagesize()
 
 
 def _filter_system_calls() -> bool:

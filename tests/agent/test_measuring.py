@@ -14,6 +14,7 @@ from inference.agent.facts import choose_core
 from inference.agent.passes import LocalHarness
 from inference.agent.process import MeasuringProcess, Nursery, UnfitError
 from inference.agent.protocol import Batch, Frame, Settings
+from inference.agent.sandbox import MEMORY_BYTES
 from tests.agent.conftest import ADD, HASTY, frame, item, needs_x86
 from tests.launched import is_alive, wait_until
 
@@ -53,6 +54,16 @@ async def test_foreign_code_cannot_open_files_nor_start_processes(processes: Nur
     assert [thread.name for thread in threads.iterdir()] == [str(process.pid)]
     assert (threads / str(process.pid) / "children").read_text() == ""
     await process.stop()
+
+
+async def test_measuring_works_in_a_fork_of_a_large_process():
+    ballast = bytearray(3 * MEMORY_BYTES // 2)  # never touched: it costs addresses, no memory
+    processes = Nursery(nursery.start(choose_core()))
+    process = await MeasuringProcess.start(processes, frame(), HASTY)
+    assert [message async for message in process.time([ADD], 5.0)]
+    await process.stop()
+    processes.close()
+    del ballast
 
 
 async def test_a_process_killed_from_outside_is_replaced_and_nobody_is_blamed(harness: LocalHarness):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from inference.core.experiment import Experiment
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable
+
+if TYPE_CHECKING:
+    from inference.core.pmevo.exchange_kernels import Arrays
 
 Classes = tuple[tuple[str, ...], ...]
 
@@ -68,7 +71,7 @@ def congruent_schemes(
         pulse()
         for scheme in others:
             compared, different, largest = exchange_kernels.exchanged(
-                table.numbers[scheme], table.numbers[representative], epsilon, np.inf, *table.arrays
+                table.numbers[scheme], table.numbers[representative], epsilon, np.inf, table.arrays
             )
             likeness[scheme] = Likeness(int(compared), int(different), float(largest))
     return classes, likeness
@@ -91,7 +94,7 @@ def _partition(
     for number, scheme in enumerate(schemes):
         pulse()
         home = exchange_kernels.home(
-            number, len(classes), first, following, epsilon, evidence, outliers, *table.arrays
+            number, len(classes), first, following, epsilon, evidence, outliers, table.arrays
         )
         if home < 0:
             first[len(classes)] = number
@@ -106,11 +109,11 @@ def _partition(
 class _Table:
     """Experiments by the schemes that they contain; `numbers` counts the given schemes in their order first.
 
-    `arrays` are those of `exchange_kernels`, from `offsets` to `cycles`.
+    `arrays` are what the compiled loops work on.
     """
 
     numbers: Mapping[str, int]
-    arrays: tuple[npt.NDArray[np.generic], ...]
+    arrays: Arrays
 
     @classmethod
     def of(cls, schemes: Sequence[str], times: Mapping[Experiment, float]) -> _Table:
@@ -128,7 +131,7 @@ class _Table:
         owners = np.repeat(np.arange(len(table)), np.diff(table.offsets))[rows]
         order = np.argsort(sums)
         cycles = np.fromiter(times.values(), dtype=np.float64, count=len(times))
-        arrays = (
+        arrays = exchange_kernels.Arrays(
             offsets, contexts[rows], owners, terms[rows, 1],
             table.offsets, terms, sums, sums[order], order, cycles,
         )  # fmt: skip

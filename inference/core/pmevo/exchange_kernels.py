@@ -4,36 +4,48 @@ Importing this module loads numba. An experiment is known by a 64-bit sum over i
 a scheme in it, its *context*, by the same sum with the scheme's own term replaced by its multiplicity. Among
 ten million contexts, two that differ have the same sum with a chance of about 3e-6, and then two unrelated
 times are compared.
-
-Arrays (see `congruence._Table`): `offsets` int64[schemes + 1] are the rows of entries of a scheme; `contexts`
-uint64, ascending in a row; `owners` int64, the experiment of an entry; `counts` int64, the scheme's
-multiplicity there. `starts` int64[n + 1], `terms` int64[·, 2] (scheme, multiplicity) and `sums` uint64[n] are
-those of the experiments, `cycles` float64[n] their times; `sorted_sums` with `order` looks up a sum.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inference.core.compiling import compiled
+from inference.core.pmevo.random_bits import mixed
 
 Array = npt.NDArray[Any]
 
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_S32 = np.uint64(32)
+
+
+class Arrays(NamedTuple):
+    """Experiments by the schemes that they contain (see `congruence._Table`).
+
+    `offsets` int64[schemes + 1] are the rows of entries of a scheme; `contexts` uint64, ascending in a row;
+    `owners` int64, the experiment of an entry; `counts` int64, the scheme's multiplicity there. `starts`
+    int64[n + 1], `terms` int64[·, 2] (scheme, multiplicity) and `sums` uint64[n] are the experiments' own,
+    `cycles` float64[n] their times; `sorted_sums` with `order` looks up a sum.
+    """
+
+    offsets: Array
+    contexts: Array
+    owners: Array
+    counts: Array
+    starts: Array
+    terms: Array
+    sums: Array
+    sorted_sums: Array
+    order: Array
+    cycles: Array
 
 
 @compiled
 def term_value(scheme: Any, count: Any) -> Any:
     """What a term adds to a sum: well-mixed bits of both numbers, below 2³² each."""
-    bits = ((np.uint64(scheme) + np.uint64(1)) << _S32) | np.uint64(count)
-    bits = (bits ^ (bits >> _S30)) * _MIX_1
-    bits = (bits ^ (bits >> _S27)) * _MIX_2
-    return bits ^ (bits >> _S31)
+    return mixed(((np.uint64(scheme) + np.uint64(1)) << _S32) | np.uint64(count))
 
 
 @compiled
@@ -63,16 +75,7 @@ def exchanged(
     b: Any,
     epsilon: Any,
     most: Any,
-    offsets: Array,
-    contexts: Array,
-    owners: Array,
-    counts: Array,
-    starts: Array,
-    terms: Array,
-    sums: Array,
-    sorted_sums: Array,
-    order: Array,
-    cycles: Array,
+    of: Arrays,
 ) -> tuple[Any, Any, Any]:
     """(experiments of a compared, those that differ by epsilon or more, largest difference).
 
@@ -80,27 +83,27 @@ def exchanged(
     differ.
     """
     compared, different, largest = 0, 0, 0.0
-    at = offsets[b]
-    for k in range(offsets[a], offsets[a + 1]):
-        experiment = owners[k]
-        beside = _multiplicity(b, experiment, starts, terms)
+    at = of.offsets[b]
+    for k in range(of.offsets[a], of.offsets[a + 1]):
+        experiment = of.owners[k]
+        beside = _multiplicity(b, experiment, of.starts, of.terms)
         if beside:
-            own = counts[k]
-            wanted = sums[experiment] - term_value(a, own) - term_value(b, beside)
+            own = of.counts[k]
+            wanted = of.sums[experiment] - term_value(a, own) - term_value(b, beside)
             wanted += term_value(a, beside) + term_value(b, own)
-            found = np.searchsorted(sorted_sums, wanted)
-            if found == len(sorted_sums) or sorted_sums[found] != wanted:
+            found = np.searchsorted(of.sorted_sums, wanted)
+            if found == len(of.sorted_sums) or of.sorted_sums[found] != wanted:
                 continue
-            other = order[found]
+            other = of.order[found]
         else:
-            while at < offsets[b + 1] and contexts[at] < contexts[k]:
+            while at < of.offsets[b + 1] and of.contexts[at] < of.contexts[k]:
                 at += 1
-            if at == offsets[b + 1]:
+            if at == of.offsets[b + 1]:
                 at -= 1  # what follows in the row of a may still be experiments with both
-            if offsets[b] == offsets[b + 1] or contexts[at] != contexts[k]:
+            if of.offsets[b] == of.offsets[b + 1] or of.contexts[at] != of.contexts[k]:
                 continue
-            other = owners[at]
-        first, second = cycles[experiment], cycles[other]
+            other = of.owners[at]
+        first, second = of.cycles[experiment], of.cycles[other]
         difference = abs(first - second) / (abs(first + second) / 2)
         compared += 1
         largest = max(largest, difference)
@@ -120,26 +123,17 @@ def home(
     epsilon: Any,
     evidence: Any,
     outliers: Any,
-    offsets: Array,
-    contexts: Array,
-    owners: Array,
-    counts: Array,
-    starts: Array,
-    terms: Array,
-    sums: Array,
-    sorted_sums: Array,
-    order: Array,
-    cycles: Array,
+    of: Arrays,
 ) -> Any:
     """The first class all of whose members are congruent to the scheme, -1 for none.
 
     `first[class]` is its representative, `following[scheme]` the next member, -1 after the last.
     """
-    own = offsets[scheme + 1] - offsets[scheme]
+    own = of.offsets[scheme + 1] - of.offsets[scheme]
     for k in range(n_classes):
         member = first[k]
         while member >= 0:
-            theirs = offsets[member + 1] - offsets[member]
+            theirs = of.offsets[member + 1] - of.offsets[member]
             wanted = evidence * (own + theirs) / 2
             if min(own, theirs) < wanted:
                 break
@@ -148,16 +142,7 @@ def home(
                 member,
                 epsilon,
                 outliers * min(own, theirs),
-                offsets,
-                contexts,
-                owners,
-                counts,
-                starts,
-                terms,
-                sums,
-                sorted_sums,
-                order,
-                cycles,
+                of,
             )
             if compared == 0 or compared < wanted or different > outliers * compared:
                 break

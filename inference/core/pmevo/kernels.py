@@ -1,9 +1,7 @@
 """The compiled loops that make port mappings: random ones, and children of two parents.
 
 Importing this module loads numba. Every mapping or pair of parents has a random stream of its own, seeded by
-the caller, so that neither chunks nor threads change what comes out. Streams are SplitMix64 (Steele, Lea and
-Flood, OOPSLA 2014); bounded numbers use a 32-bit multiply-shift, whose bias of bound / 2³² is far below
-anything that a population can show.
+the caller (`random_bits`), so that neither chunks nor threads change what comes out.
 
 Arrays are those of `inference.core.tables.Population`: `offsets` has one row per (mapping, scheme).
 """
@@ -16,30 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.compiling import compiled
+from inference.core.pmevo.random_bits import below, next_bits
 
 Integers = npt.NDArray[Any]
 
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 _MAX_COUNT = np.int64(2**31 - 1)
-
-
-@compiled
-def _next(state: Integers) -> Any:
-    """The next 64 random bits of a stream; `state` is uint64[1]."""
-    state[0] += _STEP
-    bits = state[0]
-    bits = (bits ^ (bits >> _S30)) * _MIX_1
-    bits = (bits ^ (bits >> _S27)) * _MIX_2
-    return bits ^ (bits >> _S31)
-
-
-@compiled
-def _below(state: Integers, bound: Any) -> Any:
-    """A random whole number in [0, bound), bound ≤ 2³²."""
-    return np.int64(((_next(state) >> _S32) * np.uint64(bound)) >> _S32)
 
 
 @compiled
@@ -67,9 +46,9 @@ def sample(
         state[0] = seeds[m]
         for s in range(n_schemes):
             first = at
-            wanted = 1 + _below(state, most)
+            wanted = 1 + below(state, most)
             while at - first < wanted:
-                mask = np.int64(_next(state) & np.uint64(full))
+                mask = np.int64(next_bits(state) & np.uint64(full))
                 fresh = mask != 0
                 for k in range(first, at):
                     fresh = fresh and masks[k] != mask
@@ -80,7 +59,7 @@ def sample(
                         rest &= rest - np.int64(1)
                         width += 1
                     masks[at] = mask
-                    counts[at] = 1 + _below(state, limits[s, width - 1])
+                    counts[at] = 1 + below(state, limits[s, width - 1])
                     at += 1
             offsets[m * n_schemes + s + 1] = at
     return at
@@ -129,7 +108,7 @@ def recombine(
                     pool_counts[size] = counts[k]
                     size += 1
             _shuffle(state, pool_masks, pool_counts, size)
-            split = 1 + _below(state, size - 1)
+            split = 1 + below(state, size - 1)
             at = _keep(pool_masks, pool_counts, 0, split, drop, child_masks, child_counts, at)
             child_offsets[2 * p * n_schemes + s + 1] = at
             later = _keep(pool_masks, pool_counts, split, size, drop, later_masks, later_counts, later)
@@ -163,7 +142,7 @@ def _most_entries(parents: Integers, n_schemes: int, offsets: Integers) -> tuple
 def _shuffle(state: Integers, masks: Integers, counts: Integers, size: int) -> None:
     """Fisher and Yates's shuffle of the first `size` entries."""
     for k in range(size - 1, 0, -1):
-        other = _below(state, k + 1)
+        other = below(state, k + 1)
         masks[k], masks[other] = masks[other], masks[k]
         counts[k], counts[other] = counts[other], counts[k]
 

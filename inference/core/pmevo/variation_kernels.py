@@ -1,6 +1,7 @@
 """The compiled loops of `variation`: rows inherited whole, mutations, and which mappings are equal.
 
-Importing this module loads numba. Random streams and arrays are those of `inference.core.pmevo.kernels`.
+Importing this module loads numba. Random streams are those of `random_bits`, arrays those of
+`inference.core.pmevo.kernels`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.compiling import compiled
-from inference.core.pmevo.kernels import _below
+from inference.core.pmevo.random_bits import below, mixed
 
 Integers = npt.NDArray[Any]
 
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _RESOLUTION = 1 << 32
 
 
@@ -44,7 +42,7 @@ def inherit(
     for p in range(len(parents)):
         state[0] = seeds[p]
         for s in range(n_schemes):
-            side[s] = _below(state, 2)
+            side[s] = below(state, 2)
         for child in range(2):
             for s in range(n_schemes):
                 row = parents[p, side[s] ^ child] * n_schemes + s
@@ -92,8 +90,8 @@ def mutate(
                 new_masks[at] = masks[k]
                 new_counts[at] = counts[k]
                 at += 1
-            if _below(state, _RESOLUTION) < chance:
-                other = masks[first + _below(state, last - first)]
+            if below(state, _RESOLUTION) < chance:
+                other = masks[first + below(state, last - first)]
                 at = _change(state, limits[s], n_ports, other, new_masks, new_counts, start, at)
             new_offsets[row + 1] = at
     return at
@@ -111,8 +109,8 @@ def _change(
     end: int,
 ) -> Any:
     """One change of the row from `start` to `end`, of which `other` may be the port set; the new end."""
-    way = _below(state, 6)
-    k = start + _below(state, end - start)
+    way = below(state, 6)
+    k = start + below(state, end - start)
     mask, count = np.int64(masks[k]), np.int64(counts[k])
     if way < 2:
         changed = count + 1 - 2 * way
@@ -122,7 +120,7 @@ def _change(
     if way == 2:
         return _without(masks, counts, k, end) if end - start > 1 else end
     if way == 3:
-        mask ^= np.int64(1) << _below(state, n_ports)
+        mask ^= np.int64(1) << below(state, n_ports)
         if mask == 0 or _has(masks, start, end, mask):
             return end
         end = _without(masks, counts, k, end)
@@ -144,14 +142,14 @@ def _renew(
 ) -> Any:
     """A new kind for the row, beside those that it has or instead of them; the new end."""
     mask = np.int64(other)
-    if _below(state, 2) == 0:
-        mask = 1 + _below(state, (np.int64(1) << np.int64(n_ports)) - 1)
+    if below(state, 2) == 0:
+        mask = 1 + below(state, (np.int64(1) << np.int64(n_ports)) - 1)
     limit = limits[_width(mask) - 1]
     if not keep:
-        return _with(masks, counts, start, start, mask, max(1, limit - _below(state, 2)))
+        return _with(masks, counts, start, start, mask, max(1, limit - below(state, 2)))
     if _has(masks, start, end, mask):
         return end
-    return _with(masks, counts, start, end, mask, 1 + _below(state, limit))
+    return _with(masks, counts, start, end, mask, 1 + below(state, limit))
 
 
 @compiled
@@ -199,13 +197,6 @@ def fingerprint(n_schemes: int, offsets: Integers, masks: Integers, counts: Inte
         for s in range(n_schemes):
             row = m * n_schemes + s
             for k in range(offsets[row], offsets[row + 1]):
-                bits = _mixed(np.uint64(masks[k]) ^ _mixed(np.uint64(s + 1)))
-                total += _mixed(bits ^ np.uint64(counts[k]))
+                bits = mixed(np.uint64(masks[k]) ^ mixed(np.uint64(s + 1)))
+                total += mixed(bits ^ np.uint64(counts[k]))
         out[m] = total
-
-
-@compiled
-def _mixed(bits: Any) -> Any:
-    bits = (bits ^ (bits >> _S30)) * _MIX_1
-    bits = (bits ^ (bits >> _S27)) * _MIX_2
-    return bits ^ (bits >> _S31)

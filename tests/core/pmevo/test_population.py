@@ -138,7 +138,7 @@ def test_random_mappings_depend_on_their_own_seed_alone() -> None:
 def test_compiled_and_interpreted_loops_agree(drop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     population = some(8)
     compiled = children(population, parents(4), seeds(4), drop=drop)
-    for name in ("sample", "recombine", "_next", "_below", "_shuffle", "_keep", "_most_entries"):
+    for name in ("sample", "recombine", "below", "_shuffle", "_keep", "_most_entries"):
         monkeypatch.setattr(kernels, name, getattr(kernels, name).py_func)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # numpy scalars warn where they wrap around

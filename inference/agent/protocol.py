@@ -35,6 +35,9 @@ MAX_MESSAGE_BYTES = 4 * 2**20
 MAX_ITEMS = 512
 """Experiments in one batch."""
 
+MAX_COUNTERS = 100
+"""Events counted of one experiment."""
+
 Json = dict[str, Any]
 Value = TypeVar("Value")
 
@@ -168,6 +171,7 @@ class Result:
     """What measuring an item gave: cycles per copy of the experiment, and max − min over undisturbed passes.
 
     In state "failed" there are no cycles and `note` says why: "illegal instruction", "does not end", …
+    `counters`: what was counted per copy, {event: number}, where the agent has counters.
     """
 
     id: str
@@ -176,15 +180,19 @@ class Result:
     spread: float | None = None
     passes: int = 0
     note: str = ""
+    counters: Mapping[str, float] = field(default_factory=dict)
 
     def as_json(self) -> Json:
-        """A JSON object of the fields."""
-        return dict(vars(self))
+        """A JSON object of the fields; without counters, as agents before them have it."""
+        content = {**vars(self), "counters": dict(self.counters)}
+        if not self.counters:
+            del content["counters"]
+        return content
 
     @classmethod
     def read(cls, given: object) -> Result:
         """Raises `ProtocolError`."""
-        result = _read(cls, given, cycles=_maybe_number, spread=_maybe_number)
+        result = _read(cls, given, cycles=_maybe_number, spread=_maybe_number, counters=_counters)
         if result.state not in RESULT_STATES:
             raise ProtocolError(f"result {result.id}: unknown state {result.state!r}")
         if (result.state == "failed") != (result.cycles is None):
@@ -322,6 +330,15 @@ def _registers(name: str, value: object) -> dict[str, int]:
     if not isinstance(value, Mapping):
         raise ProtocolError(f"{name} must be an object, not {value!r:.80}")
     return {_text(name, register): _whole(name, content) for register, content in value.items()}
+
+
+def _counters(name: str, value: object) -> dict[str, float]:
+    if not isinstance(value, Mapping) or len(value) > MAX_COUNTERS:
+        raise ProtocolError(f"{name} must be an object of at most {MAX_COUNTERS} numbers")
+    counted = {_text(name, event): _number(name, number) for event, number in value.items()}
+    if any(number < 0 for number in counted.values()):
+        raise ProtocolError(f"{name} must be ≥ 0")
+    return counted
 
 
 def _frame(_name: str, value: object) -> Frame:

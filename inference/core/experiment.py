@@ -79,7 +79,8 @@ class Measured:
     `cycles` is cycles per execution of the whole experiment (never per instruction), > 0 and finite unless
     the state is FAILED, where it is None and `note` says why. `spread` is max − min over the passes, in
     cycles.
-    `annotations` are other tools' answers for the same experiment, in cycles.
+    `annotations` are other tools' answers for the same experiment, in cycles. `counters` are events counted
+    per execution of the experiment: `uops` for all µops, `port X` for those executed on a port.
     """
 
     experiment: Experiment
@@ -89,6 +90,7 @@ class Measured:
     passes: int = 1
     note: str = ""
     annotations: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.state is MeasurementState.FAILED:

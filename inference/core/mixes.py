@@ -27,5 +27,11 @@ def random_mixes(
     """
     random = np.random.default_rng([seed, length, stream] if stream else [seed, length])
     picks = random.integers(0, len(schemes), size=(4 * n + _SPARE, length))
-    mixes = dict.fromkeys(Experiment.of([schemes[k] for k in row]) for row in picks)
-    return [mix for mix in mixes if mix not in without][:n]
+    mixes: dict[Experiment, None] = {}
+    for row in picks.tolist():
+        if len(mixes) >= n:
+            break
+        mix = Experiment.of([schemes[k] for k in row])
+        if mix not in without:
+            mixes[mix] = None
+    return list(mixes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,15 @@ class Measurer(Protocol):
         A failure of one experiment is a result in state FAILED; an exception means that measuring as a
         whole is impossible.
         """
+        ...
+
+
+@runtime_checkable
+class RepeatingMeasurer(Measurer, Protocol):
+    """A measurer that can be asked to measure the same anew, which otherwise nobody does."""
+
+    def again(self, number: int) -> Measurer:
+        """The measurer of that repetition; 0 is itself. The same number means the same answers."""
         ...
 
 

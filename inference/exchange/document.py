@@ -28,6 +28,7 @@ class ExperimentEntry:
     cycles: float
     note: str = ""
     annotations: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,22 @@ class UsageEntry:
     column: str
     scheme: str
     uops: Uops
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictEntry:
+    """What explainable inference said of one scheme, as written.
+
+    `uops` is None for one that it could not characterise. `cycles` alone, `counted` µops, None where the file
+    has no such numbers.
+    """
+
+    row: int
+    column: str
+    scheme: str
+    uops: Uops | None
+    cycles: float | None = None
+    counted: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +76,20 @@ class Document:
     """The content of a file. `facts` is what a preview shows about it: units, tools, names it mentions.
 
     `refused` are the scheme names of entries that something else is wrong with, as (name, row, column): so
-    that one look at a file finds all that is wrong with it. Of a `partial` document, loads without a scheme
-    are left out; of all others, an unknown name is a problem.
+    that one look at a file finds all that is wrong with it. Of a `partial` document, loads, usages and
+    verdicts without a scheme are left out; of all others, an unknown name is a problem. `dropped` are entries
+    of it that bring nothing whatever the instruction set, {name: why}. Where there are
+    `verdicts`, `usages` are those of the schemes that they characterise.
     """
 
     experiments: tuple[ExperimentEntry, ...] = ()
     refused: tuple[tuple[str, int, str], ...] = ()
     usages: tuple[UsageEntry, ...] = ()
+    verdicts: tuple[VerdictEntry, ...] = ()
     loads: tuple[LoadEntry, ...] = ()
     resources: tuple[str, ...] = ()
     partial: bool = False
+    dropped: Mapping[str, str] = field(default_factory=dict)
     ports: tuple[str, ...] = ()
     r_max: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)

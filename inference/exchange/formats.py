@@ -9,6 +9,7 @@ from enum import StrEnum
 from inference.core.metrics import Unit
 from inference.exchange.document import Document
 from inference.exchange.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
+from inference.exchange.explained_json import is_explained, read_explained
 from inference.exchange.mapping_json import is_mapping_json, read_mapping_json
 from inference.exchange.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
 from inference.exchange.pmevo_json import (
@@ -18,8 +19,10 @@ from inference.exchange.pmevo_json import (
     read_mapping3,
 )
 from inference.exchange.problems import Problems
+from inference.exchange.rejects_json import is_rejects, read_rejects_alone
 from inference.exchange.resource_json import is_resource_json, read_resource_json
 from inference.exchange.source import Source
+from inference.exchange.uops_info_json import is_uops_info, read_uops_info
 
 
 class Content(StrEnum):
@@ -29,6 +32,7 @@ class Content(StrEnum):
     MAPPING = "mapping"
     RESOURCES = "resources"
     NAMES = "names"
+    REJECTS = "rejects"
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,21 @@ FORMATS = (
         read_experiment_list,
     ),
     Format("pmevo-mapping", "PMEvo Mapping3 (JSON)", Content.MAPPING, is_mapping3, read_mapping3),
+    Format(
+        "explained-mapping",
+        "explainable port mapping (JSON)",
+        Content.MAPPING,
+        is_explained,
+        read_explained,
+    ),
+    Format(
+        "explained-rejects",
+        "rejects of an explainable run (JSON)",
+        Content.REJECTS,
+        is_rejects,
+        read_rejects_alone,
+    ),
+    Format("uops-info", "port usages of uops.info (JSON)", Content.MAPPING, is_uops_info, read_uops_info),
     Format("palmed-mapping", "Palmed resource mapping (JSON)", Content.RESOURCES, is_palmed, read_palmed),
     Format("palmed-names", "Palmed name list (JSON)", Content.NAMES, is_name_list, read_name_list),
     Format(

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import transaction
 
+from inference.core.experiment import Measured
 from inference.core.metrics import Unit
+from inference.exchange.characterisations import KEY, store_characterisations
 from inference.exchange.errors import ExchangeError, RefusedError
+from inference.exchange.explaining import Explanation, explanation_of
 from inference.exchange.formats import Content
 from inference.exchange.instruction_sets import X86, likely_isa, new_isa, vocabulary
 from inference.exchange.names import NAME_LIMIT, free_name, free_or_refuse
 from inference.exchange.palmed_json import NameList, is_name_list, read_names
-from inference.exchange.parsing import AnyNames, Parsed, parse, read, resolve
+from inference.exchange.parsing import AnyNames, Names, Parsed, read, resolve
 from inference.exchange.problems import Problems
+from inference.exchange.rejects_json import (
+    Rejects,
+    is_rejects,
+    quoted_names,
+    read_rejects,
+    with_rejects,
+)
 from inference.exchange.resource_mappings import store_resource_mapping
 from inference.exchange.set_summary import keep_summary
-from inference.exchange.source import read_source
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.exchange.source import Source, read_source
+from inference.exchange.stored import load_measurements, store_mapping, store_measurements
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
 
 if TYPE_CHECKING:
     from inference.models import Run
 
 SOURCE_LENGTH = 300
+MEASURED_IN = "measured_in"
+"""Where a mapping's report has the ids of the experiment sets that were named as its evidence."""
 
+Value = TypeVar("Value")
 
 _MODELS: dict[Content | None, type[PortMapping] | type[ResourceMapping]] = {
     Content.MAPPING: PortMapping,
@@ -40,13 +54,16 @@ class Preview:
     """A parsed file with the instruction set it would go to.
 
     `isa` is None where the file would found the instruction set `new_isa`. `own_name` is what the file
-    says it is called, or its file name.
+    says it is called, or its file name. `explanation` is what it says of explainable inference, and
+    `evidence` the experiment sets that belong to that.
     """
 
     parsed: Parsed
     isa: ISA | None
     new_isa: str
     own_name: str
+    explanation: Explanation | None = None
+    evidence: tuple[ExperimentSet, ...] = ()
 
     @property
     def model(self) -> type[ExperimentSet] | type[PortMapping] | type[ResourceMapping]:
@@ -82,34 +99,81 @@ def preview(
     founding: str = "",
     unit: Unit = Unit.CYCLES,
     names: NameList | None = None,
+    rejects: Sequence[Rejects] = (),
+    evidence: Sequence[ExperimentSet] = (),
+    microarchitecture: str = "",
 ) -> Preview:
     """Parse a file against an instruction set: the given one, a new one named `founding`, or the likely one.
 
-    `names` are scheme names for the instructions of a Palmed file, see `name_list_of`.
-    Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set.
+    `names` are scheme names for the instructions of a Palmed file, see `name_list_of`; `rejects` what the
+    runs rejected of which the file is the result, one list each, see `rejects_of`; `evidence` experiment sets
+    of those runs; `microarchitecture` the one to read of a file that has several.
+    Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set,
+    and where rejects or evidence come with something else than a port mapping of the same instruction set.
     """
-    if founding:
-        parsed = parse(content, file_name, AnyNames(), unit)
-        return Preview(parsed, None, founding, _name(parsed))
-    reading = read(content, file_name, unit).translated(names or {})
-    if isa is None:
+    reading = read(content, file_name, unit, microarchitecture).translated(names or {})
+    if rejects:
+        reading = replace(reading, document=with_rejects(reading.document, rejects))
+    if isa is None and not founding:
         isa = likely_isa(reading.scheme_names(), reading.document.facts) or _default_isa()
-    parsed = resolve(reading, vocabulary(isa))
-    return Preview(parsed, isa, "", _name(parsed))
+    known: Names = AnyNames() if isa is None or founding else vocabulary(isa)
+    parsed = resolve(reading, known)
+    seen = Preview(parsed, None if founding else isa, founding, _name(parsed), evidence=tuple(evidence))
+    if parsed.mapping is not None and parsed.verdicts:
+        return replace(seen, explanation=_explanation(seen, known, rejects))
+    if seen.acceptable and (rejects or evidence):
+        raise ExchangeError(
+            f"{file_name} has no verdicts on schemes, to which rejected schemes or evidence could belong"
+        )
+    return seen
+
+
+def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> Explanation:
+    parsed = seen.parsed
+    assert parsed.mapping is not None
+    named = {name for each in rejects for name in each}
+    named |= {name for each in rejects for why in each.values() for name in quoted_names(why)}
+    found = ((name, known.resolve(name)) for name in sorted(named))
+    schemes = {name: text for name, text in found if text is not None}
+    measured: list[Measured] = []
+    for experiment_set in seen.evidence:
+        if experiment_set.isa != seen.isa:
+            raise ExchangeError(
+                f"{experiment_set.name!r} has measurements of {experiment_set.isa.name}, which cannot be "
+                f"evidence for a mapping of {seen.new_isa if seen.isa is None else seen.isa.name}"
+            )
+        measured += load_measurements(experiment_set)
+    return explanation_of(parsed.mapping, parsed.verdicts, rejects, schemes, measured)
 
 
 def name_list_of(content: bytes, file_name: str) -> NameList:
     """The names in a file that translates Palmed's instructions; raises `ExchangeError` for others."""
+    expected = "this is no list of names", 'an object {"our scheme": ["Palmed\'s instruction"]} is expected'
+    return _side_file(content, file_name, is_name_list, read_names, expected)
+
+
+def rejects_of(content: bytes, file_name: str) -> Rejects:
+    """The schemes that a run of the published explainable algorithm rejected; raises `ExchangeError`."""
+    expected = "this is no list of rejected schemes", 'a list [["scheme", "why"], …] is expected'
+    return _side_file(content, file_name, is_rejects, read_rejects, expected)
+
+
+def _side_file(
+    content: bytes,
+    file_name: str,
+    matches: Callable[[Source], bool],
+    read_it: Callable[[Source, Problems], Value],
+    expected: tuple[str, str],
+) -> Value:
+    """What a file says that comes beside another one."""
     problems = Problems()
     source = read_source(content, file_name, problems)
-    if source is not None and is_name_list(source):
-        names = read_names(source, problems)
+    if source is not None and matches(source):
+        value = read_it(source, problems)
         if not problems:
-            return names
+            return value
     elif not problems:
-        problems.add(
-            "this is no list of names", 'an object {"our scheme": ["Palmed\'s instruction"]} is expected'
-        )
+        problems.add(*expected)
     raise ExchangeError("\n".join(problem.line(file_name) for problem in problems.listed))
 
 
@@ -164,9 +228,12 @@ def commit(
             origin=PortMapping.Origin.IMPORT,
             source=source,
             machine=machine,
+            report=_mapping_report(seen),
             note=note,
         )
-        return Imported(row, len(parsed.mapping.usage), isa, seen.isa is None)
+        if seen.explanation is not None:
+            store_characterisations(row, seen.explanation.characterisations)
+        return Imported(row, len(parsed.schemes), isa, seen.isa is None)
     row = ExperimentSet.objects.create(
         name=name,
         note=note,
@@ -181,7 +248,16 @@ def commit(
     return Imported(row, stored, isa, seen.isa is None)
 
 
+def _mapping_report(seen: Preview) -> dict[str, Any]:
+    """What the pages of an imported port mapping tell beside it."""
+    report = _report_of(seen.parsed)
+    if seen.explanation is not None:
+        report[KEY] = seen.explanation.report
+        report[MEASURED_IN] = [each.pk for each in seen.evidence]
+    return report
+
+
 def _report_of(parsed: Parsed) -> dict[str, Any]:
-    """What the page of an imported resource mapping tells of its file: counts, and what was left out."""
+    """What the page of an imported mapping tells of a partial file: counts, and what was left out."""
     counts = {key: parsed.facts[key] for key in ("instructions", "classes") if key in parsed.facts}
     return {**counts, "left_out": dict(parsed.left_out)} if counts else {}

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from inference.models import ISA
 
+_ACCESS = ("R", "W", "RW")  # the end of a scheme without ports
+_RIGHT_PORTS = "write the scheme, a colon and its ports, e.g. add GPR[64]:RW, GPR[64]:R: 6 7 8 9"
 _RIGHT = "write the scheme, a colon and a number, e.g. imul GPR[64]:RW, GPR[64]:R: 1"
 
 
@@ -41,6 +43,24 @@ def read_names(text: str) -> tuple[list[str], list[str]]:
     return list(found), problems
 
 
+def read_ports(text: str) -> tuple[dict[str, list[str]], list[str]]:
+    """({scheme: names of its ports}, what is wrong, naming line and scheme)."""
+    found: dict[str, list[str]] = {}
+    problems = []
+    for number, line in _lines(text):
+        scheme, _, ports = (part.strip() for part in line.rpartition(":"))
+        names = ports.replace(",", " ").split()
+        if not scheme or not names or names[0] in _ACCESS:
+            problems.append(f"line {number}: {line!r} ends with no ports; {_RIGHT_PORTS}")
+        elif len(set(names)) < len(names):
+            problems.append(f"line {number}: a port of {scheme!r} is named twice")
+        elif scheme in found:
+            problems.append(f"line {number}: {scheme!r} has a line already; leave one of them out")
+        else:
+            found[scheme] = names
+    return found, problems
+
+
 def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
     """A complaint for every scheme that the instruction set does not have, with the nearest one."""
     wanted = list(schemes)
@@ -55,6 +75,11 @@ def unknown_schemes(schemes: Iterable[str], isa: ISA) -> list[str]:
 def counts_text(counts: dict[str, int]) -> str:
     """What `read_counts` reads."""
     return "\n".join(f"{scheme}: {number}" for scheme, number in counts.items())
+
+
+def ports_text(documented: dict[str, list[str]]) -> str:
+    """What `read_ports` reads."""
+    return "\n".join(f"{scheme}: {' '.join(ports)}" for scheme, ports in documented.items())
 
 
 def _nearest(scheme: str, texts: list[str]) -> str:

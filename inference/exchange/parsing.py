@@ -13,7 +13,7 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit
 from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
-from inference.exchange.document import Document, ExperimentEntry, LoadEntry, UsageEntry
+from inference.exchange.document import Document, ExperimentEntry, LoadEntry, UsageEntry, VerdictEntry
 from inference.exchange.formats import Content, Format, format_of, known_formats
 from inference.exchange.palmed_json import NameList, translated
 from inference.exchange.problems import Problem, Problems, excerpt
@@ -62,6 +62,7 @@ class Reading:
         """All scheme names of the file, as written, in the order of their first occurrence."""
         names = dict.fromkeys(name for entry in self.document.experiments for name, _ in entry.terms)
         names.update(dict.fromkeys(usage.scheme for usage in self.document.usages))
+        names.update(dict.fromkeys(verdict.scheme for verdict in self.document.verdicts))
         names.update(dict.fromkeys(entry.scheme for entry in self.document.loads))
         names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
         return names
@@ -75,6 +76,7 @@ class Reading:
 class Parsed:
     """What a file would bring: `measured`, `mapping` or `resources`, or problems that keep it from that.
 
+    `verdicts` are what the file says of the mapping's schemes, and of those that could not be characterised.
     `merged` lists names of the file that mean the same scheme, {scheme: names}; `left_out` instructions of a
     partial document that bring nothing, {instruction: why}.
     """
@@ -83,6 +85,7 @@ class Parsed:
     format: Format | None
     measured: tuple[Measured, ...] = ()
     mapping: PortMapping | None = None
+    verdicts: Mapping[str, VerdictEntry] = field(default_factory=dict)
     resources: ResourceMapping | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -99,7 +102,7 @@ class Parsed:
     def schemes(self) -> tuple[str, ...]:
         """The distinct schemes, in the order of their first occurrence."""
         if self.mapping is not None:
-            return tuple(self.mapping.usage)
+            return tuple(self.verdicts or self.mapping.usage)
         if self.resources is not None:
             return tuple(self.resources.loads)
         return tuple(dict.fromkeys(s for result in self.measured for s in result.experiment.schemes))
@@ -116,10 +119,15 @@ def parse(content: bytes, file_name: str, names: Names, unit: Unit = Unit.CYCLES
     return resolve(read(content, file_name, unit), names)
 
 
-def read(content: bytes, file_name: str, unit: Unit = Unit.CYCLES) -> Reading:
-    """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs."""
+def read(content: bytes, file_name: str, unit: Unit = Unit.CYCLES, wanted: str = "") -> Reading:
+    """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
+
+    `wanted`: which part of a file that has several.
+    """
     problems = Problems()
     source = read_source(content, file_name, problems)
+    if source is not None and wanted:
+        source = replace(source, wanted=wanted)
     found = None if source is None else format_of(source)
     document = Document()
     if source is not None and found is None:
@@ -144,14 +152,17 @@ def resolve(reading: Reading, names: Names) -> Parsed:
     merged: dict[str, tuple[str, ...]] = {}
     for name, text in known.items():
         merged[text] = (*merged.get(text, ()), name)
-    mapping = _mapping(reading.document, known, problems)
-    loads, left_out = _loads(reading.document, known, problems)
+    left_out = dict(reading.document.dropped)
+    mapping = _mapping(reading.document, known, problems, left_out)
+    verdicts = _verdicts(reading.document, known, left_out)
+    loads = _loads(reading.document, known, problems, left_out)
     measured = () if problems else _measured(reading.document.experiments, known)
     return Parsed(
         file_name=reading.file_name,
         format=reading.format,
         measured=measured,
         mapping=None if problems else mapping,
+        verdicts={} if problems else verdicts,
         resources=ResourceMapping(reading.document.resources, loads) if loads and not problems else None,
         left_out=left_out,
         merged={text: written for text, written in merged.items() if len(written) > 1 and not partial},
@@ -166,11 +177,9 @@ def _places(document: Document) -> Iterable[tuple[str, int, str]]:
     for entry in document.experiments:
         for name, _ in entry.terms:
             yield name, entry.row, entry.column
-    for usage in document.usages:
-        yield usage.scheme, usage.row, usage.column
     if not document.partial:
-        for entry in document.loads:
-            yield entry.scheme, entry.row, entry.column
+        for said in (*document.usages, *document.verdicts, *document.loads):
+            yield said.scheme, said.row, said.column
     yield from document.refused
 
 
@@ -208,22 +217,42 @@ def _measured(entries: Iterable[ExperimentEntry], texts: Mapping[str, str]) -> t
         for name, count in entry.terms:
             counts[texts[name]] = counts.get(texts[name], 0) + count
         measured.append(
-            Measured(Experiment.of(counts), entry.cycles, note=entry.note, annotations=entry.annotations)
+            Measured(
+                Experiment.of(counts),
+                entry.cycles,
+                note=entry.note,
+                annotations=entry.annotations,
+                counters=entry.counters,
+            )
         )
     return tuple(measured)
 
 
-def _mapping(document: Document, texts: Mapping[str, str], problems: Problems) -> PortMapping | None:
-    """The mapping of a document; two names of one scheme must agree on its µops."""
+NO_SCHEME = "the instruction set has no such scheme"
+
+
+def _mapping(
+    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
+) -> PortMapping | None:
+    """The mapping of a document; two names of one scheme must agree on its µops.
+
+    In a partial document the first one counts, and the others are left out, with the reason.
+    """
     if not document.usages:
         return None
     first: dict[str, UsageEntry] = {}
     for usage in document.usages:
         text = texts.get(usage.scheme)
         if text is None:
+            if document.partial:
+                left_out[usage.scheme] = NO_SCHEME
             continue
         same = first.setdefault(text, usage)
-        if same.uops != usage.uops:
+        if same.uops == usage.uops:
+            continue
+        if document.partial:
+            left_out[usage.scheme] = f"{text} has the µops of {same.scheme}"
+        else:
             problems.add(
                 f"{excerpt(same.scheme)} and {excerpt(usage.scheme)} are one scheme with different µops",
                 f"keep one of them for {text!r}, or import the file as a new instruction set",
@@ -231,28 +260,48 @@ def _mapping(document: Document, texts: Mapping[str, str], problems: Problems) -
                 column=usage.column,
             )
     if not first:
+        if document.partial:
+            _nothing_known(len(left_out), problems)
         return None
     usage_by_scheme = {text: usage.uops for text, usage in first.items()}
     return PortMapping(ports=document.ports, usage=usage_by_scheme, r_max=document.r_max)
 
 
-NO_SCHEME = "the instruction set has no such scheme"
+def _verdicts(
+    document: Document, texts: Mapping[str, str], left_out: dict[str, str]
+) -> dict[str, VerdictEntry]:
+    """{scheme: verdict}; of two names of one scheme the first characterised one counts, as in the mapping."""
+    found: dict[str, VerdictEntry] = {}
+    for verdict in sorted(document.verdicts, key=lambda each: each.uops is None):
+        text = texts.get(verdict.scheme)
+        if text is None:
+            left_out[verdict.scheme] = NO_SCHEME
+        elif found.setdefault(text, verdict).uops != verdict.uops:
+            left_out[verdict.scheme] = f"{text} has the verdict on {found[text].scheme}"
+    return dict(sorted(found.items(), key=lambda item: item[1].row))
+
+
+def _nothing_known(instructions: int, problems: Problems) -> None:
+    problems.add(
+        f"none of the {instructions} instructions is known",
+        "choose the instruction set that the file is about, or import it as a new one",
+    )
 
 
 def _loads(
-    document: Document, texts: Mapping[str, str], problems: Problems
-) -> tuple[dict[str, Loads], dict[str, str]]:
-    """{scheme: loads}, and of a partial document the instructions that bring nothing, with the reason.
+    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
+) -> dict[str, Loads]:
+    """{scheme: loads}; `left_out` gains the instructions of a partial document that bring nothing.
 
     Two names of one scheme must agree on its loads; in a partial document the first one counts.
     """
     first: dict[str, LoadEntry] = {}
-    left_out: dict[str, str] = {}
     used: set[str] = set()
     for entry in document.loads:
         text = texts.get(entry.scheme)
         if text is None:
-            left_out.setdefault(entry.called, NO_SCHEME)
+            if document.partial:
+                left_out.setdefault(entry.called, NO_SCHEME)
             continue
         same = first.setdefault(text, entry)
         if same.loads == entry.loads:
@@ -267,14 +316,12 @@ def _loads(
                 column=entry.column,
             )
     if document.loads and not first and document.partial:
-        problems.add(
-            f"none of the {len(left_out)} instructions is known",
-            "choose the instruction set that the file is about, or import it as a new one",
-        )
+        _nothing_known(len(left_out), problems)
     # A class is written once and may have thousands of schemes: a small file can say very much.
     if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
         problems.add(
             f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read", column="loads"
         )
-    listed = {name: why for name, why in left_out.items() if name not in used} if document.partial else {}
-    return {text: entry.loads for text, entry in first.items()}, listed
+    for name in used & left_out.keys():
+        del left_out[name]
+    return {text: entry.loads for text, entry in first.items()}

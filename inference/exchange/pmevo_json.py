@@ -86,10 +86,29 @@ def _experiment(item: object, row: int, problems: Problems) -> ExperimentEntry |
     number = as_number(result.get("cycles"), problems, row=row, column="result.cycles")
     cycles = None if number is None else check_cycles(number, problems, row=row, column="result.cycles")
     annotations = _annotations(fields.get("other_results"), row, problems)
+    counters = _counters(result, row, problems)
     if cycles is None or problems.count > before:
         return None
     terms = tuple(Counter(name for name in names if name is not None).items())
-    return ExperimentEntry(row, "iseq", terms, cycles, annotations=annotations)
+    return ExperimentEntry(row, "iseq", terms, cycles, annotations=annotations, counters=counters)
+
+
+def _counters(result: dict[str, Any], row: int, problems: Problems) -> dict[str, float]:
+    """{"uops": number} where the executed µops were counted."""
+    if result.get("num_uops") is None:
+        return {}
+    number = as_number(result["num_uops"], problems, row=row, column="result.num_uops")
+    if number is None:
+        return {}
+    if math.isfinite(number) and number >= 0:
+        return {"uops": number}
+    problems.add(
+        f"{number!r} cannot be a number of µops",
+        "a finite number ≥ 0 is expected",
+        row=row,
+        column="result.num_uops",
+    )
+    return {}
 
 
 def _annotations(value: object, row: int, problems: Problems) -> dict[str, float]:

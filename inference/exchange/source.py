@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +15,25 @@ from inference.exchange.problems import Problems, excerpt
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_PYTHON_WORDS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+}  # as long: places in the file stay the same
+_TEXT_OR_WORD = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(?<![\w.])(?:True|False|None)(?![\w.])', re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A readable file: its text and, where it is a JSON document, its data."""
+    """A readable file: its text and, where it is a JSON document, its data.
+
+    `wanted`: which part of a file to read that has several, see `inference.exchange.uops_info_json`.
+    """
 
     file_name: str
     text: str
     data: Any = _NO_JSON
+    wanted: str = ""
 
     @property
     def is_json(self) -> bool:
@@ -81,7 +93,7 @@ def _load_json(text: str, problems: Problems) -> Any:
         return made
 
     try:
-        data = json.loads(text, object_pairs_hook=unique)
+        data = _loads(text, unique)
     except json.JSONDecodeError as error:
         problems.add(
             f"not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})",
@@ -95,8 +107,22 @@ def _load_json(text: str, problems: Problems) -> Any:
     except ValueError:  # Python converts no whole numbers of thousands of digits
         problems.add("the JSON holds a number of thousands of digits", "use ordinary numbers")
         return _NO_JSON
-    for key in repeated:
+    for key in dict.fromkeys(repeated):
         problems.add(
             f"the key {excerpt(key)} occurs more than once in one object", "every key may occur once"
         )
     return data
+
+
+def _loads(text: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:
+    """The document, also where it has Python's words for true, false and null, as some published files do."""
+    try:
+        return json.loads(text, object_pairs_hook=hook)
+    except json.JSONDecodeError as error:
+        if not text.startswith(tuple(_PYTHON_WORDS), error.pos):
+            raise
+    return json.loads(_TEXT_OR_WORD.sub(_in_json, text), object_pairs_hook=hook)
+
+
+def _in_json(match: re.Match[str]) -> str:
+    return _PYTHON_WORDS.get(match[0], match[0])

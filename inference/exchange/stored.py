@@ -103,11 +103,14 @@ def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
 
 
 @transaction.atomic
-def store_measurements(experiment_set: ExperimentSet, measured: Iterable[Measured]) -> int:
+def store_measurements(
+    experiment_set: ExperimentSet, measured: Iterable[Measured], first_repeat: int = 0
+) -> int:
     """Add measurements to a set; returns how many rows it has gained.
 
-    The k-th result of the same experiment in one call is its repeat k, so calling again with the same
-    results, or with more that begin with the same, stores nothing twice. Raises `MissingSchemesError`.
+    The k-th result of the same experiment in one call is its repeat `first_repeat` + k, so calling again with
+    the same results, or with more that begin with the same, stores nothing twice. Raises
+    `MissingSchemesError`.
     """
     results = list(measured)
     ids = store_experiments(experiment_set.isa, (result.experiment for result in results))
@@ -119,13 +122,14 @@ def store_measurements(experiment_set: ExperimentSet, measured: Iterable[Measure
             Measurement(
                 experiment_set_id=experiment_set.pk,
                 experiment_id=experiment,
-                repeat=seen[experiment],
+                repeat=first_repeat + seen[experiment],
                 state=result.state.value,
                 cycles=result.cycles,
                 spread=result.spread,
                 passes=result.passes,
                 note=result.note[:NOTE_LIMIT],
                 annotations=dict(result.annotations),
+                counters=dict(result.counters),
             )
         )
         seen[experiment] += 1
@@ -155,12 +159,13 @@ def measurements_of(rows: QuerySet[Measurement]) -> list[StoredMeasurement]:
         "passes",
         "note",
         "annotations",
+        "counters",
     )
     found = list(rows.values_list(*fields))
     texts = texts_in(key for _, _, key, *_ in found)
     values: dict[str, Experiment] = {}
     stored = []
-    for row_id, experiment_id, key, cycles, state, spread, passes, note, answers in found:
+    for row_id, experiment_id, key, cycles, state, spread, passes, note, answers, counters in found:
         experiment = values.get(key)
         if experiment is None:
             experiment = values[key] = experiment_of(key, texts)
@@ -172,6 +177,7 @@ def measurements_of(rows: QuerySet[Measurement]) -> list[StoredMeasurement]:
             passes=passes,
             note=note,
             annotations=answers,
+            counters=counters,
         )
         stored.append(StoredMeasurement(row_id, experiment_id, value))
     return stored
@@ -192,9 +198,12 @@ def texts_of(wanted: Iterable[int]) -> dict[int, str]:
     return texts
 
 
-def load_measurements(experiment_set: ExperimentSet) -> list[Measured]:
-    """All measurements of a set, in the order of their rows."""
-    return [stored.value for stored in measurements_of(experiment_set.measurements.order_by("id"))]
+def load_measurements(experiment_set: ExperimentSet, repeat: int | None = None) -> list[Measured]:
+    """All measurements of a set, or those of one repetition, in the order of their rows."""
+    rows = experiment_set.measurements.order_by("id")
+    if repeat is not None:
+        rows = rows.filter(repeat=repeat)
+    return [stored.value for stored in measurements_of(rows)]
 
 
 @transaction.atomic

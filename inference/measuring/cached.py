@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json, MeasurementStore, Measurer
@@ -88,6 +88,23 @@ class CachedMeasurer:
         finally:
             if pending:
                 self._store.remember(pending)
+
+
+class RepeatingCache(CachedMeasurer):
+    """A cached measurer that can measure anew; `repetition` makes the measurer of one."""
+
+    def __init__(
+        self, measurer: Measurer, store: MeasurementStore, repetition: Callable[[int], Measurer]
+    ) -> None:
+        super().__init__(measurer, store)
+        self._repetition = repetition
+        self._made: dict[int, Measurer] = {0: self}
+
+    def again(self, number: int) -> Measurer:
+        """The measurer of that repetition; 0 is this one."""
+        if number not in self._made:
+            self._made[number] = self._repetition(number)
+        return self._made[number]
 
 
 def _answered(known: Mapping[Experiment, Measured]) -> dict[Experiment, Measured]:

@@ -15,6 +15,7 @@ def measured_of(experiment: Experiment, result: Result) -> Measured:
         spread=result.spread,
         passes=result.passes,
         note=result.note,
+        counters=result.counters,
     )
 
 
@@ -27,6 +28,7 @@ def result_of(item: str, measured: Measured) -> Result:
         spread=measured.spread,
         passes=measured.passes,
         note=measured.note,
+        counters=measured.counters,
     )
 
 

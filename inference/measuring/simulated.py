@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,18 +16,28 @@ from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
+from inference.core.schedule import schedule
 from inference.core.tables import ExperimentTable
+from inference.core.tunables import check_choice
+from inference.measuring.quirks import Quirk, keeping_ports_busy, misbehaving, slowed_down, without_microcode
 
 BATCH = 512  # experiments simulated at once
 LEAST_FACTOR = 0.01  # noise never makes a time zero or negative
+_MOST_REMEMBERED = 200_000  # exact times, for experiments that are measured again and again
+
+NOTHING, UOPS, PORTS = "nothing", "uops", "ports"
+COUNTERS = (NOTHING, UOPS, PORTS)
+"""What a simulated processor counts: all executed µops, or those of each port as well."""
 
 
 class SimulatedProcessor:
     """Measures like a processor whose port mapping is known.
 
-    `noise`: standard deviation of a Gaussian factor around 1. `outlier_share`: probability that an answer is
-    also multiplied by `outlier_factor`. An answer depends on the seed and the experiment alone, neither on
-    the order nor on how often it is asked.
+    `noise`: standard deviation of a Gaussian factor around 1; `noise_cpi`: of a Gaussian error in cycles per
+    instruction. `outlier_share`: probability that an answer is also multiplied by `outlier_factor`.
+    `odd_share` of the schemes misbehave, or those that `quirks` names. `counters` is one of `COUNTERS`. An
+    answer depends on the seed, the repetition and the experiment alone, neither on the order nor on how often
+    it is asked.
     """
 
     def __init__(
@@ -34,28 +45,46 @@ class SimulatedProcessor:
         mapping: PortMapping,
         *,
         noise: float = 0.0,
+        noise_cpi: float = 0.0,
         outlier_share: float = 0.0,
         outlier_factor: float = 2.0,
+        odd_share: float = 0.0,
+        counters: str = NOTHING,
         seed: int = 0,
+        quirks: Mapping[str, Quirk] | None = None,
     ) -> None:
         if not 0 <= noise < 1:
             raise InvalidInputError(f"noise is a standard deviation in [0, 1), not {noise!r}")
-        if not 0 <= outlier_share <= 1:
-            raise InvalidInputError(f"outlier_share is a probability in [0, 1], not {outlier_share!r}")
+        if not 0 <= noise_cpi < 1:
+            raise InvalidInputError(f"noise_cpi is a standard deviation in [0, 1), not {noise_cpi!r}")
+        for name, share in (("outlier_share", outlier_share), ("odd_share", odd_share)):
+            if not 0 <= share <= 1:
+                raise InvalidInputError(f"{name} is a probability in [0, 1], not {share!r}")
         if not (math.isfinite(outlier_factor) and outlier_factor > 0):
             raise InvalidInputError(f"outlier_factor must be a finite number > 0, not {outlier_factor!r}")
-        self._mapping = mapping
+        check_choice("counters", counters, COUNTERS)
         self._noise = noise
+        self._noise_cpi = noise_cpi
         self._outlier_share = outlier_share
         self._outlier_factor = outlier_factor
+        self._odd_share = odd_share
+        self._counters = counters
         self._seed = seed
+        self._chosen = quirks is not None
+        self._repetition = 0
+        self.quirks = misbehaving(mapping, odd_share, seed) if quirks is None else dict(quirks)
+        self._truth = mapping
+        self._mapping = keeping_ports_busy(mapping, self.quirks)
+        self._uops = {scheme: sum(count for _, count in uops) for scheme, uops in mapping.usage.items()}
+        self._exact: dict[Experiment, float] = {}
+        self._counted: dict[Experiment, dict[str, float]] = {}
 
     @property
     def identity(self) -> Json:
         """The mapping's digest and every parameter of the noise."""
-        usage = sorted(self._mapping.usage.items())
-        content = repr((self._mapping.ports, usage, self._mapping.r_max))
-        return {
+        usage = sorted(self._truth.usage.items())
+        content = repr((self._truth.ports, usage, self._truth.r_max))
+        told: Json = {
             "kind": "simulated",
             "mapping": hashlib.sha256(content.encode()).hexdigest(),
             "noise": self._noise,
@@ -63,20 +92,41 @@ class SimulatedProcessor:
             "outlier_factor": self._outlier_factor,
             "seed": self._seed,
         }
+        later = {
+            "noise_cpi": self._noise_cpi,
+            "odd_share": self._odd_share,
+            "quirks": sorted(self.quirks.items()) if self._chosen else None,
+            "counters": "" if self._counters == NOTHING else self._counters,
+            "repetition": self._repetition,
+        }
+        return told | {name: value for name, value in later.items() if value}
 
     def offers(self) -> Sequence[Experiment] | None:
         """None: anything made of the mapping's schemes can be asked."""
         return None
 
+    def again(self, number: int) -> SimulatedProcessor:
+        """The same processor, measured another time."""
+        other = copy.copy(self)
+        other._repetition = number
+        return other
+
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """Simulated cycles; a scheme without a port usage, or one that takes no time, is a failure."""
         source = iter(experiments)
         while batch := list(itertools.islice(source, BATCH)):
-            yield from self._simulate(batch)
+            self._simulate(batch)
+            yield from map(self._observe, batch)
 
-    def _simulate(self, batch: Sequence[Experiment]) -> Iterator[Measured]:
-        known = [e for e in batch if all(scheme in self._mapping.usage for scheme in e.schemes)]
-        exact: dict[Experiment, float] = {}
+    def _simulate(self, batch: Sequence[Experiment]) -> None:
+        """See to it that the exact times of these experiments are known."""
+        if len(self._exact) > _MOST_REMEMBERED:
+            self._exact.clear()
+            self._counted.clear()
+        new = [e for e in batch if e not in self._exact and all(s in self._mapping.usage for s in e.schemes)]
+        rests = {e: without_microcode(e, self.quirks) for e in new}
+        known = sorted({rest for rest in rests.values() if rest is not None})
+        exact: dict[Experiment | None, float] = {None: 0.0}
         if known:
             schemes = sorted({scheme for e in known for scheme in e.schemes})
             mapping = dataclasses.replace(
@@ -85,11 +135,11 @@ class SimulatedProcessor:
             evaluator = Evaluator(
                 ExperimentTable.from_experiments(known, schemes), len(mapping.ports), r_max=mapping.r_max
             )
-            exact = dict(zip(known, evaluator.cycles_one(mapping).tolist(), strict=True))
-        for experiment in batch:
-            yield self._observe(experiment, exact.get(experiment))
+            exact |= dict(zip(known, evaluator.cycles_one(mapping).tolist(), strict=True))
+        self._exact |= {experiment: exact[rest] for experiment, rest in rests.items()}
 
-    def _observe(self, experiment: Experiment, cycles: float | None) -> Measured:
+    def _observe(self, experiment: Experiment) -> Measured:
+        cycles = self._exact.get(experiment)
         if cycles is None:
             unknown = [scheme for scheme in experiment.schemes if scheme not in self._mapping.usage]
             return Measured(
@@ -98,13 +148,36 @@ class SimulatedProcessor:
                 MeasurementState.FAILED,
                 note=f"the simulated processor does not know {'; '.join(unknown)}",
             )
+        content = f"{self._seed} {experiment.terms!r}"
+        if self._repetition:
+            content = f"{self._repetition} {content}"
+        random = np.random.default_rng(
+            int.from_bytes(hashlib.blake2b(content.encode(), digest_size=16).digest())
+        )
+        factor = max(LEAST_FACTOR, 1 + self._noise * random.standard_normal())
+        if random.random() < self._outlier_share:
+            factor *= self._outlier_factor
+        if self.quirks:
+            cycles = slowed_down(experiment, cycles, self.quirks, self._uops, random.random())
         if cycles <= 0:
             return Measured(
                 experiment, None, MeasurementState.FAILED, note="uses no port: takes no measurable time"
             )
-        content = f"{self._seed} {experiment.terms!r}".encode()
-        random = np.random.default_rng(int.from_bytes(hashlib.blake2b(content, digest_size=16).digest()))
-        factor = max(LEAST_FACTOR, 1 + self._noise * random.standard_normal())
-        if random.random() < self._outlier_share:
-            factor *= self._outlier_factor
-        return Measured(experiment, cycles * factor)
+        seen = cycles * factor
+        if self._noise_cpi:
+            error = self._noise_cpi * experiment.length * random.standard_normal()
+            seen = max(LEAST_FACTOR * cycles, seen + error)
+        return Measured(experiment, seen, counters=self._count(experiment))
+
+    def _count(self, experiment: Experiment) -> dict[str, float]:
+        """What the counters show; they see what is executed, not what keeps a port from executing."""
+        if self._counters == NOTHING:
+            return {}
+        known = self._counted.get(experiment)
+        if known is None:
+            known = {"uops": float(sum(count * self._uops[scheme] for scheme, count in experiment.terms))}
+            if self._counters == PORTS:
+                loads = schedule(self._truth, experiment).loads
+                known |= {f"port {port}": load for port, load in zip(self._truth.ports, loads, strict=True)}
+            self._counted[experiment] = known
+        return dict(known)

@@ -15,7 +15,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.measuring.results import result_of
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import NOTHING, SimulatedProcessor
 
 _NOP = b"\x90"
 _GHZ = 3.0
@@ -49,8 +49,11 @@ class SimulatedHarness:
         mapping: PortMapping,
         *,
         noise: float = 0.0,
+        noise_cpi: float = 0.0,
         outlier_share: float = 0.0,
         outlier_factor: float = 2.0,
+        odd_share: float = 0.0,
+        counters: str = NOTHING,
         seed: int = 0,
         pace: float = 0.0,
         contended_share: float = 0.0,
@@ -60,7 +63,14 @@ class SimulatedHarness:
         if not 0 <= contended_share < 1:
             raise InvalidInputError(f"contended_share is a probability in [0, 1), not {contended_share!r}")
         self._processor = SimulatedProcessor(
-            mapping, noise=noise, outlier_share=outlier_share, outlier_factor=outlier_factor, seed=seed
+            mapping,
+            noise=noise,
+            noise_cpi=noise_cpi,
+            outlier_share=outlier_share,
+            outlier_factor=outlier_factor,
+            odd_share=odd_share,
+            counters=counters,
+            seed=seed,
         )
         self._noise = noise
         self._pace = pace
@@ -115,7 +125,7 @@ class SimulatedHarness:
         return Result(result.id, "contended", result.cycles, result.spread, result.passes, "simulated")
 
 
-def simulated_facts(name: str, mapping: PortMapping) -> Json:
+def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING) -> Json:
     """What a simulated agent says of its computer, as `inference.agent.facts` does for a real one."""
     return {
         "simulated": True,
@@ -125,6 +135,6 @@ def simulated_facts(name: str, mapping: PortMapping) -> Json:
         "host": socket.gethostname(),
         "system": platform.system(),
         "python": platform.python_version(),
-        "counters": "none",
+        "counters": "none" if counters == NOTHING else counters,
         "unfit": "",
     }

@@ -1,5 +1,6 @@
 """The database, one aggregate per file; constraints live here and in the schema, not in views."""
 
+from inference.models.characterisation import Characterisation, Witness
 from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement
 from inference.models.front import FrontPoint
 from inference.models.isa import ISA, InstructionScheme
@@ -13,6 +14,7 @@ __all__ = [
     "ISA",
     "AgentToken",
     "Batch",
+    "Characterisation",
     "Evaluation",
     "Experiment",
     "ExperimentSet",
@@ -30,4 +32,5 @@ __all__ = [
     "RunCheckpoint",
     "RunEvent",
     "Upload",
+    "Witness",
 ]

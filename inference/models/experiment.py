@@ -76,7 +76,7 @@ class Measurement(models.Model):
     """One row of a set: an experiment with its inverse throughput in cycles per execution.
 
     `repeat` numbers rows of the same experiment in the same set from 0. `annotations` are other tools'
-    answers in cycles, {tool: cycles}.
+    answers in cycles, {tool: cycles}; `counters` what was counted per execution, {event: number}.
     """
 
     class State(models.TextChoices):
@@ -94,6 +94,7 @@ class Measurement(models.Model):
     passes = models.PositiveIntegerField(default=1)
     note = models.CharField(max_length=500, blank=True)
     annotations = models.JSONField(default=dict, blank=True)
+    counters = models.JSONField(default=dict, blank=True)
 
     class Meta:
         ordering = ["id"]

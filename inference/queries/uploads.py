@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Length
 
 from inference.exchange.errors import ExchangeError
-from inference.exchange.importing import name_list_of
+from inference.exchange.importing import name_list_of, rejects_of
 from inference.models import Run, Upload
 
 
@@ -19,18 +22,24 @@ def waiting_uploads() -> QuerySet[Upload]:
     return Upload.objects.filter(undecided).defer("content").annotate(size=Length("content")).order_by("id")
 
 
-NAME_LIST_SIZE = 4 << 20  # bytes; a list of all names that an instruction set has is far smaller
+SIDE_FILE_SIZE = 4 << 20  # bytes; a list with all schemes that an instruction set has is far smaller
 
 
 def waiting_name_lists() -> list[Upload]:
     """Those of the waiting uploads that translate Palmed's instructions, newest first."""
-    small = waiting_uploads().defer(None).filter(size__lte=NAME_LIST_SIZE).order_by("-id")
-    return [upload for upload in small if _is_name_list(upload)]
+    return _readable_by(name_list_of)[::-1]
 
 
-def _is_name_list(upload: Upload) -> bool:
-    try:
-        name_list_of(bytes(upload.content), upload.file_name)
-    except ExchangeError:
-        return False
-    return True
+def waiting_rejects() -> list[Upload]:
+    """Those of the waiting uploads that say which schemes a run rejected, oldest first."""
+    return _readable_by(rejects_of)
+
+
+def _readable_by(read: Callable[[bytes, str], object]) -> list[Upload]:
+    """The small waiting uploads that this reads, oldest first."""
+    found = []
+    for upload in waiting_uploads().defer(None).filter(size__lte=SIDE_FILE_SIZE):
+        with suppress(ExchangeError):
+            read(bytes(upload.content), upload.file_name)
+            found.append(upload)
+    return found

@@ -21,7 +21,7 @@ class RunMeasurements:
 
     `purpose` tells several sets of a run apart and completes the set's name, unless that is to be the
     run's own. The set is made with the first results. Nothing is stored without the lease, and no
-    experiment twice.
+    experiment twice in one repetition: `repeat` is which one these are.
     """
 
     def __init__(
@@ -33,12 +33,14 @@ class RunMeasurements:
         machine: Machine | None = None,
         *,
         named_after_run: bool = False,
+        repeat: int = 0,
     ) -> None:
         self._lease = lease
         self._isa = isa
         self._identity = identity
         self._purpose = purpose
         self._machine = machine
+        self._repeat = repeat
         self._suffix = "" if named_after_run else f" {purpose}"
         self.experiment_set = ExperimentSet.objects.filter(run=lease.run_id, source=purpose).first()
         self._known: dict[Experiment, Measured] = {}
@@ -48,7 +50,8 @@ class RunMeasurements:
                     f"{self.experiment_set.name!r} was measured on something else than this run measures "
                     "now; start a new run"
                 )
-            self._known = {result.experiment: result for result in load_measurements(self.experiment_set)}
+            results = load_measurements(self.experiment_set, repeat)
+            self._known = {result.experiment: result for result in results}
 
     def known(self, experiments: Sequence[Experiment]) -> Mapping[Experiment, Measured]:
         """Those of the experiments that this run has measured."""
@@ -69,12 +72,12 @@ class RunMeasurements:
             # are progress like a checkpoint, since which attempts are counted.
             if not held(self._lease).update(attempts=1):
                 raise LeaseLostError(self._lease.run_id, self._lease.token)
-            experiment_set = self.experiment_set or self._make_set()
+            experiment_set = self.experiment_set or self._found_or_made()
             again = [experiment for experiment in fresh if experiment in self._known]
             if again:
                 ids = store_experiments(self._isa, again).values()
-                experiment_set.measurements.filter(experiment__in=list(ids)).delete()
-            store_measurements(experiment_set, fresh.values())
+                experiment_set.measurements.filter(experiment__in=list(ids), repeat=self._repeat).delete()
+            store_measurements(experiment_set, fresh.values(), self._repeat)
         self.experiment_set = experiment_set
         self._known |= fresh
 
@@ -82,7 +85,11 @@ class RunMeasurements:
         old = self._known.get(result.experiment)
         return old is None or old.state is MeasurementState.CONTENDED
 
-    def _make_set(self) -> ExperimentSet:
+    def _found_or_made(self) -> ExperimentSet:
+        """The set, which another repetition may have made meanwhile."""
+        found = ExperimentSet.objects.filter(run=self._lease.run_id, source=self._purpose).first()
+        if found is not None:
+            return found
         run = held(self._lease).get()
         return ExperimentSet.objects.create(
             name=free_name(ExperimentSet, run.name + self._suffix),

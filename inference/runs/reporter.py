@@ -29,6 +29,10 @@ _NUMBERED = {
     "cloud": "generation",
     "sweep": "sweep",
     "congruence": None,
+    "funnel": "number",
+    "excluded": "number",
+    "blocking": "number",
+    "verdicts": "number",
     "candidates": "number",
     "decision": "number",
 }

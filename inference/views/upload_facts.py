@@ -29,7 +29,7 @@ def facts_of(seen: Preview) -> list[Fact]:
     if parsed.resources is not None:
         found = _resource_facts(parsed, parsed.resources)
     else:
-        found = _mapping_facts(parsed) if parsed.mapping is not None else _experiment_facts(parsed)
+        found = _mapping_facts(seen) if parsed.mapping is not None else _experiment_facts(parsed)
     if parsed.schemes:
         found.insert(1 if found else 0, Fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
     if columns := parsed.facts.get("columns"):
@@ -57,12 +57,14 @@ def _experiment_facts(parsed: Parsed) -> list[Fact]:
     ]
 
 
-def _mapping_facts(parsed: Parsed) -> list[Fact]:
-    mapping = parsed.mapping
+def _mapping_facts(seen: Preview) -> list[Fact]:
+    mapping = seen.parsed.mapping
     assert mapping is not None
     r_max = "not modelled" if mapping.r_max is None else f"{mapping.r_max:g} instructions per cycle"
+    outcomes = [] if seen.explanation is None else seen.explanation.outcomes.most_common()
     return [
         Fact("Ports", ", ".join(mapping.ports), figure=True),
+        *(Fact(outcome.value.capitalize(), f"{count:,}", figure=True) for outcome, count in outcomes),
         Fact("Kinds of µops", f"{mapping.uop_kinds:,}", figure=True),
         Fact("R_max", r_max),
     ]

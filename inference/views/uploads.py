@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -16,19 +19,42 @@ from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
 from inference.core.metrics import Unit
+from inference.core.protocols import Json
 from inference.exchange.errors import NameTakenError
-from inference.exchange.importing import Preview, name_list_of, preview
+from inference.exchange.explained_json import RATE
+from inference.exchange.importing import Preview, name_list_of, preview, rejects_of
 from inference.exchange.names import free_name, free_or_refuse
 from inference.exchange.palmed_json import INSTRUCTIONS
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
-from inference.queries.uploads import waiting_name_lists, waiting_uploads
+from inference.queries.uploads import waiting_name_lists, waiting_rejects, waiting_uploads
 from inference.runs import lifecycle
 from inference.runs.errors import RunsError
 from inference.views.address import one_of
+from inference.views.infer.form import SetsField
 from inference.views.upload_facts import SAMPLE, facts_of, names_no_unit
 
 NEW = "new"
 NO_NAMES = "none"
+NO_REJECTS, ALL_REJECTS = "none", "all"
+EVIDENCE_SIZE = 2000  # measurements; a search for the ports of blocking instructions takes some dozens
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Other uploads to read a file with, and which of its microarchitectures."""
+
+    names: Upload | None = None
+    rejects: tuple[Upload, ...] = ()
+    microarchitecture: str = ""
+
+    def config(self) -> Json:
+        """As the description of an import has them."""
+        told: Json = {} if self.names is None else {"names": self.names.pk}
+        if self.rejects:
+            told["rejects"] = [each.pk for each in self.rejects]
+        if self.microarchitecture:
+            told["microarchitecture"] = self.microarchitecture
+        return told
 
 
 class ImportForm(forms.Form):
@@ -41,12 +67,24 @@ class ImportForm(forms.Form):
     )
     name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
     note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
+    evidence = SetsField(
+        ExperimentSet.objects.none(),
+        required=False,
+        label="Measured by the same runs",
+        help_text="Experiment sets that show the ports of the blocking instructions.",
+        widget=forms.CheckboxSelectMultiple,
+    )
 
     def __init__(self, seen: Preview, data: object = None) -> None:
         super().__init__(data, initial={"name": seen.name, "new_isa": seen.new_isa})  # type: ignore[arg-type]
         self.model = seen.model
         if seen.isa is not None:
             del self.fields["new_isa"]
+        sets = ExperimentSet.objects.none() if seen.explanation is None else _possible_evidence(seen.isa)
+        if sets.exists():
+            self.fields["evidence"].queryset = sets  # type: ignore[attr-defined]
+        else:
+            del self.fields["evidence"]
 
     def clean_name(self) -> str:
         """Refuse a name in use."""
@@ -55,6 +93,12 @@ class ImportForm(forms.Form):
     def clean_new_isa(self) -> str:
         """Refuse a name in use."""
         return _free(ISA, self.cleaned_data["new_isa"])
+
+
+def _possible_evidence(isa: ISA | None) -> QuerySet[ExperimentSet]:
+    """Small sets of the instruction set, the newest first."""
+    sized = ExperimentSet.objects.filter(isa=isa).annotate(size=Count("measurements"))
+    return sized.filter(size__lte=EVIDENCE_SIZE).order_by("-id")
 
 
 def _free(model: type[ISA | ExperimentSet | PortMapping | ResourceMapping], name: str) -> str:
@@ -103,12 +147,17 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what a file would bring; a POST starts its import."""
     found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
     lists = waiting_name_lists() if _takes_names(found) else []
-    names = _chosen_names(request, lists)
-    seen, unit = _preview(request, found, names)
+    rejects = waiting_rejects() if _takes_rejects(found) else []
+    beside = Beside(
+        _chosen_names(request, lists),
+        _chosen_rejects(request, rejects),
+        request.GET.get("microarchitecture", "").strip()[:40],
+    )
+    seen, unit = _preview(request, found, beside)
     form = ImportForm(seen, request.POST if request.method == "POST" else None) if seen.acceptable else None
     if form is not None and form.is_bound and form.is_valid():
         try:
-            return _onward(request, _start(request, found, seen, unit, form.cleaned_data, names))
+            return _onward(request, _start(request, found, seen, unit, form.cleaned_data, beside))
         except RunsError as error:
             form.add_error(None, str(error))
     parsed = seen.parsed
@@ -124,7 +173,11 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
             "units": [(choice.value, choice.label) for choice in Unit],
             "asks_unit": names_no_unit(parsed),
             "name_lists": lists,
-            "names": names,
+            "names": beside.names,
+            "reject_lists": rejects,
+            "rejects": beside.rejects,
+            "microarchitectures": parsed.facts.get("microarchitectures", ()),
+            "microarchitecture": beside.microarchitecture,
             "isas": ISA.objects.order_by("name"),
             "new_isa": NEW,
             "sample": parsed.measured[:SAMPLE],
@@ -142,6 +195,19 @@ def _takes_names(found: Upload) -> bool:
     return INSTRUCTIONS.encode() in bytes(found.content)
 
 
+def _takes_rejects(found: Upload) -> bool:
+    """Whether the file is a port mapping to which lists of rejected schemes can belong."""
+    content = bytes(found.content)
+    return RATE.encode() in content or b'"Mapping3"' in content
+
+
+def _chosen_rejects(request: HttpRequest, lists: list[Upload]) -> tuple[Upload, ...]:
+    """The rejects that the address asks for: an id, all or none; where it says nothing, all that wait."""
+    ids = {str(each.pk): (each,) for each in lists}
+    choices = {**ids, ALL_REJECTS: tuple(lists), NO_REJECTS: ()}
+    return choices[one_of(request, "rejects", tuple(choices), ALL_REJECTS)]
+
+
 def _first_loads(seen: Preview) -> list[tuple[str, str]]:
     """(scheme, its loads in words) of the first schemes of a resource mapping."""
     resources = seen.parsed.resources
@@ -157,18 +223,27 @@ def _chosen_names(request: HttpRequest, lists: list[Upload]) -> Upload | None:
     return ids.get(wanted)
 
 
-def _preview(request: HttpRequest, found: Upload, names: Upload | None) -> tuple[Preview, Unit]:
+def _preview(request: HttpRequest, found: Upload, beside: Beside) -> tuple[Preview, Unit]:
     """Parse a file the way the address asks: `isa` is an id or "new", `unit` that of unnamed numbers."""
     unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
     ids = tuple(str(pk) for pk in ISA.objects.values_list("pk", flat=True))
     wanted = one_of(request, "isa", (*ids, NEW))
     content = bytes(found.content)
-    if wanted == NEW:
-        founding = free_name(ISA, PurePath(found.file_name).stem or "instruction set")
-        return preview(content, found.file_name, founding=founding, unit=unit), unit
-    isa = ISA.objects.get(pk=wanted) if wanted else None
-    listed = None if names is None else name_list_of(bytes(names.content), names.file_name)
-    return preview(content, found.file_name, isa=isa, unit=unit, names=listed), unit
+    new = free_name(ISA, PurePath(found.file_name).stem or "instruction set") if wanted == NEW else ""
+    names = (
+        None if beside.names is None else name_list_of(bytes(beside.names.content), beside.names.file_name)
+    )
+    seen = preview(
+        content,
+        found.file_name,
+        isa=ISA.objects.get(pk=wanted) if wanted and not new else None,
+        founding=new,
+        unit=unit,
+        names=None if new else names,
+        rejects=[rejects_of(bytes(each.content), each.file_name) for each in beside.rejects],
+        microarchitecture=beside.microarchitecture,
+    )
+    return seen, unit
 
 
 def _start(
@@ -176,8 +251,8 @@ def _start(
     found: Upload,
     seen: Preview,
     unit: Unit,
-    answers: dict[str, str],
-    names: Upload | None = None,
+    answers: dict[str, Any],
+    beside: Beside = Beside(),
 ) -> Run:
     config = {
         "upload": found.pk,
@@ -187,8 +262,9 @@ def _start(
         "new_isa": answers.get("new_isa", ""),
         "unit": unit.value,
     }
-    if names is not None:
-        config["names"] = names.pk
+    config |= beside.config()
+    if answers.get("evidence"):
+        config["evidence"] = [each.name for each in answers["evidence"]]
     name = free_name(Run, f"Import {found.file_name}")
     return lifecycle.submit("import", config, name, user=request.user)
 

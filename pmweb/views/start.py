@@ -91,11 +91,28 @@ def _ports_step(seen: Overview) -> Step:
     return Step(title, why, "Find its ports", address, done, post=True, hindrance=obstacle(local))
 
 
+def _explain_step(seen: Overview) -> Step:
+    """What takes longest and says most; the form asks how many instructions it shall be."""
+    local, run = seen.local, seen.unfinished_here.get("explain")
+    title = "Explain this CPU’s instructions"
+    if run is not None:
+        why = "Ports are blocked one set after another, and it is seen which µops cannot evade."
+        return Step(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
+    why = (
+        "Which µops each instruction has and where they can execute, every one with the measurements that "
+        "show it; the others with the reason why not. Takes minutes for a thousand instructions."
+    )
+    address = "" if local is None else f"{reverse('infer')}?algorithm=explain&machine={local.pk}"
+    done = "explain" in seen.inferred_here
+    return Step(title, why, "Explain its instructions", address, done, hindrance=obstacle(local))
+
+
 def _first_steps(seen: Overview) -> list[Step]:
     """The first steps with the next one marked; none once all are done."""
     steps = [
         _measure_step(seen),
         _ports_step(seen),
+        _explain_step(seen),
         Step(
             "Try the recorded example",
             "Real measurements of an AMD Zen 3 core and the port mapping inferred from them.",

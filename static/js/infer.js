@@ -34,12 +34,13 @@ async function showSettings() {
 /** What suits the chosen machine, in the fields that nobody has touched; `event` is the choice of it. */
 function suitMachine(event) {
   const chosen = form.elements.source.value === "machine" ? form.querySelector('[name="machine"]:checked') : null;
-  const measures = how().exact === "true" ? form.elements.source.value !== "datasets" : chosen?.dataset.measures === "true";
+  const measures = how().explores !== "true" && (how().exact === "true" ? form.elements.source.value !== "datasets" : chosen?.dataset.measures === "true");
   form.querySelector('[data-field="bottleneck"]').toggleAttribute("hidden", !measures);
   if (!chosen || !event || !["source", "machine"].includes(event.target.name)) return;
-  if (chosen.dataset.ports && how().exact !== "true" && !estimating.touched.has("set_ports")) form.elements.set_ports.value = chosen.dataset.ports;
-  const few = how().exact === "true" && chosen.dataset.measures === "true";
-  if (!estimating.touched.has("selection")) form.elements.selection.value = few ? "probes" : chosen.dataset.selection;
+  const guessed = how().exact !== "true" && how().explores !== "true"; // the others search for the number of ports
+  if (chosen.dataset.ports && guessed && !estimating.touched.has("set_ports")) form.elements.set_ports.value = chosen.dataset.ports;
+  const own = how().exact === "true" ? "probes" : how().explores === "true" ? "default" : null;
+  if (!estimating.touched.has("selection")) form.elements.selection.value = (chosen.dataset.measures === "true" && own) || chosen.dataset.selection;
 }
 
 /** Mark the preset whose values the form holds. */

@@ -6,10 +6,15 @@ export async function fetchPage(url, options = {}) {
   return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
 }
 
-/** Take the element with this id from a fetched page; returns it, or null where either page has none. */
+/**
+ * Take the element with this id from a fetched page; returns it, or null where either page has none. Whatever has
+ * the focus in it keeps it if it has an id of its own.
+ */
 export function replaceRegion(page, id) {
   const [shown, fresh] = [document.getElementById(id), page.getElementById(id)];
   if (!shown || !fresh) return null;
+  const focused = shown.contains(document.activeElement) ? document.activeElement.id : "";
   shown.replaceWith(fresh);
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   return fresh;
 }

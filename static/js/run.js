@@ -71,6 +71,7 @@ async function refreshHead() {
   const regions = ["run-state", "run-actions", "run-search", ...(ended ? ["run-stages", "run-log"] : [])];
   for (const id of regions) replaceRegion(fresh, id);
   showEvolved(fresh);
+  showExplained(fresh);
   if (ended) showEndOfLog();
 }
 // A search by counter-examples is drawn by the server, live as afterwards.
@@ -81,17 +82,30 @@ const refreshSearch = throttled(async () => {
 // What an evolution came to: drawn by the server, not more often than one can read it. What somebody has opened or
 // works in stays as it is.
 const EVOLVED = ["run-card", "run-residuals", "run-lengths", "run-sweeps", "run-classes", "front-table"];
-function showEvolved(fresh) {
-  for (const id of EVOLVED) {
+function showUnused(fresh, ids) {
+  for (const id of ids) {
     const shown = document.getElementById(id);
     if (shown && !shown.contains(document.activeElement) && !shown.querySelector("details[open]")) replaceRegion(fresh, id);
   }
+}
+function showEvolved(fresh) {
+  showUnused(fresh, EVOLVED);
   readFigures();
 }
 const refreshEvolved = throttled(async () => {
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (fresh) showEvolved(fresh);
 }, 3000);
+// So is explainable inference; its list may be searched meanwhile.
+function showExplained(fresh) {
+  for (const id of ["run-remarks", "run-tally", "run-funnel", "run-blocking", "run-reasons"]) replaceRegion(fresh, id);
+  showUnused(fresh, ["left-out"]);
+}
+const refreshExplained = throttled(async () => {
+  if (!document.getElementById("run-funnel")) return;
+  const fresh = await fetchPage(window.location.href).catch(() => null);
+  if (fresh) showExplained(fresh);
+}, 1000);
 const refreshHeadSoon = throttled(() => refreshHead().catch(() => {}));
 
 // ---- one function per kind of event
@@ -179,11 +193,13 @@ function showGeneration(generation) {
 
 const LISTENERS = {
   ...Object.fromEntries(["seeded", "ports", "candidates", "decision", "contradiction", "undecided"].map((kind) => [kind, refreshSearch])),
+  ...Object.fromEntries(["funnel", "excluded", "bottleneck", "blocking", "verdicts"].map((kind) => [kind, refreshExplained])),
   progress: showProgress,
   phase: (payload, at) => {
     showPhase(payload);
     showWaiting("");
     addLog("info", `stage ${payload.index} of ${payload.labels.length}: ${payload.labels[payload.index - 1]}`, at);
+    refreshExplained();
   },
   generation: (payload) => { if (curve) showGeneration(payload); },
   heat_map: () => {
@@ -198,7 +214,10 @@ const LISTENERS = {
   },
   sweep: refreshEvolved,
   front: refreshEvolved,
-  log: ({ level, text: line }, at) => addLog(level, line, at),
+  log: ({ level, text: line }, at) => {
+    addLog(level, line, at);
+    if (level === "warning") refreshExplained();
+  },
   experiments: (counts) => {
     showCount("experiments", `${whole.format(counts.settled)} of ${whole.format(counts.asked)}`);
     text(page.querySelector('[data-count="failed"] dt'), "unsettled" in counts ? "Failed" : "Not settled");

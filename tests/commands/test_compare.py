@@ -10,9 +10,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.resources import ResourceMapping
 from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
-from inference.models import PortMapping
+from inference.exchange.resource_mappings import store_resource_mapping
+from inference.exchange.stored import scheme_ids, store_mapping
+from inference.models import ISA, PortMapping
+from inference.models import ResourceMapping as ResourceMappingRow
 
 
 def manage(*arguments: object) -> str:
@@ -75,3 +78,48 @@ def test_mappings_that_cannot_be_compared_are_refused(mappings: None) -> None:
         manage("one", "foreign")
     with pytest.raises(CommandError, match="onne"):
         manage("onne", "one")
+
+
+@pytest.fixture
+def palmed(mappings: None) -> None:
+    value = ResourceMapping(("R0", "R1"), {"add R, R": ((0, 0.5), (1, 0.25)), "mul R, R": ((1, 2.0),)})
+    store_resource_mapping(
+        "palmed", ISA.objects.get(name="toy"), value, origin=ResourceMappingRow.Origin.IMPORT
+    )
+
+
+def test_random_experiments_tell_how_far_two_mappings_are_apart(mappings: None) -> None:
+    said = manage("one", "different", "--experiments", 50, "--length", 3, "--unit", "cycles", "--seed", 7)
+    lines = said.splitlines()
+    assert lines[0] == "1 of 2 common schemes use the same µops (50.0 %)."
+    assert "4 random experiments of 2 common schemes, in CYCLES with R_max none and none:" in lines
+    assert any(line.startswith("  mean deviation ") for line in lines)
+    told = json.loads(manage("one", "renamed", "--experiments", 50, "--r-max", 2, "--json"))["deviation"]
+    assert (told["n"], told["mape"], told["r_max"], told["unit"]) == (6, 0.0, [2.0, 2.0], "ipc")
+
+
+def test_a_resource_mapping_is_compared_by_what_it_predicts(palmed: None) -> None:
+    told = json.loads(manage("one", "palmed", "--json"))
+    assert set(told) == {"first", "second", "deviation"}
+    assert (told["deviation"]["n"], told["deviation"]["common"]) == (6, 2)
+    assert told["deviation"]["mape"] > 0
+    assert manage("palmed", "one").splitlines()[0].startswith("6 random experiments of 2 common schemes")
+    with pytest.raises(CommandError, match="'palmed' describes toy, 'foreign' describes other"):
+        manage("palmed", "foreign")
+    with pytest.raises(CommandError, match="length must be a whole number from 1 to 100, not 0"):
+        manage("one", "palmed", "--length", 0)
+
+
+def test_the_witness_that_contradicts_a_reference_is_named(mappings: None) -> None:
+    row = PortMapping.objects.get(name="one")
+    ids = scheme_ids(row.isa)
+    judged = row.characterisations.create(
+        scheme_id=ids["add R, R"], outcome="characterised", stage="remaining"
+    )
+    shown = {"blocker_id": ids["mul R, R"], "mask": 1, "copies": 10, "samples": 1, "seen": "evades"}
+    judged.witnesses.create(**shown)
+    said = manage("one", "different")
+    assert "beside 10 × mul R, R, 0 µops cannot evade its ports, not 1" in said
+    (told,) = json.loads(manage("one", "different", "--json"))["contradicted_by"].items()
+    assert told[0] == "add R, R"
+    assert told[1] == {"blocker": "mul R, R", "copies": 10, "mask": 1, "shown": 0, "said": 1}

@@ -289,3 +289,44 @@ def test_a_conversion_beyond_the_limit_says_how_many_resources_it_needs(imported
         manage("convert", "theirs", "--max-resources", "0")
     with pytest.raises(CommandError, match="no port mapping named 'thiers'"):
         manage("convert", "thiers")
+
+
+EXPLAINED = {
+    "uarchname": "Zen+",
+    "peakipc": 5,
+    "ports": [0, 1],
+    "data": {
+        "add R, R": {"portusage": [[[0, 1], 1]], "itp": 0.5, "numuops": 1},
+        "mul R, R": {"portusage": [], "itp": 3.0, "numuops": 2},
+    },
+}
+
+
+def test_import_of_explained_results_counts_outcomes_and_takes_what_runs_rejected(
+    toy: ISA, tmp_path: Path
+) -> None:
+    path = written(tmp_path, "port_mapping.json", json.dumps(EXPLAINED))
+    why = "Experiment with significantly non-integer number of surplus uops (1.5):\n ['add R, R', 'mul R, R']"
+    rejects = [written(tmp_path, f"{k}.json", json.dumps([["mul R, R", why]])) for k in (1, 2)]
+    manage("import", written(tmp_path, "mixes.csv", CSV))
+    said = manage("import", path, "--rejects", *rejects, "--evidence", "mixes", "--isa", "toy")
+    assert said.splitlines() == [
+        "port mapping 'Zen+': 2 schemes, instruction set toy",
+        "1 characterised, 1 excluded; 2 witnesses",
+        "2 of the file's 2 instructions have a scheme in toy",
+    ]
+    excluded = PortMapping.objects.get().characterisations.get(outcome="excluded")
+    assert excluded.text == "1.50 µops beside 1 × add R, R, no whole number"
+    with pytest.raises(CommandError, match=r"^port_mapping\.json: this is no list of rejected schemes"):
+        manage("import", path, "--rejects", path)
+    with pytest.raises(CommandError, match="there is no experiment set named 'nowhere'"):
+        manage("import", path, "--evidence", "nowhere")
+
+
+def test_import_reads_one_microarchitecture_of_several(toy: ISA, tmp_path: Path) -> None:
+    table = {"add R, R": [{"measurements": {"SKL": "1*p01", "ICL": "1*p0156"}}]}
+    path = written(tmp_path, "table.json", json.dumps(table))
+    with pytest.raises(CommandError, match=r"choose one \(--microarchitecture in the shell\): SKL, ICL"):
+        manage("import", path, "--isa", "toy")
+    manage("import", path, "--isa", "toy", "--microarchitecture", "ICL")
+    assert load_mapping(PortMapping.objects.get(name="uops.info, Ice Lake")).ports == ("0", "1", "5", "6")

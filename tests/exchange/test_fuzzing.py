@@ -19,6 +19,7 @@ from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.parsing import AnyNames, Parsed, parse
 from inference.exchange.pmevo_json import write_mapping3
 from inference.exchange.problems import SHOWN
+from inference.exchange.rejects_json import rejection_of
 from inference.exchange.resource_json import write_resource_json
 from inference.isa.names import SchemeNames
 
@@ -30,6 +31,7 @@ KEYS = [
     *["kind", "arch", "ports", "exps", "iseq", "result", "cycles", "other_results", "id", "assignment"],
     *["format", "version", "usage", "r_max", "count", "a"],
     *["resources", "loads", "instr_to_class", "class_to_resources", "resource_use"],
+    *["peakipc", "data", "portusage", "itp", "numuops", "num_uops", "measurements"],
 ]
 cells = st.one_of(
     st.text(max_size=12),
@@ -114,6 +116,43 @@ def test_any_content_of_a_pmevo_document_is_values_or_problems(
         "assignment": {"a": first, "b": [second]},
     }
     is_one_or_the_other(parse(json.dumps(document).encode(), "upload.json", AnyNames()))
+
+
+@FUZZ
+@given(json_values, json_values, json_values)
+def test_any_content_of_explained_results_is_values_or_problems(
+    ports: object, uops: object, number: object
+) -> None:
+    entry = {"portusage": uops, "itp": number, "numuops": number}
+    document = {
+        "peakipc": 5,
+        "ports": [0, 1],
+        "data": {"a": entry, "b": {"portusage": [[ports, 1]]}, "c": uops},
+    }
+    is_one_or_the_other(parse(json.dumps(document).encode(), "upload.json", AnyNames()))
+    is_one_or_the_other(
+        parse(json.dumps({**document, "peakipc": number}).encode(), "upload.json", AnyNames())
+    )
+
+
+@FUZZ
+@given(json_values, json_values)
+def test_any_content_of_a_table_of_microarchitectures_is_values_or_problems(
+    entry: object, usage: object
+) -> None:
+    document = {
+        "a": [{"measurements": {"SKL": "1*p01"}}],
+        "b": [{"measurements": {"SKL": usage}}],
+        "c": entry,
+    }
+    is_one_or_the_other(parse(json.dumps(document).encode(), "upload.json", AnyNames()))
+
+
+@FUZZ
+@given(st.text(max_size=30))
+def test_any_sentence_on_a_rejected_scheme_is_understood_or_repeated(why: str) -> None:
+    for text in (why, f"number of surplus uops (1.5):\n [{why}]", f"['a', {why!r}]"):
+        assert rejection_of("a", text, {why: "b", "c": "c"}).text is not None
 
 
 @FUZZ

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from inference.exchange.instruction_sets import new_isa
-from inference.exchange.known_facts import counts_text, read_counts, read_names, unknown_schemes
+from inference.exchange.known_facts import (
+    counts_text,
+    ports_text,
+    read_counts,
+    read_names,
+    read_ports,
+    unknown_schemes,
+)
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 
@@ -45,3 +52,27 @@ def test_a_scheme_that_does_not_exist_is_named_with_the_nearest():
     assert unknown_schemes([ADD], isa) == []
     (complaint,) = unknown_schemes([ADD, "imul GPR[64]:RW, GPR[64]:X"], isa)
     assert complaint.endswith(f"did you mean {IMUL!r}?")
+
+
+def test_documented_ports_are_read_and_written() -> None:
+    text = f"# Zen+\n{ADD}: 6 7, 8 9\n{IMUL}: 7\n"
+    facts, problems = read_ports(text)
+    assert (facts, problems) == ({ADD: ["6", "7", "8", "9"], IMUL: ["7"]}, [])
+    assert read_ports(ports_text(facts)) == (facts, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (ADD, "ends with no ports"),
+        (f"{ADD}:", "ends with no ports"),
+        (f"{ADD}: 1 1", "named twice"),
+        (": 1 2", "ends with no ports"),
+    ],
+)
+def test_lines_without_ports_are_named(line: str, complaint: str) -> None:
+    facts, problems = read_ports(line)
+    assert facts == {}
+    assert len(problems) == 1
+    assert complaint in problems[0]
+    assert "line 1" in problems[0]

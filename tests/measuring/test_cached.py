@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.protocols import RepeatingMeasurer
 from inference.measuring import cached
-from inference.measuring.cached import WINDOW, CachedMeasurer
+from inference.measuring.cached import WINDOW, CachedMeasurer, RepeatingCache
 from inference.measuring.simulated import SimulatedProcessor
 from tests.measuring.test_contract import ASKED, MAPPING, STRANGER, MemoryStore
 
@@ -102,3 +103,19 @@ def test_slow_measurements_are_stored_while_the_others_still_run(monkeypatch: py
     store = MemoryStore()
     list(CachedMeasurer(Counting(), store).measure(ASKED))
     assert store.batches == [1] * len(ASKED)
+
+
+def test_a_repetition_is_measured_anew_and_has_a_memory_of_its_own() -> None:
+    behind = Counting()
+    stores = {0: MemoryStore(), 1: MemoryStore()}
+    cache = RepeatingCache(
+        behind, stores[0], lambda number: CachedMeasurer(behind.again(number), stores[number])
+    )
+    assert isinstance(cache, RepeatingMeasurer)
+    assert cache.again(0) is cache
+    first = list(cache.measure(ASKED))
+    second = list(cache.again(1).measure(ASKED))
+    assert [r.experiment for r in first] == [r.experiment for r in second]
+    assert [r.cycles for r in first] != [r.cycles for r in second]
+    assert list(cache.again(1).measure(ASKED)) == second
+    assert len(behind.asked) == 2 * len(ASKED)

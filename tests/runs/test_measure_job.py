@@ -160,6 +160,8 @@ def test_the_description_is_completed(machine):
         "mixes": 1000,
         "length": 5,
         "seed": 1,
+        "experiments": [],
+        "repeats": 1,
     }
     assert lifecycle.submit("measure", run.config, "again").config == run.config
 

@@ -33,8 +33,8 @@ def lease(monkeypatch):
     return leases.claim("w")
 
 
-def memory(lease, isa, identity=None, purpose="measurements"):
-    return RunMeasurements(lease, isa, identity or {"seed": 1}, purpose)
+def memory(lease, isa, identity=None, purpose="measurements", **options):
+    return RunMeasurements(lease, isa, identity or {"seed": 1}, purpose, **options)
 
 
 def test_the_set_is_named_after_the_run_and_made_with_the_first_results(lease, isa):
@@ -113,3 +113,18 @@ def test_it_serves_as_the_memory_of_a_measurer(lease, isa):
     broken = Broken(mapping, noise=0.1, seed=3)
     assert list(CachedMeasurer(broken, memory(lease, isa, broken.identity)).measure([A, B, A])) == first
     assert Measurement.objects.count() == 2
+
+
+def test_repetitions_share_a_set_and_keep_their_results_apart(lease, isa):
+    first, second = memory(lease, isa), memory(lease, isa, repeat=1)
+    first.remember([Measured(A, 1.0), Measured(B, 2.0)])
+    second.remember([Measured(A, 1.1, counters={"uops": 1.0})])
+    assert ExperimentSet.objects.count() == 1
+    assert sorted(Measurement.objects.values_list("repeat", "cycles")) == [(0, 1.0), (0, 2.0), (1, 1.1)]
+    again = memory(lease, isa, repeat=1)
+    assert again.known([A, B]) == {A: Measured(A, 1.1, counters={"uops": 1.0})}
+    contended = Measured(B, 9.0, MeasurementState.CONTENDED)
+    again.remember([contended])
+    again.remember([Measured(B, 2.1)])
+    assert memory(lease, isa).known([B])[B].cycles == 2.0
+    assert memory(lease, isa, repeat=1).known([B])[B].cycles == 2.1

@@ -12,7 +12,7 @@ from inference.exchange.errors import UnknownNameError
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.resource_mappings import convert
 from inference.exchange.stored import store_mapping, store_measurements
-from inference.models import Evaluation, ExperimentSet, Upload
+from inference.models import Evaluation, ExperimentSet, PortMapping, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes, execute
@@ -62,6 +62,34 @@ def test_a_faulty_upload_stays_and_its_run_says_what_is_wrong(isa):
     kept.refresh_from_db()
     assert kept.run == run
     assert not ExperimentSet.objects.exists()
+
+
+EXPLAINED = b"""{"peakipc": 5, "ports": [0, 1], "data": {
+    "a": {"portusage": [[[0, 1], 1]], "itp": 0.5, "numuops": 1}, "b": {"portusage": [], "itp": 3.0}}}"""
+
+
+def test_explained_results_are_imported_with_what_their_runs_rejected_and_measured(isa, measured):
+    rejects = [upload(b'[["b", "surplus uops do not add up"]]'), upload(b'[["b", "never heard of"]]')]
+    config = {"upload": upload(EXPLAINED).pk, "isa": "toy", "name": "zen"}
+    config |= {"rejects": [each.pk for each in rejects], "evidence": [measured.name]}
+    run = do("import", config)
+    assert run.state == "done", run.error
+    made = PortMapping.objects.get()
+    excluded = made.characterisations.get(outcome="excluded")
+    assert (excluded.scheme.text, excluded.reason) == ("b", "fewer µops than found on subsets")
+    assert made.report["measured_in"] == [measured.pk]
+    assert not Upload.objects.exists()
+
+
+def test_what_comes_beside_a_file_must_be_there_and_fit(isa, measured):
+    content = upload(EXPLAINED).pk
+    with pytest.raises(ConfigError, match="rejects: there is no uploaded file with the id 99"):
+        lifecycle.submit("import", {"upload": content, "rejects": [99]}, "a run")
+    with pytest.raises(UnknownNameError, match="nowhere"):
+        lifecycle.submit("import", {"upload": content, "evidence": ["nowhere"]}, "a run")
+    run = do("import", {"upload": upload(CSV).pk, "isa": "toy", "evidence": [measured.name]})
+    assert run.state == "failed"
+    assert "has no verdicts on schemes" in run.error
 
 
 def test_a_name_taken_meanwhile_imports_nothing(isa):

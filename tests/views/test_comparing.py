@@ -10,9 +10,11 @@ import pytest
 from django.test import Client
 
 from inference.core.mapping import PortMapping as Mapping
+from inference.core.resources import ResourceMapping as Resources
 from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
-from inference.models import ExperimentSet, PortMapping
+from inference.exchange.resource_mappings import store_resource_mapping
+from inference.exchange.stored import scheme_ids, store_mapping
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from tests.views.conftest import ADD, IMUL, LOAD
 
 RENAMED = Mapping(ports=("a", "b", "c"), usage={ADD: ((0b111, 1),), IMUL: ((0b100, 1),)})
@@ -132,3 +134,92 @@ def test_the_file_has_every_scheme_under_the_names_of_this_mappings_ports(
     assert rows[1]["µops first"] == ""
     assert rows[2]["µops first"] == rows[2]["µops second"] == "1×[p1]"
     assert visitor.get(f"/mappings/{mapping.pk}/compare.csv").status_code == 400
+
+
+@pytest.fixture
+def resources(mapping: PortMapping) -> ResourceMapping:
+    value = Resources(("R0", "R1"), {ADD: ((0, 0.25), (1, 0.5)), LOAD: ((1, 1.0),)})
+    return store_resource_mapping("palmed", mapping.isa, value, origin=ResourceMapping.Origin.IMPORT)
+
+
+def test_random_experiments_are_asked_of_both_as_the_address_says(visitor: Client, mapping: PortMapping):
+    there = other(mapping, DIFFERENT)
+    usual = compared(visitor, mapping, there).context
+    assert (usual["sampling"].experiments, usual["sampling"].unit) == (5000, "ipc")
+    assert usual["deviation"].r_max == (4, 4)
+    assert usual["deviation"].common == 2
+    page = compared(visitor, mapping, there, "&experiments=4&length=3&seed=2&unit=cycles&r_max=2.5&sort=text")
+    found = page.context["deviation"]
+    assert (found.scores.n, found.r_max) == (4, (2.5, 2.5))
+    assert sum(1 for _ in page.context["deviation_cells"]) <= 4
+    assert visitor.get(page.context["furthest_url"]).status_code == 200
+    assert page.context["other_fields"] == {"tab": "compare", "with": str(there.pk), "sort": "text"}
+    text = page.content.decode()
+    assert 'name="r_max" value="2.5"' in text  # the other form keeps it
+    assert "4 experiments of 3 from 2 schemes" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("&experiments=0", "experiments must be a whole number from 1"),
+        ("&experiments=20001", "at most 20,000 experiments here; the shell takes more"),
+        ("&r_max=fast", "R_max must be a number, not &#x27;fast&#x27;"),
+        ("&r_max=nan", "R_max must be"),
+        ("&length=101", "length must be a whole number from 1 to 100"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_beside_the_rest(
+    visitor: Client, mapping: PortMapping, query: str, told: str
+):
+    text = compared(visitor, mapping, other(mapping, DIFFERENT), query).content.decode()
+    assert told in text
+    assert "different µops" in text
+
+
+def test_mappings_without_a_common_scheme_have_no_deviation(visitor: Client, mapping: PortMapping):
+    there = other(mapping, Mapping(("a",), {LOAD: ((1, 1),)}))
+    assert "No scheme is described by both." in compared(visitor, mapping, there).content.decode()
+
+
+def test_a_resource_mapping_stands_beside_with_its_loads(
+    visitor: Client, mapping: PortMapping, resources: ResourceMapping
+):
+    address = f"/mappings/{mapping.pk}/?tab=compare&with=r{resources.pk}"
+    response = visitor.get(address)
+    assert response.context["summary"] == (
+        "0 of 1 common schemes take as long alone, within 0.02 cycles. "
+        "1 only in the first, 1 only in the second."
+    )
+    rows = [(row.compared.scheme, row.compared.kind.value, row.loads) for row in response.context["rows"]]
+    assert rows == [
+        (ADD, "different", "R0: 0.25, R1: 0.5"),
+        (IMUL, "only-first", ""),
+        (LOAD, "only-second", "R1: 1"),
+    ]
+    assert response.context["deviation"].common == 1
+    assert [row.compared.scheme for row in visitor.get(f"{address}&show=only-second").context["rows"]] == [
+        LOAD
+    ]
+    assert visitor.get(f"{address}&q=colour:red").status_code == 400
+    assert visitor.get(f"/mappings/{mapping.pk}/compare.csv?with=r{resources.pk}").status_code == 400
+    for wrong in ("r", "rx", "x1", "r-1"):
+        assert visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with={wrong}").status_code == 400
+    assert visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with=r999").status_code == 404
+
+
+def test_a_scheme_that_differs_shows_the_witness_that_contradicts_the_other(
+    visitor: Client, mapping: PortMapping
+):
+    ids = scheme_ids(mapping.isa)
+    judged = mapping.characterisations.create(scheme_id=ids[ADD], outcome="characterised", stage="remaining")
+    judged.witnesses.create(
+        blocker_id=ids[IMUL], mask=0b010, copies=10, samples=1, below=0, uops=1, seen="uses"
+    )
+    judged.witnesses.create(blocker_id=ids[IMUL], mask=0b111, copies=10, samples=1, uops=9, seen="odd")
+    there = other(mapping, DIFFERENT)
+    row = next(row for row in compared(visitor, mapping, there).context["rows"] if row.compared.scheme == ADD)
+    assert (row.contradiction.copies, row.contradiction.shown, row.contradiction.said) == (10, 1, 0)
+    text = compared(visitor, mapping, there).content.decode()
+    assert f"/mappings/{mapping.pk}/schemes/{ids[ADD]}/" in text
+    assert "A witness contradicts the other" in text

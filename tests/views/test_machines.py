@@ -370,6 +370,16 @@ def test_one_button_finds_the_ports_of_a_machine(visitor: Client, machine: Machi
     assert visitor.get(answer.headers["Location"]).status_code == 200
 
 
+def test_the_instructions_of_a_machine_are_explained_from_the_form(visitor: Client, machine: Machine):
+    text = visitor.get(reverse("machine", args=[machine.pk])).text
+    assert f"{reverse('infer')}?algorithm=explain&amp;machine={machine.pk}" in text
+    form = visitor.get(reverse("infer"), {"algorithm": "explain", "machine": machine.pk}).context["form"]
+    assert form.offer.key == "explain"
+    assert (form["selection"].value(), form["set_ports"].value()) == ("default", "")
+    Machine.objects.update(state="unfit", state_note="no chain of known length")
+    assert "algorithm=explain" not in visitor.get(reverse("machine", args=[machine.pk])).text
+
+
 def test_the_ports_of_a_machine_that_cannot_measure_are_not_looked_for(visitor: Client, machine: Machine):
     Machine.objects.update(state="unfit", state_note="no chain of known length")
     answer = visitor.post(reverse("find-ports", args=[machine.pk]), follow=True)

@@ -12,6 +12,7 @@ from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMappin
 
 MEASURE = "Measure this computer"
 PORTS = "Find its ports"
+EXPLAIN = "Explain its instructions"
 
 
 def _steps(answer: object) -> dict[str, bool]:
@@ -23,6 +24,7 @@ def test_a_fresh_site_shows_the_first_steps_and_nothing_else(visitor: Client, db
     assert _steps(answer) == {
         MEASURE: False,
         PORTS: False,
+        EXPLAIN: False,
         "Load the example": False,
         "Upload": False,
         "Infer": False,
@@ -40,6 +42,7 @@ def test_the_next_step_is_marked_and_taken_ones_are_done(
     assert _steps(answer) == {
         MEASURE: False,
         PORTS: False,
+        EXPLAIN: False,
         "Load the example": True,
         "Upload": False,
         "Infer": False,
@@ -110,6 +113,15 @@ def test_a_measurement_under_way_is_watched_and_not_started_again(visitor: Clien
     assert reverse("measure-this-computer") not in answer.text
     step = answer.context["checklist"][0]
     assert (step.button, step.url) == ("Watch", reverse("run", args=[run.pk]))
+
+
+def test_the_form_that_explains_this_computer_is_one_press_away(visitor: Client, here: Machine) -> None:
+    (step,) = [step for step in visitor.get(reverse("start")).context["checklist"] if step.button == EXPLAIN]
+    assert not step.post
+    form = visitor.get(step.url).context["form"]
+    assert form.offer.key == "explain"
+    assert (form["source"].value(), form["machine"].value()) == ("machine", here.pk)
+    assert form["selection"].value() == "default"
 
 
 def test_machines_that_are_online_are_listed_and_others_counted(

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from inference.core.explain import Reason
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from tests.views.conftest import ADD, IMUL
 
@@ -248,3 +249,59 @@ def test_a_file_that_is_being_imported_cannot_be_discarded(visitor: Client, isa:
     assert visitor.post(reverse("upload-discard", args=[upload.pk])).status_code == 404
     assert Upload.objects.exists()
     assert not PortMapping.objects.exists()
+
+
+EXPLAINED = {
+    "uarchname": "Zen+",
+    "peakipc": 5,
+    "ports": [0, 1],
+    "data": {
+        ADD: {"portusage": [[[0, 1], 1]], "itp": 0.5, "numuops": 1},
+        IMUL: {"portusage": [], "itp": 3.0, "numuops": 2},
+    },
+}
+
+
+def test_explained_results_take_what_waits_of_their_runs(
+    visitor: Client, experiment_set: ExperimentSet
+) -> None:
+    files = [
+        ("zen.json", json.dumps(EXPLAINED).encode()),
+        ("run1.json", json.dumps([[IMUL, "surplus uops do not add up"]]).encode()),
+        ("run2.json", json.dumps([[IMUL, "never heard of"]]).encode()),
+    ]
+    mapping, *rejects = send(visitor, *files)
+    seen = visitor.get(preview_url(mapping))
+    assert {fact.label: fact.value for fact in seen.context["facts"]}["Excluded"] == "1"
+    assert "all 2 files that wait" in seen.text
+    assert "Measured by the same runs" in seen.text
+
+    def reasons(query: str) -> list[str]:
+        explanation = visitor.get(preview_url(mapping) + query).context["seen"].explanation
+        return [each.reason.value for each in explanation.characterisations]
+
+    assert reasons("") == ["", Reason.NEGATIVE]
+    assert reasons(f"?rejects={rejects[1].pk}") == ["", ""]
+    assert reasons("?rejects=none") == ["", ""]
+    assert visitor.get(preview_url(mapping) + "?rejects=99").status_code == 400
+    visitor.post(preview_url(mapping), {"name": "zen", "note": "", "evidence": [experiment_set.pk]})
+    config = Run.objects.get().config
+    assert config["rejects"] == [each.pk for each in rejects]
+    assert config["evidence"] == ["small"]
+
+
+def test_a_list_of_rejects_alone_brings_nothing(visitor: Client, isa: ISA) -> None:
+    (found,) = send(visitor, ("run1.json", json.dumps([[ADD, "why"]]).encode()))
+    assert "brings nothing by itself" in visitor.get(preview_url(found)).text
+
+
+def test_a_table_of_several_microarchitectures_asks_for_one(visitor: Client, isa: ISA) -> None:
+    table = {ADD: [{"measurements": {"SKL": "1*p01", "ICL": "1*p0156"}}]}
+    (found,) = send(visitor, ("table.json", json.dumps(table).encode()))
+    asked = visitor.get(preview_url(found))
+    assert asked.context["form"] is None
+    assert "<option>ICL</option>" in asked.text
+    seen = visitor.get(preview_url(found) + "?microarchitecture=ICL")
+    assert seen.context["seen"].name == "uops.info, Ice Lake"
+    visitor.post(preview_url(found) + "?microarchitecture=ICL", {"name": "ICL", "note": ""})
+    assert Run.objects.get().config["microarchitecture"] == "ICL"

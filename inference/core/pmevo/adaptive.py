@@ -55,16 +55,23 @@ class Found:
     second_opinions: int
 
 
-def adaptive(alone: Mapping[str, float], epsilon: float, evidence: float = 0.5, checks: int = CHECKS) -> Plan:
+def adaptive(
+    alone: Mapping[str, float],
+    epsilon: float,
+    evidence: float = 0.5,
+    checks: int = CHECKS,
+    most: int | None = None,
+) -> Plan:
     """The plan for schemes with their times alone, in cycles; the same answers make the same plan.
 
     A scheme is congruent to a representative when no experiment with a representative changes by epsilon or
     more where one is exchanged for the other, and at least the share `evidence` of those asked of it could be
-    compared.
+    compared. With `most` experiments the plan ends where it is: pairs of representatives come first in each
+    round, and schemes that are still without a class become classes of their own.
     """
     if not alone:
         return Found((), {}, 0)
-    return (yield from _Partition(Ledger(alone, epsilon), evidence, checks).rounds())
+    return (yield from _Partition(Ledger(alone, epsilon), evidence, checks, most).rounds())
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,8 @@ class _Verdict:
 
 
 class _Partition:
-    def __init__(self, ledger: Ledger, evidence: float, checks: int) -> None:
+    def __init__(self, ledger: Ledger, evidence: float, checks: int, most: int | None) -> None:
+        self._left = most
         self._ledger = ledger
         self._evidence = evidence
         self._checks = checks
@@ -94,14 +102,23 @@ class _Partition:
     def rounds(self) -> Plan:
         for row in self._ledger.medians():
             self._found(row)
-        while questions := self._questions():
+        while questions := self._affordable(self._questions()):
             self._horizon = self._ledger.n_slots
             answers = yield [question.experiment for question in questions]
             self._ledger.answer(questions, answers)
             self._merge()
             self._expel()
             self._place()
+        for row in np.flatnonzero(self._class < 0).tolist():
+            self._found(row)  # only where experiments ran out
         return self._result()
+
+    def _affordable(self, questions: list[Question]) -> list[Question]:
+        if self._left is None:
+            return questions
+        chosen = questions[: self._left]
+        self._left -= len(chosen)
+        return chosen
 
     def _found(self, row: int) -> None:
         self._class[row] = self._ledger.n_slots

@@ -101,7 +101,10 @@ def planned(schemes: int, settings: PMEvoSettings) -> int:
         alone = min(_TIMES_ALONE, classes)
         members = min(classes, schemes - classes)
         pairs = min(pairs, schemes * alone + classes**2 / 2 + members * classes)
-    return schemes + round(_WITH_MULTIPLE * pairs + settings.learnt_mixes * classes)
+    asked = round(_WITH_MULTIPLE * pairs)
+    if settings.plan == "adaptive" and settings.most_experiments is not None:
+        asked = min(asked, settings.most_experiments)
+    return schemes + asked + round(settings.learnt_mixes * classes)
 
 
 def guessed_classes(schemes: int) -> int:

@@ -18,6 +18,7 @@ from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes
 from inference.core.pmevo.events import Experiments, Saved
 from inference.core.pmevo.problem import PMEvoProblem
+from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Measurer
 
 Cycles = npt.NDArray[np.float64]
@@ -97,15 +98,17 @@ class Observer:
         alone = {e.schemes[0]: cycles for e, cycles in self._usable().items()}
         self._exhaustive = len(schemes) - len(alone) + plan.exhaustive(alone, settings.congruence_epsilon)
         if settings.plan == "adaptive":
-            self._adapt(alone, settings.congruence_epsilon, settings.congruence_evidence)
+            self._adapt(alone, settings)
         else:
             self._ask(list(plan.pairs(alone, settings.congruence_epsilon)), self._exhaustive)
         if settings.learnt_mixes and alone:
             self._mix(alone, problem)
 
-    def _adapt(self, alone: Mapping[str, float], epsilon: float, evidence: float) -> None:
+    def _adapt(self, alone: Mapping[str, float], settings: PMEvoSettings) -> None:
         """Measure in rounds, each of which depends on the answers to those before it."""
-        rounds = adaptive(alone, epsilon, evidence)
+        rounds = adaptive(
+            alone, settings.congruence_epsilon, settings.congruence_evidence, most=settings.most_experiments
+        )
         answers: Sequence[float] = ()
         try:
             asked = next(rounds)

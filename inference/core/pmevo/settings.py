@@ -61,6 +61,11 @@ class PMEvoSettings:
         "Where anything can be measured: all pairs of schemes, or new schemes against class representatives.",
         "exhaustive",
     )
+    most_experiments: int | None = setting(
+        None,
+        "Adaptive plan: pairs to measure at most; whatever is not settled by then stays a class of its own.",
+        None,
+    )
     learnt_mixes: float = setting(
         0.0, "Random mixes of 3 to 5 instructions to measure and learn from beside the pairs, per scheme.", 0
     )
@@ -176,6 +181,8 @@ class PMEvoSettings:
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)
         check_number("learnt_mixes", self.learnt_mixes, 0, 1000)
+        if self.most_experiments is not None:
+            check_whole("most_experiments", self.most_experiments, 0, 1_000_000_000)
         check_number("mutation", self.mutation, 0, 1e6)
         check_whole("islands", self.islands, 1, min(1024, self.population // 2))
         check_whole("migrate_every", self.migrate_every, 1, 1_000_000)

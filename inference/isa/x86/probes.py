@@ -29,5 +29,20 @@ _LOAD = (
     "vmovaps XMM:W, MEM[128]:R",
 )
 
+PREFERRED = (
+    *_INTEGER,
+    *_VECTOR,
+    "vpor XMM:W, XMM:R, XMM:R",
+    "vminps XMM:W, XMM:R, XMM:R",
+    "vbroadcastss XMM:W, XMM:R",
+    "vpaddsw XMM:W, XMM:R, XMM:R",
+    "vaddps XMM:W, XMM:R, XMM:R",
+    "vroundps XMM:W, XMM:R, IMM[8]:R",
+    *_LOAD,
+    "mov MEM[64]:W, GPR[64]:R",
+    "vmovaps MEM[128]:W, XMM:R",
+)
+"""The schemes that stand best for others with the same ports, the best first: common and well behaved."""
+
 PROBES = frozenset(_INTEGER + _VECTOR + _LOAD)
 """Their texts; all are in the default inference set."""

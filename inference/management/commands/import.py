@@ -8,9 +8,11 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.core.explain import Outcome
 from inference.core.metrics import Unit
 from inference.exchange.errors import ExchangeError
-from inference.exchange.importing import Imported, commit, name_list_of, preview
+from inference.exchange.explaining import Explanation
+from inference.exchange.importing import Imported, commit, name_list_of, preview, rejects_of
 from inference.exchange.names import by_name, kind_of
 from inference.exchange.palmed_json import NameList
 from inference.exchange.parsing import Parsed
@@ -22,8 +24,8 @@ class Command(DataCommand):
     """Imports in the shell; see the module."""
 
     help = (
-        "Import experiments (CSV, PMEvo ExperimentList), a port mapping (own JSON, PMEvo Mapping3) or a "
-        "resource mapping (own JSON, Palmed)."
+        "Import experiments (CSV, PMEvo ExperimentList), a port mapping (own JSON, PMEvo Mapping3, published "
+        "explainable results, uops.info) or a resource mapping (own JSON, Palmed)."
     )
     requires_system_checks = ()  # they would load every page of the site first
 
@@ -50,6 +52,27 @@ class Command(DataCommand):
             metavar="FILE",
             help="scheme names for the instructions of a Palmed file, as JSON",
         )
+        parser.add_argument(
+            "--rejects",
+            type=Path,
+            nargs="+",
+            default=[],
+            metavar="FILE",
+            help="what the runs rejected whose result the file is, as JSON, one file per run",
+        )
+        parser.add_argument(
+            "--evidence",
+            nargs="+",
+            default=[],
+            metavar="SET",
+            help="experiment sets of the runs whose result the file is",
+        )
+        parser.add_argument(
+            "--microarchitecture",
+            default="",
+            metavar="NAME",
+            help="the one to read of a file with port usages of several, e.g. SKL",
+        )
         parser.add_argument("--note", default="", help="free text kept with it")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -60,6 +83,7 @@ class Command(DataCommand):
         content = _content(path)
         try:
             names = _names(options["names"])
+            rejects = [rejects_of(_content(each), each.name) for each in options["rejects"]]
             isa = by_name(ISA, options["isa"]) if options["isa"] else None
             seen = preview(
                 content,
@@ -68,20 +92,28 @@ class Command(DataCommand):
                 founding=options["new_isa"],
                 unit=Unit(options["unit"]),
                 names=names,
+                rejects=rejects,
+                evidence=[by_name(ExperimentSet, each) for each in options["evidence"]],
+                microarchitecture=options["microarchitecture"],
             )
             if not seen.acceptable:
                 raise CommandError("\n".join(["nothing was imported", *seen.parsed.lines()]))
             made = commit(seen, options["name"] or seen.own_name, note=options["note"])
         except ExchangeError as error:
             raise CommandError(str(error)) from error
-        self._tell(made, seen.parsed)
+        self._tell(made, seen.parsed, seen.explanation)
 
-    def _tell(self, made: Imported, parsed: Parsed) -> None:
+    def _tell(self, made: Imported, parsed: Parsed, explanation: Explanation | None) -> None:
         kind = kind_of(type(made.row))
         unit = "measurements" if isinstance(made.row, ExperimentSet) else "schemes"
         if made.isa_made:
             self.stdout.write(f"new instruction set {made.isa.name!r}: {len(parsed.schemes)} schemes")
         self.stdout.write(f"{kind} {made.row.name!r}: {made.rows} {unit}, instruction set {made.isa.name}")
+        if explanation is not None:
+            counted = explanation.outcomes
+            told = ", ".join(f"{counted[outcome]} {outcome}" for outcome in Outcome if counted[outcome])
+            witnesses = sum(len(each.witnesses) for each in explanation.characterisations)
+            self.stdout.write(f"{told}; {witnesses} witnesses")
         for scheme, names in parsed.merged.items():
             self.stdout.write(f"note: {len(names)} names of the file mean {scheme}: {', '.join(names)}")
         if "instructions" in parsed.facts:

@@ -12,11 +12,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from inference.core.explain import Outcome
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.exchange.evidence import Evidence, verdict_in_words
 from inference.exchange.importing import commit, preview
-from inference.exchange.known_facts import read_counts, read_names, unknown_schemes
+from inference.exchange.known_facts import read_counts, read_names, read_ports, unknown_schemes
 from inference.exchange.names import by_name, free_name
 from inference.exchange.stored import load_mapping
 from inference.management.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
@@ -28,6 +29,7 @@ from inference.runs.jobs.infer_config import DEFAULT_SEED, NOISE
 
 TOLD_BY_CEGAR = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")
 TOLD_BY_PMEVO = ("classes", "exhaustive", "front")
+TOLD_BY_EXPLAIN = ("asked", *(outcome.value for outcome in Outcome), "per_scheme", "warnings")
 
 
 class Command(RunCommand):
@@ -86,13 +88,18 @@ class Command(RunCommand):
             help="do not measure R_max on a machine; PMEvo then takes it from the data, unless --set r_max=…",
         )
         known = parser.add_argument_group(
-            "what is known of schemes", "for --algorithm cegar; - is standard input"
+            "what is known of schemes", "for --algorithm cegar and explain; - is standard input"
         )
         known.add_argument("--levels", type=int, choices=(2, 3), help="2: every scheme has a single µop")
-        known.add_argument("--uops", metavar="FILE", help="lines 'scheme: number of its µops', 1 for others")
+        known.add_argument("--uops", metavar="FILE", help="lines 'scheme: number of its µops'")
         known.add_argument("--width", metavar="FILE", help="lines 'scheme: size of its port set'")
         known.add_argument(
             "--improper", metavar="FILE", help="a line per scheme that shares a µop with another (§6.3.4)"
+        )
+        known.add_argument(
+            "--documented",
+            metavar="FILE",
+            help="lines 'scheme: its ports', which decide where measuring cannot, and name the ports",
         )
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
@@ -164,7 +171,11 @@ class Command(RunCommand):
             "experiments": result["experiments"],
             "seconds": round(run.busy_seconds, 3),
             "held_out": result["held_out"],
-            **{key: result[key] for key in (*TOLD_BY_CEGAR, *TOLD_BY_PMEVO) if key in result},
+            **{
+                key: result[key]
+                for key in (*TOLD_BY_CEGAR, *TOLD_BY_PMEVO, *TOLD_BY_EXPLAIN)
+                if key in result
+            },
         }
         if as_json:
             self.stdout.write(json.dumps(answer))
@@ -175,6 +186,14 @@ class Command(RunCommand):
             self.stdout.write(f"  MAPE {scores['mape']:.2f} % on {scores['n']} experiments not learnt from")
         if scores is not None and "settled_share" in scores:
             self.stdout.write(f"  {100 * scores['settled_share']:.1f} % of the mixes to judge by settled")
+        if "characterised" in result:
+            self.stdout.write(
+                f"  of {result['asked']} schemes {result['characterised']} characterised, "
+                f"{result['excluded']} excluded with a reason, {result['ambiguous']} ambiguous; witnesses: "
+                f"manage.py explain {shlex.quote(answer['mapping'])}"
+            )
+            for warning in result["warnings"]:
+                self.stdout.write(f"  note: {warning}")
         if front := result.get("front"):
             kinds = [point["kinds"] for point in front]
             self.stdout.write(
@@ -207,6 +226,7 @@ def _known(options: dict[str, Any], isa: ISA) -> Json:
         "uops": read_counts,
         "width": read_counts,
         "improper": read_names,
+        "documented": read_ports,
     }
     known: Json = {}
     for option, read in readers.items():
@@ -239,6 +259,8 @@ def _usual_schemes(source: Json, algorithm: str) -> str:
     simulated = Machine.objects.filter(pk=source["machine"], kind=Machine.Kind.SIMULATED).exists()
     if simulated:
         return "default"
+    if ALGORITHMS[algorithm].explores:
+        return "default"
     return PROBE_SELECTION if ALGORITHMS[algorithm].exact else "starter"
 
 
@@ -252,6 +274,9 @@ def _split_settings(pairs: list[str]) -> tuple[Json, Json]:
             raise CommandError(f"--set takes key=value, not {pair!r}")
         if key not in NOISE:
             settings[key] = value
+            continue
+        if key == "counters":
+            noise[key] = value
             continue
         try:
             noise[key] = float(value)

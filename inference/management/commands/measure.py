@@ -6,13 +6,16 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.management.base import CommandError
+
 from inference.core.protocols import Json
 from inference.exchange.names import by_name
 from inference.management.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 from inference.models import Machine, Run
+from inference.models.scheme_search import select_schemes
 from inference.runs import lifecycle
 from inference.runs.jobs.infer_config import DEFAULT_SEED
-from inference.runs.jobs.measure import PLANS, MeasureConfig, effort
+from inference.runs.jobs.measure import LISTED, PLANS, MeasureConfig, effort
 
 
 class Command(RunCommand):
@@ -33,7 +36,18 @@ class Command(RunCommand):
             "--plan",
             choices=PLANS,
             default=MeasureConfig.plan,
-            help=f"every scheme alone; PMEvo's plan: alone and in pairs; random mixes ({MeasureConfig.plan})",
+            help="every scheme alone; PMEvo's plan: alone and in pairs; random mixes; those given by "
+            f"--experiment ({MeasureConfig.plan})",
+        )
+        parser.add_argument(
+            "--experiment",
+            action="append",
+            default=[],
+            metavar="TEXT",
+            help="an experiment to measure, e.g. '10*SCHEME; SCHEME'; as often as wanted, instead of a plan",
+        )
+        parser.add_argument(
+            "--repeats", type=int, default=1, metavar="N", help="with --experiment: measure each N times"
         )
         parser.add_argument(
             "--mixes", type=int, metavar="N", default=MeasureConfig.mixes, help="with --plan mixes: how many"
@@ -72,14 +86,32 @@ class Command(RunCommand):
     def _submitted(self, options: dict[str, Any]) -> Run:
         """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
-        config: Json = {
-            "machine": machine.pk,
-            **{key: options[key] for key in ("plan", "mixes", "length", "seed")},
-            **chosen_schemes(machine.isa, options["schemes"]),
-        }
-        name = options["name"] or lifecycle.unused_name(f"{options['plan']} on {machine.name}"[:180])
+        config = {"machine": machine.pk, **(_listed(options) or _planned(machine, options))}
+        name = options["name"] or lifecycle.unused_name(f"{config['plan']} on {machine.name}"[:180])
         run = lifecycle.submit("measure", config, name)
-        count = machine.isa.schemes.count() if config["schemes"] == "all" else len(config["schemes"])
-        wanted = effort(machine, count, options["plan"], options["mixes"])
+        complete = MeasureConfig(**run.config)
+        chosen = complete.schemes
+        if isinstance(chosen, str):
+            count = select_schemes(machine.isa.schemes.all(), chosen).count()
+        else:
+            count = len(chosen)
+        wanted = effort(machine, count, complete.plan, complete.given)
         self.stderr.write(f"about {wanted.experiments} experiments, {wanted.seconds:.0f} s of measuring")
         return run
+
+
+def _planned(machine: Machine, options: dict[str, Any]) -> Json:
+    """What is measured by a plan over schemes."""
+    return {
+        **{key: options[key] for key in ("plan", "mixes", "length", "seed", "repeats")},
+        **chosen_schemes(machine.isa, options["schemes"]),
+    }
+
+
+def _listed(options: dict[str, Any]) -> Json:
+    """The experiments that are given one by one; {} for none."""
+    if not options["experiment"]:
+        if options["plan"] == LISTED:
+            raise CommandError(f"--plan {LISTED} measures what --experiment TEXT gives")
+        return {}
+    return {"plan": LISTED, "experiments": options["experiment"], "repeats": options["repeats"]}

@@ -24,6 +24,7 @@ from inference.exchange.names import by_name
 from inference.exchange.parsing import AnyNames, parse
 from inference.exchange.stored import load_mapping
 from inference.management.data_command import DataCommand
+from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import PortMapping as PortMappingRow
 
@@ -50,6 +51,15 @@ class Command(DataCommand):
         parser.add_argument(
             "--noise", type=float, default=0.0, help="standard deviation of a factor around 1"
         )
+        parser.add_argument(
+            "--noise-cpi", type=float, default=0.0, help="of an error in cycles per instruction"
+        )
+        parser.add_argument(
+            "--odd-share", type=float, default=0.0, help="share of schemes that no port mapping describes"
+        )
+        parser.add_argument(
+            "--counters", choices=COUNTERS, default=NOTHING, help="what it counts beside time"
+        )
         parser.add_argument("--outlier-share", type=float, default=0.0, help="share of answers far off")
         parser.add_argument("--outlier-factor", type=float, default=2.0, help="by which they are longer")
         parser.add_argument(
@@ -72,6 +82,9 @@ class Command(DataCommand):
                     key: options[key]
                     for key in (
                         "noise",
+                        "noise_cpi",
+                        "odd_share",
+                        "counters",
                         "outlier_share",
                         "outlier_factor",
                         "contended_share",
@@ -83,7 +96,7 @@ class Command(DataCommand):
         except InvalidInputError as error:
             raise CommandError(str(error)) from error
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-        facts = simulated_facts(name, mapping)
+        facts = simulated_facts(name, mapping, options["counters"])
         try:
             asyncio.run(_serve(options["server"], options["token"], harness, facts))
         except (RefusedError, ProtocolError, AddressError) as error:

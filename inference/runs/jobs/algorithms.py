@@ -6,20 +6,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from inference.core import cegar, pmevo
+from inference.core import cegar, explain, pmevo
+from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.cegar import CegarProblem, CegarSettings
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Measured
-from inference.core.mapping import PortMapping
+from inference.core.explain import STAGES, ExplainProblem, ExplainResult, ExplainSettings, Outcome
+from inference.core.mapping import PortMapping, uops_of
 from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
+from inference.exchange import characterisations
 from inference.exchange.evidence import KEY, Evidence, evidence_json, verdict_in_words
+from inference.isa.x86.probes import PREFERRED
 from inference.runs.workshop import open_workshop
 
 DEFAULT_PORTS = 8
 
-KNOWN = ("uops", "widths", "improper")
-"""What may be known of schemes beforehand, see `CegarProblem`."""
+KNOWN = ("uops", "widths", "improper", "documented")
+"""What may be known of schemes beforehand, see `CegarProblem` and `ExplainProblem`; `documented` are their
+ports by name, {scheme: [port]}."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Inferred:
 
     `report` is kept with the mapping; `told` goes into the run's result, for scripts; `summary` is a line
     for the run's log. `front`: other mappings that it found, more accurate or more compact than one another.
+    `explained`: the verdict on every scheme, with its witnesses.
     """
 
     mapping: PortMapping
@@ -51,6 +57,7 @@ class Inferred:
     summary: str
     told: Json = field(default_factory=dict)
     front: Sequence[FrontPoint] = ()
+    explained: ExplainResult | None = None
 
 
 class Algorithm(Protocol):
@@ -58,13 +65,17 @@ class Algorithm(Protocol):
 
     `default_ports`: where neither the user nor the machine says how many; None: it searches for the number.
     `mixes`: how many are measured to judge by, unless the user says. `exact`: it takes measurements at their
-    word, so that a bottleneck that it is not told of would mislead it, and knows what `known` means.
+    word, so that a bottleneck that it is not told of would mislead it. `knows`: what it can make use of that
+    is known of schemes. `explores`: it measures schemes alone and the bottleneck itself, and which schemes
+    can be judged is known only afterwards.
     """
 
     title: str
     default_ports: int | None
     mixes: int
     exact: bool
+    knows: Sequence[str]
+    explores: bool
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """The complete settings, `ports` among them, from names to values or their text.
@@ -95,6 +106,8 @@ class PMEvo:
     default_ports: int | None = DEFAULT_PORTS
     mixes = 1000
     exact = False
+    knows: Sequence[str] = ()
+    explores = False
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `PMEvoSettings` has them."""
@@ -107,7 +120,9 @@ class PMEvo:
     def check_known(self, known: Json) -> None:
         """It makes no use of any."""
         if known:
-            raise InvalidInputError(f"PMEvo finds out {', '.join(known)} itself: leave it out, or use CEGAR")
+            raise InvalidInputError(
+                f"PMEvo finds out {', '.join(known)} itself: leave it out, or use another algorithm"
+            )
 
     def infer(
         self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
@@ -142,6 +157,8 @@ class Cegar:
     default_ports: int | None = None
     mixes = 200
     exact = True
+    knows: Sequence[str] = ("uops", "widths", "improper")
+    explores = False
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `CegarSettings` has them."""
@@ -153,6 +170,7 @@ class Cegar:
 
     def check_known(self, known: Json) -> None:
         """Of the schemes that are named, beside some other one with a single µop."""
+        refuse_others(self, known)
         named = {scheme for facts in known.values() for scheme in facts}
         CegarProblem((*sorted(named), ""), CegarSettings(), **known)
 
@@ -183,4 +201,84 @@ class Cegar:
         return Inferred(found.mapping, len(found.experiments), report, verdict_in_words(evidence), told)
 
 
-ALGORITHMS: dict[str, Algorithm] = {"pmevo": PMEvo(), "cegar": Cegar()}
+class Explain:
+    """Explainable inference (ch. 6)."""
+
+    title = "Explainable inference"
+    default_ports: int | None = None
+    mixes = 1000
+    exact = False
+    knows: Sequence[str] = ("uops", "improper", "documented")
+    explores = True
+
+    def settings(self, options: Mapping[str, Any]) -> Json:
+        """As `ExplainSettings` has them."""
+        return ExplainSettings.parse(options).as_json()
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """Always the same."""
+        return tuple(STAGES.values())
+
+    def check_known(self, known: Json) -> None:
+        """Of the schemes that are named, whatever others there are."""
+        refuse_others(self, known)
+        named = {scheme for facts in known.values() for scheme in facts}
+        ExplainProblem((*sorted(named), ""), ExplainSettings(), uops=known.get("uops", {}))
+        hint_of(known.get("documented", {}))
+
+    def infer(
+        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+    ) -> Inferred:
+        """Find blocking instructions and their ports, then block these beside every scheme."""
+        known = question.known
+        settings = ExplainSettings.parse(question.settings)
+        problem = ExplainProblem(
+            tuple(question.schemes),
+            settings,
+            uops=known.get("uops", {}),
+            improper=tuple(known.get("improper", ())),
+            preferred=PREFERRED,
+            hint=hint_of(known.get("documented", {})),
+        )
+        found = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
+        told: Json = {outcome.value: found.outcomes[outcome] for outcome in Outcome}
+        told |= {
+            "asked": len(problem.schemes),
+            "per_scheme": found.per_scheme,
+            "warnings": list(found.warnings),
+        }
+        summary = (
+            f"{told['characterised']:,} of {told['asked']:,} schemes characterised, {told['excluded']:,} "
+            f"excluded with a reason, {told['ambiguous']:,} ambiguous"
+        )
+        report: Json = {
+            characterisations.KEY: characterisations.report_of(found, settings.epsilon, settings.evidence)
+        }
+        return Inferred(found.mapping, found.experiments, report, summary, told, explained=found)
+
+
+def refuse_others(algorithm: Algorithm, known: Json) -> None:
+    """Raise `InvalidInputError` for facts that the algorithm can make no use of."""
+    others = sorted(known.keys() - set(algorithm.knows))
+    if others:
+        raise InvalidInputError(f"{algorithm.title} makes no use of {', '.join(others)}: leave it out")
+
+
+def hint_of(documented: Mapping[str, Sequence[str]]) -> PortMapping | None:
+    """The documented ports of schemes with one µop, {scheme: port names}, as a mapping; None for none.
+
+    Raises `InvalidInputError`.
+    """
+    if not documented:
+        return None
+    names = sorted({port for ports in documented.values() for port in ports}, key=lambda p: (len(p), p))
+    bits = {name: 1 << k for k, name in enumerate(names)}
+    usage = {}
+    for scheme, ports in documented.items():
+        if not ports or len(set(ports)) < len(ports):
+            raise InvalidInputError(f"{scheme!r} must have different documented ports, not {ports!r}")
+        usage[scheme] = uops_of([(sum(bits[port] for port in ports), 1)])
+    return PortMapping(tuple(names), usage)
+
+
+ALGORITHMS: dict[str, Algorithm] = {"pmevo": PMEvo(), "cegar": Cegar(), "explain": Explain()}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
-from inference.exchange.importing import Preview, commit, name_list_of, preview
+from inference.exchange.importing import Preview, commit, name_list_of, preview, rejects_of
 from inference.exchange.names import by_name
-from inference.exchange.palmed_json import NameList
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
@@ -24,7 +24,8 @@ _FIELDS = {
     "new_isa": "",
     "unit": Unit.CYCLES.value,
 }
-_OPTIONAL = ("names",)
+_OPTIONAL = ("names", "rejects", "evidence", "microarchitecture")
+Value = TypeVar("Value")
 _KINDS = {
     ExperimentSet: "experiment_set",
     PortMapping: "mapping",
@@ -38,6 +39,8 @@ class ImportJob:
     `upload`: id of the file. `name`: of what it becomes ("": the one the file proposes). `isa`: name of its
     instruction set, or `new_isa`: the name of one to found (neither: the likely one). `unit`: of CSV rows
     that name none. `names`: id of an upload with scheme names for the instructions of a Palmed file;
+    `rejects`: ids of uploads with what the runs rejected whose result the file is, `evidence`: names of
+    experiment sets of those runs; `microarchitecture`: the one to read of a file that has several. These are
     absent where there are none.
     """
 
@@ -62,8 +65,11 @@ class ImportJob:
             raise ConfigError(f"upload: there is no uploaded file with the id {complete['upload']!r}")
         if upload.run is not None and upload.run.state not in Run.FINAL:
             raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
-        if "names" in complete and not Upload.objects.filter(pk=complete["names"]).exists():
-            raise ConfigError(f"names: there is no uploaded file with the id {complete['names']!r}")
+        for field, pk in _beside(complete):
+            if not Upload.objects.filter(pk=pk).exists():
+                raise ConfigError(f"{field}: there is no uploaded file with the id {pk!r}")
+        for name in complete.get("evidence", ()):
+            by_name(ExperimentSet, name)
         return complete
 
     def submitted(self, run: Run) -> None:
@@ -76,35 +82,43 @@ class ImportJob:
         upload = Upload.objects.filter(pk=config["upload"]).first()
         if upload is None:
             raise JobError("the uploaded file has been deleted")
-        seen = preview(
-            bytes(upload.content),
-            upload.file_name,
-            isa=by_name(ISA, config["isa"]) if config["isa"] else None,
-            founding=config["new_isa"],
-            unit=Unit(config["unit"]),
-            names=_names(config.get("names")),
-        )
+        try:
+            seen = preview(
+                bytes(upload.content),
+                upload.file_name,
+                isa=by_name(ISA, config["isa"]) if config["isa"] else None,
+                founding=config["new_isa"],
+                unit=Unit(config["unit"]),
+                names=_side_file(config["names"], name_list_of) if "names" in config else None,
+                rejects=[_side_file(pk, rejects_of) for pk in config.get("rejects", ())],
+                evidence=[by_name(ExperimentSet, name) for name in config.get("evidence", ())],
+                microarchitecture=config.get("microarchitecture", ""),
+            )
+        except ExchangeError as error:
+            raise JobError(str(error)) from error
         if not seen.acceptable:
             raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
         return partial(_store, task, seen, upload)
 
 
-def _names(pk: int | None) -> NameList | None:
-    if pk is None:
-        return None
+def _beside(config: Json) -> list[tuple[str, int]]:
+    """(field, id) of the uploads that come beside the file."""
+    names = [("names", config["names"])] if "names" in config else []
+    return [*names, *(("rejects", pk) for pk in config.get("rejects", ()))]
+
+
+def _side_file(pk: int, read: Callable[[bytes, str], Value]) -> Value:
+    """What an upload beside the file says."""
     upload = Upload.objects.filter(pk=pk).first()
     if upload is None:
-        raise JobError("the uploaded list of names has been deleted")
-    try:
-        return name_list_of(bytes(upload.content), upload.file_name)
-    except ExchangeError as error:
-        raise JobError(str(error)) from error
+        raise JobError("a file that was uploaded beside this one has been deleted")
+    return read(bytes(upload.content), upload.file_name)
 
 
 def _store(task: Task, seen: Preview, upload: Upload) -> tuple[Json, Sequence[Entry]]:
     made = commit(seen, task.run.config["name"] or seen.name, note=task.run.config["note"], run=task.run)
     upload.delete()
-    Upload.objects.filter(pk=task.run.config.get("names")).delete()
+    Upload.objects.filter(pk__in=[pk for _, pk in _beside(task.run.config)]).delete()
     result: Json = {_KINDS[type(made.row)]: made.row.pk, "name": made.row.name, "rows": made.rows}
     log: Json = {"level": "info", "text": f"{made.rows} rows imported"}
     return result, [("log", log), ("result", result)]

@@ -14,6 +14,7 @@ from inference.core.pmevo.events import Snapshot
 from inference.core.predicting import MappingPredictor
 from inference.core.protocols import Event, Json
 from inference.core.residuals import Residuals
+from inference.exchange.characterisations import store_characterisations
 from inference.exchange.evaluating import Comparison, chunk_of, compare_chunks, store_evaluation
 from inference.exchange.fronts import JudgedPoint, store_front
 from inference.exchange.listing import lengths_json, schemes_json
@@ -27,7 +28,7 @@ from inference.runs.jobs.algorithms import ALGORITHMS, Inferred, Question
 from inference.runs.jobs.evaluate import log_of, scores_of
 from inference.runs.jobs.infer_config import InferConfig, read_config
 from inference.runs.jobs.stages import Stages
-from inference.runs.jobs.subject import Subject, open_subject, own_stages
+from inference.runs.jobs.subject import Subject, last_stages, open_subject, own_stages
 from inference.runs.journal import Entry
 
 _PICTURE_EVERY = 2.0
@@ -52,22 +53,25 @@ class InferJob:
         """Infer, with a live heat map of the best mapping so far."""
         config = InferConfig(**task.run.config)
         algorithm = ALGORITHMS[config.algorithm]
-        stages = Stages(task.reporter, own_stages(config), algorithm.stages(config.settings))
+        stages = Stages(
+            task.reporter, own_stages(config), algorithm.stages(config.settings), last_stages(config)
+        )
         task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
         with open_subject(task, config, stages) as subject:
             question = Question(
                 subject.schemes, _settings(config, subject), config.known, subject.held_out, config.seed
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
+            judge = subject.judged_afterwards(tuple(inferred.mapping.usage))
         stages.log(inferred.summary)
         # Judged here: the transaction that stores it all holds the database's only write lock.
-        held_out = chunk_of(subject.held_out)
+        held_out = chunk_of(judge.held_out)
         judged = _judged(inferred.mapping, held_out)
         front = []
         for point in inferred.front:
             stages.pulse()
-            front.append(JudgedPoint(point, _judged(point.mapping, held_out) if subject.held_out else None))
-        return partial(_store, task, config, subject, inferred, judged, front)
+            front.append(JudgedPoint(point, _judged(point.mapping, held_out) if judge.held_out else None))
+        return partial(_store, task, config, judge, inferred, judged, front)
 
 
 def _judged(mapping: Mapping, held_out: Chunk) -> Comparison:
@@ -127,6 +131,8 @@ def _store(
         **inferred.told,
     }
     store_front(row, front, inferred.mapping, subject.judged_on)
+    if inferred.explained is not None:
+        store_characterisations(row, inferred.explained.characterisations)
     entries: list[Entry] = []
     if subject.held_out:
         evaluation = store_evaluation(row, subject.judged_on, Unit.CYCLES, judged)

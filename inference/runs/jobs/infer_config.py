@@ -10,6 +10,7 @@ from django.db.models import Model
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.errors import ConfigError
@@ -20,8 +21,8 @@ SELECTIONS = ("all", "default", "starter", PROBE_SELECTION)
 """Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
 or two for each kind of execution unit."""
 
-NOISE = ("noise", "outlier_share", "outlier_factor")
-"""What a simulation may be told about its noise; see `SimulatedProcessor`."""
+NOISE = ("noise", "noise_cpi", "outlier_share", "outlier_factor", "odd_share", "counters")
+"""What a simulation may be told beside its mapping; see `SimulatedProcessor`."""
 
 DEFAULT_SEED = 1
 """Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
@@ -38,8 +39,8 @@ Row = TypeVar("Row", bound=Model)
 class InferConfig:
     """What is inferred, how, from what, and what it is judged by.
 
-    `source` is {"datasets": [experiment set ids]}, {"machine": id} or {"simulate": mapping id, "noise": …,
-    "outlier_share": …, "outlier_factor": …}. `schemes` is one of `SELECTIONS` or a list of scheme ids;
+    `source` is {"datasets": [experiment set ids]}, {"machine": id} or {"simulate": mapping id, "noise": …}
+    with whatever else `NOISE` lists. `schemes` is one of `SELECTIONS` or a list of scheme ids;
     `scheme_filter` is the search text that those ids came from. On a machine or a simulation `sample` limits
     them to so many that can be measured, spread evenly over the selection. With data sets, the share
     `held_out` of the experiments is kept from the algorithm unless `evaluate` names a set to judge by;
@@ -47,7 +48,7 @@ class InferConfig:
     an agent, for an exact algorithm on a simulated processor too, R_max is measured where the settings do not
     give it. `ports` is None where the algorithm shall find the number. `known` is what is known of schemes
     beforehand: {"uops": {scheme text: number}, "widths": {scheme text: size of its port set}, "improper":
-    [scheme text]}.
+    [scheme text], "documented": {scheme text: [names of its ports]}}.
     """
 
     algorithm: str
@@ -133,7 +134,7 @@ def _known(algorithm: str, isa: ISA, given: object) -> Json:
     """What is known of schemes, without what says nothing. Raises `ConfigError`."""
     if not isinstance(given, Mapping) or not given.keys() <= set(KNOWN):
         raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {given!r}"[:300])
-    shapes = {"uops": Mapping, "widths": Mapping, "improper": list}
+    shapes = {"uops": Mapping, "widths": Mapping, "improper": list, "documented": Mapping}
     for name, facts in given.items():
         if not isinstance(facts, shapes[name]) or not all(isinstance(scheme, str) for scheme in facts):
             wanted = "a list of schemes" if shapes[name] is list else "an object of schemes and numbers"
@@ -166,9 +167,18 @@ def _source(given: object) -> tuple[Json, ISA]:
         machine = read_machine("source", given["machine"])
         return {"machine": machine.pk}, machine.isa
     mapping = _row(PortMapping, "source simulate", given["simulate"])
-    noise = {name: _number(f"source {name}", given.get(name, 0.0), 0.0, 0.999) for name in NOISE[:2]}
-    factor = _number("source outlier_factor", given.get("outlier_factor", 2.0), 0.01, 1000.0)
-    return {"simulate": mapping.pk, **noise, "outlier_factor": factor}, mapping.isa
+    simulation: Json = {
+        name: _number(f"source {name}", given.get(name, 0.0), 0.0, 0.999)
+        for name in ("noise", "noise_cpi", "outlier_share", "odd_share")
+    }
+    simulation["outlier_factor"] = _number(
+        "source outlier_factor", given.get("outlier_factor", 2.0), 0.01, 1000.0
+    )
+    simulation["counters"] = given.get("counters", NOTHING)
+    if simulation["counters"] not in COUNTERS:
+        shown = f"{simulation['counters']!r}"[:100]
+        raise ConfigError(f"source counters must be one of {', '.join(COUNTERS)}, not {shown}")
+    return {"simulate": mapping.pk, **simulation}, mapping.isa
 
 
 def read_machine(field: str, pk: object) -> Machine:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from inference.core.experiment import Measured
 from inference.core.mixes import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
-from inference.core.protocols import Json, Measurer
+from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.exchange.recorded import selected_schemes
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
@@ -24,6 +24,13 @@ from inference.runs.jobs.infer_config import (
     read_schemes,
     read_whole,
 )
+from inference.runs.jobs.listed import (
+    MOST_REPEATS,
+    Turns,
+    ids_of_schemes,
+    listed_experiments,
+    read_listed,
+)
 from inference.runs.jobs.machine_facts import seconds_for
 from inference.runs.jobs.on_machine import agent_measurer, chosen_schemes, settled_share, within_reach
 from inference.runs.jobs.simulated_machine import simulated_machine
@@ -31,8 +38,9 @@ from inference.runs.jobs.stages import Told
 from inference.runs.journal import Entry
 from inference.runs.measurements import RunMeasurements
 
-PLANS = ("singletons", "pairs", "mixes")
-"""Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes."""
+LISTED = "listed"
+PLANS = ("singletons", "pairs", "mixes", LISTED)
+"""Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; experiments one by one."""
 
 MOST_INSTRUCTIONS = 50  # in a mix: as many as a loop body takes at least twice
 
@@ -46,7 +54,8 @@ class MeasureConfig:
 
     `machine`: id. `schemes` is one of `infer_config.SELECTIONS` or a list of scheme ids, `scheme_filter` the
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
-    `length` instructions each, chosen by `seed`.
+    `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
+    `repeats` times, and `schemes` are those that occur in them.
     """
 
     machine: int
@@ -57,6 +66,13 @@ class MeasureConfig:
     mixes: int = 1000
     length: int = MIX_LENGTH
     seed: int = DEFAULT_SEED
+    experiments: list[str] = field(default_factory=list)
+    repeats: int = 1
+
+    @property
+    def given(self) -> int:
+        """How many measurements are asked for where that does not depend on the schemes."""
+        return len(self.experiments) * self.repeats if self.plan == LISTED else self.mixes
 
     def as_json(self) -> Json:
         """The complete description."""
@@ -75,16 +91,33 @@ def read_config(config: Json) -> MeasureConfig:
     wanted = config.get("plan", MeasureConfig.plan)
     if wanted not in PLANS:
         raise ConfigError(f"plan must be one of {', '.join(PLANS)}, not {wanted!r}")
+    experiments = _experiments(machine, wanted, config)
+    schemes: str | list[int]
+    if experiments:
+        schemes = ids_of_schemes(machine.isa, experiments)
+    else:
+        schemes = read_schemes(config.get("schemes", MeasureConfig.schemes))
     return MeasureConfig(
         machine=machine.pk,
         isa=machine.isa.name,
-        schemes=read_schemes(config.get("schemes", MeasureConfig.schemes)),
-        scheme_filter=str(config.get("scheme_filter", "")),
+        schemes=schemes,
+        scheme_filter="" if experiments else str(config.get("scheme_filter", "")),
         plan=wanted,
         mixes=read_whole("mixes", config.get("mixes", MeasureConfig.mixes), 1, MOST_MIXES),
         length=read_whole("length", config.get("length", MIX_LENGTH), 1, MOST_INSTRUCTIONS),
         seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
+        experiments=experiments,
+        repeats=read_whole("repeats", config.get("repeats", 1), 1, MOST_REPEATS if experiments else 1),
     )
+
+
+def _experiments(machine: Machine, wanted: str, config: Json) -> list[str]:
+    given = config.get("experiments", [])
+    if wanted == LISTED:
+        return read_listed(machine.isa, given)
+    if given:
+        raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {wanted!r}")
+    return []
 
 
 @dataclass(frozen=True)
@@ -95,13 +128,17 @@ class Effort:
     seconds: float
 
 
-def effort(machine: Machine, schemes: int, wanted: str, mixes: int = MeasureConfig.mixes) -> Effort:
-    """What a plan over so many schemes will take on a machine, a 1:n experiment for two pairs in three."""
+def effort(machine: Machine, schemes: int, wanted: str, given: int = MeasureConfig.mixes) -> Effort:
+    """What a plan over so many schemes will take on a machine, a 1:n experiment for two pairs in three.
+
+    `given`: how many mixes, or measurements of listed experiments.
+    """
     pairs = schemes * (schemes - 1) // 2
     experiments = {
         "singletons": schemes,
         "pairs": schemes + pairs + 2 * pairs // 3,
-        "mixes": mixes if schemes else 0,
+        "mixes": given if schemes else 0,
+        LISTED: given if schemes else 0,
     }[wanted]
     return Effort(experiments, seconds_for(experiments, machine))
 
@@ -130,15 +167,29 @@ class MeasureJob:
         label = f"Measure on {machine.name}"
         task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [label]})
         with _opened(task, config, machine) as (measurer, schemes):
-            store = RunMeasurements(
-                task.lease, machine.isa, measurer.identity, _PURPOSE, machine, named_after_run=True
-            )
-            asked = effort(machine, len(schemes), config.plan, config.mixes).experiments
-            told = Told(CachedMeasurer(measurer, store), task.reporter, _STAGE, asked)
-            results = _asked(told, schemes, config)
+            cached, store = _remembered(task, machine, measurer)
+            asked = effort(machine, len(schemes), config.plan, config.given).experiments
+            if config.plan == LISTED:
+                results = _listed(Told(Turns(cached.again), task.reporter, _STAGE, asked), schemes, config)
+            else:
+                results = _asked(Told(cached, task.reporter, _STAGE, asked), schemes, config)
         if store.experiment_set is None:
             raise JobError("there was nothing to measure")
         return partial(_store, store.experiment_set, results)
+
+
+def _remembered(task: Task, machine: Machine, measurer: Measurer) -> tuple[RepeatingCache, RunMeasurements]:
+    """The measurer with a memory for every repetition, and the memory of the first."""
+    remember = partial(
+        RunMeasurements, task.lease, machine.isa, measurer.identity, _PURPOSE, machine, named_after_run=True
+    )
+    store = remember()
+
+    def repetition(number: int) -> Measurer:
+        anew = measurer.again(number) if isinstance(measurer, RepeatingMeasurer) else measurer
+        return CachedMeasurer(anew, remember(repeat=number))
+
+    return RepeatingCache(measurer, store, repetition), store
 
 
 @contextmanager
@@ -160,6 +211,16 @@ def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tup
 
     with agent_measurer(task, machine, chosen) as measurer:
         yield measurer, within_reach(measurer, chosen, log)
+
+
+def _listed(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+    """Every experiment of the list that can be measured, again and again."""
+    able = set(schemes)
+    experiments = [each for each in listed_experiments(config.experiments) if able.issuperset(each.schemes)]
+    if not experiments:
+        raise JobError("none of the listed experiments can be measured there")
+    told.expected = len(experiments) * config.repeats
+    return [result for _ in range(config.repeats) for result in told.measure(experiments)]
 
 
 def _asked(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:

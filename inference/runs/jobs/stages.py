@@ -28,7 +28,7 @@ Clock = Callable[[], float]
 
 
 class Stages:
-    """A `Reporter` for the algorithm, whose stages follow the run's own ones, and for these themselves.
+    """A `Reporter` for the algorithm, whose stages stand between the run's own, and for these themselves.
 
     `facts` travel with every checkpoint of the algorithm, so that a run that is taken up again knows them:
     what was found out before its search began.
@@ -39,18 +39,23 @@ class Stages:
         reporter: JournalReporter,
         own: Sequence[str],
         after: Sequence[str],
+        last: Sequence[str] = (),
         clock: Clock = time.monotonic,
     ) -> None:
         self._reporter = reporter
         self._own = tuple(own)
         self._after = tuple(after)
+        self._last = tuple(last)
         self._clock = clock
         self.facts: Json = {}
 
     def enter(self, stage: str) -> None:
         """Begin one of the run's own stages."""
-        labels = [LABELS[name] for name in self._own] + list(self._after)
-        index = self._own.index(stage) + 1
+        labels = [LABELS[s] for s in self._own] + list(self._after) + [LABELS[s] for s in self._last]
+        if stage in self._own:
+            index = self._own.index(stage) + 1
+        else:
+            index = len(self._own) + len(self._after) + self._last.index(stage) + 1
         self._reporter.tell("phase", {"name": stage, "index": index, "labels": labels})
         self._reporter.pulse()
 
@@ -59,9 +64,10 @@ class Stages:
         self._reporter.tell("log", {"level": level, "text": text})
 
     def emit(self, event: Event) -> None:
-        """Pass an event on; the algorithm's stages come after the run's own."""
-        if isinstance(event, PhaseStarted) and self._own:
-            labels = tuple(LABELS[name] for name in self._own) + event.labels
+        """Pass an event on; the algorithm's stages come between the run's own."""
+        if isinstance(event, PhaseStarted) and (self._own or self._last):
+            own, last = ([LABELS[name] for name in names] for names in (self._own, self._last))
+            labels = (*own, *event.labels, *last)
             event = PhaseStarted(event.name, len(self._own) + event.index, labels)
         self._reporter.emit(event)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -13,10 +13,10 @@ from django.db.models import Model
 from inference.core.bottleneck import measure_bottleneck
 from inference.core.experiment import Measured
 from inference.core.mixes import random_mixes
-from inference.core.protocols import Json, Measurer
+from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.exchange.recorded import recorded_shares, selected_schemes
 from inference.exchange.stored import load_mapping, load_measurements
-from inference.measuring.cached import CachedMeasurer
+from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.second_opinion import SecondOpinion
 from inference.measuring.simulated import SimulatedProcessor
@@ -55,7 +55,7 @@ class Subject:
     `held_out` are the results that the mapping is judged by; `judged_on` is the set they are from, None
     where they are a share of the training data. `machine` is what was measured, where that is known.
     `bottleneck` is what was found out about R_max, as JSON. `settled_share` tells how many of the mixes
-    that were measured to judge by did settle.
+    that were measured to judge by did settle. `judge` measures mixes when the search is over.
     """
 
     isa: ISA
@@ -66,6 +66,15 @@ class Subject:
     machine: Machine | None
     bottleneck: Json | None = None
     settled_share: float | None = None
+    judge: Callable[[Sequence[str]], tuple[list[Measured], ExperimentSet | None]] | None = None
+
+    def judged_afterwards(self, schemes: Sequence[str]) -> Subject:
+        """With fresh mixes of these schemes to judge by, where it was not known before which they are."""
+        if self.judge is None or not schemes:
+            return self
+        results, judged_on = self.judge(schemes)
+        share = settled_share(results) if self.machine is not None else None
+        return replace(self, held_out=tuple(results), judged_on=judged_on, settled_share=share)
 
 
 def own_stages(config: InferConfig) -> tuple[str, ...]:
@@ -77,9 +86,15 @@ def own_stages(config: InferConfig) -> tuple[str, ...]:
         stages.append(SINGLETONS)
         if _wants_bottleneck(config):
             stages.append(BOTTLENECK)
-    if config.evaluate is None:
+    if config.evaluate is None and not ALGORITHMS[config.algorithm].explores:
         stages.append(MIXES)
     return tuple(stages)
+
+
+def last_stages(config: InferConfig) -> tuple[str, ...]:
+    """Those after the stages of its algorithm."""
+    fresh = "datasets" not in config.source and config.evaluate is None
+    return (MIXES,) if fresh and ALGORITHMS[config.algorithm].explores else ()
 
 
 @contextmanager
@@ -99,7 +114,11 @@ def open_subject(task: Task, config: InferConfig, stages: Stages) -> Iterator[Su
         chosen = chosen_schemes(isa, config.schemes)
         with agent_measurer(task, machine, chosen) as measurer:
             lab = _Laboratory(task, config, isa, machine, measurer, stages)
-            yield lab.explored(within_reach(measurer, chosen, stages.log), judged_on)
+            able = within_reach(measurer, chosen, stages.log)
+            if _is_explored(config):
+                yield lab.explored(able, judged_on)
+            else:
+                yield lab.subject(spread(able, config.sample), judged_on)
     else:
         processor, known, simulated = _processor(config)
         chosen = selected_schemes(isa, config.schemes)
@@ -166,7 +185,14 @@ class _Laboratory:
         self._stages = stages
         self._earlier = facts_of(task.checkpoint)
         self._remember = partial(RunMeasurements, task.lease, isa, measurer.identity, machine=machine)
-        self._cached = CachedMeasurer(measurer, self._remember(purpose=MEASUREMENTS))
+        self._cached = RepeatingCache(measurer, self._remember(purpose=MEASUREMENTS), self._repetition)
+
+    def _repetition(self, number: int) -> Measurer:
+        """The processor measured anew: remembered where measuring takes time."""
+        if isinstance(self._measurer, RepeatingMeasurer):
+            return self._measurer.again(number)
+        store = self._remember(purpose=MEASUREMENTS, repeat=number)
+        return CachedMeasurer(self._measurer, store)
 
     def explored(self, schemes: Sequence[str], judged_on: ExperimentSet | None) -> Subject:
         """Of which something is found out first: what cannot be measured reliably alone is left out.
@@ -191,11 +217,13 @@ class _Laboratory:
     ) -> Subject:
         """With mixes to judge by, unless there is a set for that."""
         share = None
-        if judged_on is None:
+        results: list[Measured] = []
+        later = judged_on is None and ALGORITHMS[self._config.algorithm].explores
+        if judged_on is not None:
+            results = load_measurements(judged_on)
+        elif not later:
             results, judged_on = self._mixes(schemes)
             share = settled_share(results)
-        else:
-            results = load_measurements(judged_on)
         return Subject(
             isa=self._isa,
             schemes=tuple(schemes),
@@ -205,6 +233,7 @@ class _Laboratory:
             machine=self._machine,
             bottleneck=bottleneck,
             settled_share=share if _has_agent(self._config) else None,
+            judge=self._mixes if later else None,
         )
 
     def _for_search(self) -> Measurer:
@@ -263,7 +292,8 @@ def _is_exact(config: InferConfig) -> bool:
 
 def _is_explored(config: InferConfig) -> bool:
     """Whether schemes are measured alone, and the bottleneck is looked for, before the search begins."""
-    return "datasets" not in config.source and (_has_agent(config) or _is_exact(config))
+    wanted = (_has_agent(config) or _is_exact(config)) and not ALGORITHMS[config.algorithm].explores
+    return "datasets" not in config.source and wanted
 
 
 def _wants_bottleneck(config: InferConfig) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 
 from inference.core.cegar import CegarSettings
 from inference.core.cegar.settings import CLASHES, ENCODINGS
+from inference.core.explain import ExplainSettings
+from inference.core.explain.settings import CONFIRM, DOUBTFUL, EVIDENCE, FLOODS, NEEDED, RULES, SOURCES
 from inference.core.pmevo import settings as pmevo_settings
 from inference.core.pmevo.estimate import estimate as estimate_pmevo
 from inference.core.pmevo.settings import PRESETS, PMEvoSettings
@@ -28,6 +30,15 @@ LABELS = {
     "alternatives": "Alternatives to list",
     "on_clash": "When measurements clash",
     "solver_limit": "Limit of the solver",
+    "uops_from": "Number of µops from",
+    "uop_rule": "What is counted",
+    "whole_epsilon": "ε of whole numbers",
+    "alone_epsilon": "ε of schemes alone",
+    "slowest": "Cycles alone at most",
+    "samples": "Samples at least",
+    "most_samples": "Samples at most",
+    "runs": "Runs to agree",
+    "most_copies": "Copies at most",
 }
 
 
@@ -44,7 +55,7 @@ PMEVO_CHOICES: Mapping[str, Sequence[str]] = {
 }
 PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
     "The mapping": ("r_max", "ceiling", "volume_weight"),
-    "Measuring, on a machine or a simulated processor": ("plan", "learnt_mixes"),
+    "Measuring, on a machine or a simulated processor": ("plan", "most_experiments", "learnt_mixes"),
     "Schemes that behave alike": (
         "congruence_epsilon",
         "congruence_evidence",
@@ -120,9 +131,19 @@ class Offer:
         return ALGORITHMS[self.key].title
 
     @property
+    def knows(self) -> Sequence[str]:
+        """What the form asks for that is known of schemes beforehand."""
+        return ALGORITHMS[self.key].knows
+
+    @property
     def exact(self) -> bool:
-        """Whether the form asks for what is known of schemes beforehand."""
+        """Whether the bottleneck is measured on a simulated processor, too."""
         return ALGORITHMS[self.key].exact
+
+    @property
+    def explores(self) -> bool:
+        """Whether it measures the bottleneck itself."""
+        return ALGORITHMS[self.key].explores
 
     @property
     def ports_text(self) -> str:
@@ -182,6 +203,39 @@ def _cegar_effort(
     return asked, searching + (0.0 if recorded is not None else pace * asked)
 
 
+_BLOCKERS = 12
+_NEEDED = 0.6  # of them, where some make others superfluous
+_DOUBTFUL = 1.3  # runs on average, where only what is doubtful is tested again
+_BLOCKING_SECONDS = 15.0
+
+
+def _explain_effort(
+    schemes: int, settings: Json, recorded: int | None, processors: int, pace: float
+) -> tuple[int, float]:
+    """Every scheme alone, beside some representatives, and beside every blocking instruction, twice."""
+    del processors
+    runs = min(settings["runs"], _DOUBTFUL if settings["confirm"] == DOUBTFUL else 2)
+    blockers = _BLOCKERS * (_NEEDED if settings["floods"] == NEEDED else 1)
+    asked = round(schemes * (3 + blockers * runs)) if recorded is None else recorded
+    return asked, _BLOCKING_SECONDS + (0.0 if recorded is not None else pace * asked)
+
+
+EXPLAIN_GROUPS: Mapping[str, Sequence[str]] = {
+    "The processor": ("most_ports", "r_max", "alternatives"),
+    "Numbers of µops": ("uops_from", "uop_rule", "padding", "evidence"),
+    "When numbers count as equal": ("epsilon", "whole_epsilon", "alone_epsilon", "instability"),
+    "How much is measured": (
+        "runs",
+        "confirm",
+        "floods",
+        "samples",
+        "most_samples",
+        "most_copies",
+        "slowest",
+    ),
+}
+
+
 OFFERS: dict[str, Offer] = {
     offer.key: offer
     for offer in (
@@ -203,6 +257,21 @@ OFFERS: dict[str, Offer] = {
             settings_class=CegarSettings,
             effort=_cegar_effort,
             choices={"encoding": ENCODINGS, "on_clash": CLASHES},
+        ),
+        Offer(
+            key="explain",
+            summary="Blocks one set of ports after another and sees which µops cannot evade. Every µop comes "
+            "with the experiments that show it; whatever does not fit is left out with a reason.",
+            settings_class=ExplainSettings,
+            effort=_explain_effort,
+            choices={
+                "uops_from": SOURCES,
+                "uop_rule": RULES,
+                "evidence": EVIDENCE,
+                "confirm": CONFIRM,
+                "floods": FLOODS,
+            },
+            groups=EXPLAIN_GROUPS,
         ),
     )
 }

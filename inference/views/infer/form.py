@@ -11,10 +11,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.exchange.known_facts import read_counts, read_names, unknown_schemes
+from inference.exchange.known_facts import read_counts, read_names, read_ports, unknown_schemes
+from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.naming import Named
-from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
+from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_SCHEMES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.views.infer.algorithms import OFFERS, Offer, Setting
@@ -141,6 +142,27 @@ class InferForm(forms.Form):
         validators=[MinValueValidator(0.01), MaxValueValidator(1000)],
         help_text="The factor by which an outlier differs.",
     )
+    noise_cpi = forms.FloatField(
+        label="Noise per instruction",
+        initial=0,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Standard deviation of a Gaussian error in cycles per instruction, as of a real clock.",
+    )
+    odd_share = forms.FloatField(
+        label="Share that misbehaves",
+        initial=0,
+        required=False,
+        validators=[MinValueValidator(0), MaxValueValidator(0.99)],
+        help_text="Schemes that no port mapping describes, of five kinds met on real cores (§6.3), 0 to 1.",
+    )
+    counters = forms.ChoiceField(
+        label="Counters",
+        initial=NOTHING,
+        required=False,
+        choices=[(NOTHING, "none"), (UOPS, "of all µops"), (PORTS, "of every port")],
+        help_text="What it counts beside time; explainable inference makes use of it.",
+    )
     machine = MachineField()
     bottleneck = forms.BooleanField(
         label="Measure the bottleneck rate first",
@@ -176,6 +198,12 @@ class InferForm(forms.Form):
         read_names,
         label="Improper schemes",
         help_text="A line per scheme one of whose µops has the ports of a scheme with one µop (§6.3.4).",
+    )
+    documented = KnownField(
+        read_ports,
+        label="Documented ports",
+        help_text="A line per scheme with one µop. They decide where measuring cannot, and name the ports: "
+        "add GPR[64]:RW, GPR[64]:R: 6 7 8 9",
     )
     algorithm = forms.ChoiceField(choices=[(offer.key, offer.label) for offer in OFFERS.values()])
     seed = forms.IntegerField(
@@ -228,7 +256,7 @@ class InferForm(forms.Form):
     @property
     def known_fields(self) -> list[forms.BoundField]:
         """What is known of schemes beforehand, where the algorithm can use it."""
-        return [self[name] for name in KNOWN] if self.offer.exact else []
+        return [self[name] for name in self.offer.knows]
 
     @property
     def has_known(self) -> bool:
@@ -237,9 +265,7 @@ class InferForm(forms.Form):
 
     def known(self) -> Json:
         """As a run's description has it; what is wrong is left out."""
-        if not self.offer.exact:
-            return {}
-        return {name: facts for name in KNOWN if (facts := self.cleaned_data.get(name))}
+        return {name: facts for name in self.offer.knows if (facts := self.cleaned_data.get(name))}
 
     def check_known(self, isa: ISA) -> None:
         """Complain at the fields of schemes that the instruction set does not have, or that make no sense."""

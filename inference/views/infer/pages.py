@@ -98,6 +98,8 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
         selection = first_selection(machine)
         if OFFERS[algorithm].exact and machine.kind == Machine.Kind.AGENT:
             selection = PROBE_SELECTION
+        elif OFFERS[algorithm].explores and machine.kind == Machine.Kind.AGENT:
+            selection = "default"
         initial |= {"source": "machine", "machine": machine.pk, "selection": selection}
         if OFFERS[algorithm].ports_text:
             initial[SETTING + "ports"] = likely_ports(machine) or DEFAULT_PORTS

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from inference.core.protocols import Json
-from inference.exchange.known_facts import counts_text
+from inference.exchange.known_facts import counts_text, ports_text
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs.jobs.algorithms import ALGORITHMS
@@ -131,13 +131,14 @@ def _config(
         "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
         "simulate": lambda: {
             "simulate": data["mapping"].pk,
-            **{name: data[name] for name in NOISE if data[name] is not None},
+            **{name: data[name] for name in NOISE if data[name] not in (None, "")},
         },
         "machine": lambda: {"machine": data["machine"].pk},
     }[data["source"]]()
     exact = ALGORITHMS[data["algorithm"]].exact
     measures = data["source"] == "machine" and data["machine"].kind == Machine.Kind.AGENT
     measures |= exact and data["source"] != "datasets"
+    measures &= not ALGORITHMS[data["algorithm"]].explores
     ports = settings.pop("ports")
     config: Json = {
         "algorithm": data["algorithm"],
@@ -182,6 +183,8 @@ def initial_of(run: Run) -> dict[str, Any]:
     }
     known = config.get("known", {})
     initial |= {name: counts_text(known[name]) for name in ("uops", "widths") if name in known}
+    if "documented" in known:
+        initial["documented"] = ports_text(known["documented"])
     initial["improper"] = "\n".join(known.get("improper", ()))
     initial |= {name: source[name] for name in NOISE if name in source}
     initial |= {SETTING + name: as_text(value) for name, value in config["settings"].items()}

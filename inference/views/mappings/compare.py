@@ -1,8 +1,13 @@
-"""A mapping beside another one of the same instruction set, up to a renaming of ports, differences first."""
+"""A mapping beside another one of the same instruction set, differences first.
+
+Port mappings are compared up to a renaming of ports, with resource mappings by what schemes take alone.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from collections.abc import Mapping as Dictionary
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +20,10 @@ from django.utils.text import slugify
 
 from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.characterisations import KEY
 from inference.exchange.comparison_csv import write_comparison_csv
 from inference.isa.search import SearchError
-from inference.models import InstructionScheme, PortMapping
+from inference.models import InstructionScheme, PortMapping, ResourceMapping
 from inference.models.scheme_search import search_schemes
 from inference.queries.comparing import (
     Witness,
@@ -27,9 +33,12 @@ from inference.queries.comparing import (
     summary,
     witnesses,
 )
+from inference.queries.contradictions import Contradiction, contradictions
+from inference.queries.deviations import beside_loads, described_loads, loads_summary
 from inference.queries.paging import Order, page_in_memory
 from inference.queries.singletons import Singleton, measured_singletons
 from inference.views.address import one_of, whole_number
+from inference.views.mappings.deviating import deviation_section
 from inference.views.presentation import COLOURS
 
 LABELS = {
@@ -38,6 +47,15 @@ LABELS = {
     Kind.ONLY_SECOND: "only in the other",
     Kind.EQUAL: "same µops",
 }
+LOAD_LABELS = {
+    Kind.DIFFERENT: "other cycles alone",
+    Kind.ONLY_FIRST: "only in this mapping",
+    Kind.ONLY_SECOND: "only in the other",
+    Kind.EQUAL: "same cycles alone",
+}
+RESOURCES = "r"
+"""Before the number of a resource mapping in the address."""
+
 UNKNOWN_FIRST = -1.0
 COLUMNS: dict[str, Callable[[ComparedScheme], Any]] = {
     "text": lambda row: row.scheme,
@@ -49,16 +67,17 @@ COLUMNS: dict[str, Callable[[ComparedScheme], Any]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """A scheme of the table, its id, and what one instance was measured to take."""
+    """A scheme of the table, its id, and what one instance was measured to take.
+
+    `loads`: what it takes up in the other mapping, in words, "" where that has ports. `contradiction`: the
+    witness of this mapping that speaks against the other one.
+    """
 
     pk: int
     compared: ComparedScheme
     singleton: Singleton | None
-
-    @property
-    def label(self) -> str:
-        """How the mappings stand to each other on it, in words."""
-        return LABELS[self.compared.kind]
+    loads: str = ""
+    contradiction: Contradiction | None = None
 
 
 @dataclass(frozen=True)
@@ -73,14 +92,20 @@ def compare_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
     """The table of schemes of both mappings, searched with the syntax of the instruction set's page."""
     del value  # the comparison is remembered, with both mappings
     candidates = list(comparable(row).only("pk", "name"))
-    context: dict[str, Any] = {"candidates": candidates, "q": request.GET.get("q", "").strip()}
+    resources = list(ResourceMapping.objects.filter(isa=row.isa_id).order_by("-id").only("pk", "name"))
+    q = request.GET.get("q", "").strip()
+    context: dict[str, Any] = {"candidates": candidates, "resource_candidates": resources, "q": q}
     other = _other(request, row)
     if other is None:
         return context
+    context |= deviation_section(request, row, other)
+    if isinstance(other, ResourceMapping):
+        return {**context, **_with_loads(request, row, other, q)}
     comparison = comparison_of(row, other)
     show = one_of(request, "show", tuple(Kind))
     context |= {
         "other": other,
+        "explained": KEY in row.report,
         "comparison": comparison,
         "summary": summary(comparison),
         "renamed": _renamed(comparison, row, other),
@@ -91,29 +116,60 @@ def compare_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
         "export_url": f"{reverse('mapping-compare-csv', args=[row.pk])}?{urlencode({'with': other.pk})}",
     }
     try:
-        rows = _chosen(comparison, row, context["q"], show)
+        rows = _chosen(comparison.schemes, row, q, show)
     except SearchError as error:
         return {**context, "error": str(error)}
     page = page_in_memory(_sorted(rows, context["sort"]), whole_number(request, "page", 0) or 0)
-    return {**context, "page": page, "rows": _rows(row, page.rows)}
+    spoken = contradictions(row, comparison, {each.scheme for each in page.rows})
+    return {**context, "page": page, "rows": _rows(row, page.rows, contradicted=spoken)}
 
 
-def _other(request: HttpRequest, row: PortMapping) -> PortMapping | None:
-    pk = whole_number(request, "with")
-    if pk is None:
+def _with_loads(request: HttpRequest, row: PortMapping, other: ResourceMapping, q: str) -> dict[str, Any]:
+    """The table beside a resource mapping."""
+    schemes = beside_loads(row, other)
+    show = one_of(request, "show", tuple(Kind))
+    counts = Counter(each.kind for each in schemes)
+    context: dict[str, Any] = {
+        "other": other,
+        "resources": True,
+        "summary": loads_summary(schemes),
+        "comparison": {"schemes": schemes, "ports": row.ports},
+        "kinds": [(kind.value, label, counts[kind]) for kind, label in LOAD_LABELS.items()],
+        "show": show,
+        "sort": request.GET.get("sort", ""),
+    }
+    try:
+        rows = _chosen(schemes, row, q, show)
+    except SearchError as error:
+        return {**context, "error": str(error)}
+    page = page_in_memory(_sorted(rows, context["sort"]), whole_number(request, "page", 0) or 0)
+    loads = described_loads(other, [each.scheme for each in page.rows])
+    return {**context, "page": page, "rows": _rows(row, page.rows, loads=loads)}
+
+
+def _other(request: HttpRequest, row: PortMapping) -> PortMapping | ResourceMapping | None:
+    """What to compare with: `with` is the number of a port mapping, or `r` and that of a resource mapping."""
+    text = request.GET.get("with", "")
+    number = text.removeprefix(RESOURCES)
+    if not text:
         return None
-    other = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
+    if not (number.isascii() and number.isdigit()) or len(number) > 18:
+        raise BadRequest(f"with must be the number of a mapping, not {text[:40]!r}")
+    model = ResourceMapping if text.startswith(RESOURCES) else PortMapping
+    other: PortMapping | ResourceMapping = get_object_or_404(
+        model.objects.select_related("isa"), pk=int(number)
+    )
     if other.isa_id != row.isa_id:
         raise BadRequest(f"{other.name!r} describes {other.isa.name}, not {row.isa.name}: nothing to compare")
     return other
 
 
-def _chosen(comparison: Comparison, row: PortMapping, q: str, show: str) -> list[ComparedScheme]:
-    rows = [each for each in comparison.schemes if not show or each.kind == show]
+def _chosen(schemes: Sequence[ComparedScheme], row: PortMapping, q: str, show: str) -> list[ComparedScheme]:
+    rows = [each for each in schemes if not show or each.kind == show]
     if not q:
         return rows
-    schemes = search_schemes(InstructionScheme.objects.filter(isa=row.isa_id), q)
-    found = set(schemes.values_list("text", flat=True))
+    matching = search_schemes(InstructionScheme.objects.filter(isa=row.isa_id), q)
+    found = set(matching.values_list("text", flat=True))
     return [each for each in rows if each.scheme in found]
 
 
@@ -126,11 +182,26 @@ def _sorted(rows: Sequence[ComparedScheme], wanted: str) -> list[ComparedScheme]
     return found
 
 
-def _rows(row: PortMapping, shown: Sequence[ComparedScheme]) -> list[Row]:
+def _rows(
+    row: PortMapping,
+    shown: Sequence[ComparedScheme],
+    *,
+    loads: Dictionary[str, str] | None = None,
+    contradicted: Dictionary[str, Contradiction] | None = None,
+) -> list[Row]:
     texts = [each.scheme for each in shown]
     ids = dict(InstructionScheme.objects.filter(isa=row.isa_id, text__in=texts).values_list("text", "pk"))
     singletons = measured_singletons(row.isa)
-    return [Row(ids[each.scheme], each, singletons.get(ids[each.scheme])) for each in shown]
+    return [
+        Row(
+            ids[each.scheme],
+            each,
+            singletons.get(ids[each.scheme]),
+            (loads or {}).get(each.scheme, ""),
+            (contradicted or {}).get(each.scheme),
+        )
+        for each in shown
+    ]
 
 
 def _renamed(comparison: Comparison, row: PortMapping, other: PortMapping) -> list[tuple[str, str, int]]:
@@ -167,8 +238,8 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """The whole comparison as a file, differences first."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
     other = _other(request, row)
-    if other is None:
-        raise BadRequest("with must be the number of the other mapping")
+    if not isinstance(other, PortMapping):
+        raise BadRequest("with must be the number of the other port mapping")
     comparison = comparison_of(row, other)
     name = f"{slugify(row.name) or 'mapping'}-and-{slugify(other.name) or 'mapping'}.csv"
     return HttpResponse(

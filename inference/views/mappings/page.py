@@ -15,11 +15,13 @@ from inference.core.predicting import MappingPredictor
 from inference.exchange.evidence import KEY
 from inference.exchange.stored import load_mapping
 from inference.models import PortMapping
+from inference.queries.characterisations import is_explained
 from inference.queries.evaluations import evaluations_of
 from inference.queries.fronts import front_of
 from inference.views.address import one_of
 from inference.views.mappings.accuracy import accuracy_tab
 from inference.views.mappings.compare import compare_tab
+from inference.views.mappings.explained import explained_tab
 from inference.views.mappings.graph import graph_tab
 from inference.views.mappings.list import evaluation_url, source_label
 from inference.views.mappings.schemes import schemes_tab
@@ -48,8 +50,9 @@ def _evidence(request: HttpRequest, row: PortMapping, value: Mapping) -> Context
     return found_mapping(request, row)
 
 
-EVIDENCE, FRONT, CLASSES = "evidence", "front", "classes"
-"""Tabs of mappings found by counter-examples, of those with a front, and of those with classes alone."""
+EVIDENCE, EXPLAINED, FRONT, CLASSES = "evidence", "explained", "front", "classes"
+"""Tabs of mappings found by counter-examples, by explainable inference, of those with a front, and of those
+with classes alone."""
 
 TABS: dict[str, Tab] = {
     "graph": Tab("Graph", graph_tab, ("js/graph.js",)),
@@ -59,6 +62,7 @@ TABS: dict[str, Tab] = {
     FRONT: Tab("Front", front_tab, ("js/front.js",)),
     CLASSES: Tab("Classes", classes_tab),
     EVIDENCE: Tab("Evidence", _evidence),
+    EXPLAINED: Tab("Explained", explained_tab),
 }
 
 
@@ -68,6 +72,7 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
     front = front_of(found)
     there = {
         EVIDENCE: KEY in found.report,
+        EXPLAINED: is_explained(found),
         FRONT: front is not None,
         CLASSES: bool(found.report.get("congruence_classes")),
     }

@@ -10,13 +10,23 @@ from django.db.models import Model
 from django.urls import reverse
 
 from inference.core.protocols import Json
+from inference.exchange.characterisations import KEY as EXPLAINED
+from inference.measuring.simulated import NOTHING, UOPS
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.runs.jobs.infer_config import InferConfig
 from inference.runs.jobs.stages import BOTTLENECK
 from inference.runs.jobs.subject import own_stages
 from inference.views.infer.algorithms import OFFERS, as_text
 
-PLANS = {"singletons": "every scheme alone", "pairs": "alone and in pairs", "mixes": "random mixes"}
+FACTS_SHOWN = 8
+"""Of those known of schemes beforehand: a table of µop counts has thousands."""
+
+PLANS = {
+    "singletons": "every scheme alone",
+    "pairs": "alone and in pairs",
+    "mixes": "random mixes",
+    "listed": "listed one by one",
+}
 
 
 @dataclass(frozen=True)
@@ -74,20 +84,30 @@ def _infer(run: Run) -> Iterator[Item]:
 
 def _known(known: Json) -> Iterator[Item]:
     """What was known of schemes beforehand."""
-    labels = {"uops": "µops known", "widths": "Ports known", "improper": "Improper schemes"}
+    labels = {
+        "uops": "µops known",
+        "widths": "Ports known",
+        "improper": "Improper schemes",
+        "documented": "Documented ports",
+    }
     for name, label in labels.items():
         facts = known.get(name, {})
-        told = [f"{scheme}: {facts[scheme]}" if isinstance(facts, dict) else scheme for scheme in facts]
+        told = [
+            f"{scheme}: {_words(facts[scheme])}" if isinstance(facts, dict) else scheme for scheme in facts
+        ]
+        if len(told) > FACTS_SHOWN:
+            told[FACTS_SHOWN:] = [f"and {len(told) - FACTS_SHOWN:,} more"]
         yield Item(label, "; ".join(told), changed=True)
 
 
 def _bottleneck(run: Run) -> str:
     """Where no R_max was given: whether it is measured, and what was found once there is a mapping."""
     reports = PortMapping.objects.filter(run=run).order_by("id").values_list("report", flat=True)
-    found = (reports.first() or {}).get("bottleneck")
+    report = reports.first() or {}
+    found = report.get("bottleneck") or report.get(EXPLAINED)
     if found:
         return "measured: " + (as_text(found["r_max"]) or "none beside the ports")
-    if BOTTLENECK in own_stages(InferConfig(**run.config)):
+    if BOTTLENECK in own_stages(InferConfig(**run.config)) or OFFERS[run.config["algorithm"]].explores:
         return "measured"
     return "as the data show it" if run.config["settings"].get("ceiling") == "data" else "none"
 
@@ -98,6 +118,8 @@ def _measure(run: Run) -> Iterator[Item]:
     yield Item("Instruction set", config["isa"])
     yield Item("Schemes", _schemes(config))
     yield Item("Experiments", PLANS[config["plan"]])
+    if config["plan"] == "listed":
+        yield Item("Listed", f"{len(config['experiments']):,}, each {config['repeats']:,} times")
     if config["plan"] == "mixes":
         yield Item("Mixes", f"{config['mixes']:,} of {config['length']} instructions")
         yield Item("Seed", str(config["seed"]))
@@ -109,6 +131,12 @@ def _source(source: Json) -> Iterator[Item]:
     elif "simulate" in source:
         yield Item("Simulated processor", links=_links(PortMapping, "mapping", [source["simulate"]]))
         yield Item("Noise", f"{100 * source['noise']:g} %")
+        if source.get("noise_cpi"):
+            yield Item("Noise per instruction", f"{source['noise_cpi']:g} cycles")
+        if source.get("odd_share"):
+            yield Item("Misbehaving schemes", f"{100 * source['odd_share']:g} %")
+        if source.get("counters", NOTHING) != NOTHING:
+            yield Item("Counters", "µops" if source["counters"] == UOPS else "µops of every port")
     else:
         yield Item("Machine", links=_links(Machine, "machine", [source["machine"]]))
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from django.db.models import Model
 from django.urls import reverse
 
+from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run's result with the address of its page."""
+    """A run's result with the address of its page; `note` sums it up where its name does not."""
 
     name: str
     url: str
+    note: str = ""
 
 
 def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
@@ -35,13 +37,20 @@ def _outcome(
     made = run.result
     if made.get("mapping") in mappings:
         url = reverse("mapping", args=[made["mapping"]])
-        return Outcome(mappings[made["mapping"]], url + _place(run))
+        return Outcome(mappings[made["mapping"]], url + _place(run), _note(made))
     if made.get("resource_mapping") in resources:
         url = reverse("resource-mapping", args=[made["resource_mapping"]])
         return Outcome(resources[made["resource_mapping"]], url + _place(run))
     if made.get("experiment_set") in sets:
         return Outcome(sets[made["experiment_set"]], reverse("set", args=[made["experiment_set"]]))
     return None
+
+
+def _note(made: Json) -> str:
+    """How many schemes an explainable inference could explain."""
+    if "characterised" not in made:
+        return ""
+    return f"{made['characterised']:,} of {made['asked']:,} schemes characterised"
 
 
 def _place(run: Run) -> str:

@@ -16,6 +16,7 @@ from inference.runs.queue import ahead_of
 from inference.runs.registry import JOBS
 from inference.views.address import one_of
 from inference.views.runs.asked import asked_of
+from inference.views.runs.characterising import characterising
 from inference.views.runs.evolved import evolution_live, evolved, lengths_drawn
 from inference.views.runs.explained import explained
 from inference.views.runs.outcome import outcomes_of
@@ -85,8 +86,10 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
             "draws": _evolves(found),
+            "characterises": _characterises(found),
             **(explained(request, found, record.search) if _explains(found) else {}),
             **(evolved(request, found, record) if _evolves(found) else {}),
+            **(characterising(request, found, record) if _characterises(found) else {}),
             "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
             "best_error": None if last is None else 100 * last["best_error"],
             "asked": [item for item in asked if not item.usual],
@@ -98,12 +101,17 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _evolves(found: Run) -> bool:
     """Whether the run tells of generations and heat maps."""
-    return found.kind == "infer" and found.config.get("algorithm") != "cegar"
+    return found.kind == "infer" and not (_explains(found) or _characterises(found))
 
 
 def _explains(found: Run) -> bool:
     """Whether the run tells of counter-examples."""
     return found.kind == "infer" and found.config.get("algorithm") == "cegar"
+
+
+def _characterises(found: Run) -> bool:
+    """Whether the run tells of blocking instructions, and of the schemes that each stage leaves out."""
+    return found.kind == "infer" and found.config.get("algorithm") == "explain"
 
 
 def _live(found: Run, record: RunRecord) -> Json:

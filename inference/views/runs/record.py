@@ -13,6 +13,8 @@ from inference.runs.journal import events_since
 from inference.runs.leases import busy_seconds
 from inference.views.runs.evolution import KINDS as EVOLUTION_KINDS
 from inference.views.runs.evolution import EvolutionRecord
+from inference.views.runs.funnel import KINDS as EXPLAIN_KINDS
+from inference.views.runs.funnel import ExplainRecord
 from inference.views.runs.search import KINDS as SEARCH_KINDS
 from inference.views.runs.search import SearchRecord
 
@@ -71,6 +73,7 @@ class RunRecord:
     log: list[Json] = field(default_factory=list)
     search: SearchRecord = field(default_factory=SearchRecord)
     evolution: EvolutionRecord = field(default_factory=EvolutionRecord)
+    explain: ExplainRecord = field(default_factory=ExplainRecord)
 
     @property
     def last_generation(self) -> Json | None:
@@ -96,6 +99,7 @@ class RunRecord:
             self._log(at, f"stage {payload['index']} of {len(self.phases)}: {self.stage}")
         elif kind == "log":
             self.log.append({"at": at, **payload})
+            self.explain.take(kind, payload)
         elif kind == "waiting":
             self.waiting = payload["text"]
         elif kind == "state":
@@ -107,6 +111,8 @@ class RunRecord:
             setattr(self, kind, payload)
         elif kind in SEARCH_KINDS:
             self.search.take(kind, payload)
+        elif kind in EXPLAIN_KINDS:
+            self.explain.take(kind, payload)
         elif kind in EVOLUTION_KINDS:
             self.evolution.take(kind, payload)
             if kind == "congruence":

@@ -51,12 +51,12 @@ def asking(mapping: PortMapping, noise: float = 0.0, seed: int = 1) -> Ask:
     ]
 
 
-def run(mapping: PortMapping, ask: Ask) -> tuple[Found, dict[Experiment, float]]:
+def run(mapping: PortMapping, ask: Ask, most: int | None = None) -> tuple[Found, dict[Experiment, float]]:
     """The whole plan with everything that was measured, in order."""
     singletons = plan.singletons(sorted(mapping.usage))
     known = dict(zip(singletons, ask(singletons), strict=True))
     alone = {e.schemes[0]: cycles for e, cycles in known.items() if not np.isnan(cycles)}
-    rounds = adaptive(alone, 0.05)
+    rounds = adaptive(alone, 0.05, most=most)
     asked = next(rounds)
     while True:
         assert len(set(asked)) == len(asked) > 0, "no round is empty"
@@ -89,6 +89,16 @@ def test_all_pairs_of_representatives_are_measured_as_the_paper_s_plan_has_them(
     wanted = [e for e in plan.pairs(alone, 0.05) if representatives.issuperset(e.schemes)]
     assert len(wanted) > 36
     assert known.keys() >= set(wanted)
+
+
+@pytest.mark.parametrize("most", [1, 100, 1000, 2000])
+def test_the_plan_ends_where_experiments_run_out_and_still_knows_every_scheme(most: int) -> None:
+    mapping = many(90)
+    found, known = run(mapping, asking(mapping, 0.01), most)
+    assert len(known) <= len(mapping.usage) + most
+    assert sorted(scheme for members in found.classes for scheme in members) == sorted(mapping.usage)
+    whole, _ = run(mapping, asking(mapping, 0.01))
+    assert len(found.classes) >= len(whole.classes)
 
 
 def test_noise_of_one_per_cent_splits_no_class_because_odd_answers_are_asked_again() -> None:

@@ -1,0 +1,48 @@
+"""Explainable inference: port mappings in which every µop has its witnesses (thesis ch. 6, ASPLOS 2024).
+
+`infer` runs it. Schemes of one µop are found, then which of them use the same ports; one for each port set
+becomes its *blocking instruction*. Another algorithm, passed in, says which ports these are. Then every
+scheme runs beside floods of each of them: whatever is delayed cannot evade those ports.
+
+- `alone`: stages 1 and 2; `counting`: numbers of µops; `classes`, `composite`: stage 3
+- `ports`: stages 4 and 5; `improper`: µops that no scheme has alone; `blocking`: the question passed on
+- `flooding`, `surplus`: blocking experiments and the formulas behind them; `judging`: what they prove
+- `remaining`, `concluding`: runs, majorities, the result; `problem`: all values
+- `bench`, `sampling`: samples and what is known; `telling`, `events`, `search_state`: the story, told once
+"""
+
+from inference.core.explain.algorithm import infer
+from inference.core.explain.blocking import BlockingAnswer, BlockingQuestion, BlockingSolver
+from inference.core.explain.problem import (
+    REASONS,
+    STAGES,
+    BlockingClass,
+    Characterisation,
+    ExplainProblem,
+    ExplainResult,
+    Fact,
+    Outcome,
+    Reason,
+    Seen,
+    Witness,
+)
+from inference.core.explain.settings import ExplainSettings
+
+__all__ = [
+    "REASONS",
+    "STAGES",
+    "BlockingAnswer",
+    "BlockingClass",
+    "BlockingQuestion",
+    "BlockingSolver",
+    "Characterisation",
+    "ExplainProblem",
+    "ExplainResult",
+    "ExplainSettings",
+    "Fact",
+    "Outcome",
+    "Reason",
+    "Seen",
+    "Witness",
+    "infer",
+]

@@ -1,0 +1,136 @@
+"""The adapted algorithm of ch. 6, stage by stage, and uops.info's where there are counters of the ports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from inference.core.bottleneck import measure_bottleneck
+from inference.core.errors import InsufficientDataError
+from inference.core.explain.alone import find_candidates, measure_alone
+from inference.core.explain.bench import Bench
+from inference.core.explain.blocking import BlockingAnswer, BlockingSolver
+from inference.core.explain.classes import classes_by_counters, classes_by_time
+from inference.core.explain.composite import single_classes
+from inference.core.explain.concluding import concluded
+from inference.core.explain.events import Bottleneck
+from inference.core.explain.ports import Solver, blockers_of, class_table
+from inference.core.explain.problem import ExplainProblem, ExplainResult
+from inference.core.explain.remaining import ByCounters, ByTime, Conclusion, Remaining
+from inference.core.explain.sampling import Medians, Sampler
+from inference.core.explain.search_state import told_before
+from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
+from inference.core.explain.telling import Quiet, Teller
+from inference.core.pacing import Pace
+from inference.core.protocols import Checkpoint, Measurer, Reporter
+
+
+def infer(
+    problem: ExplainProblem,
+    measurer: Measurer,
+    reporter: Reporter,
+    seed: int,
+    resume: Checkpoint | None,
+    solver: BlockingSolver,
+) -> ExplainResult:
+    """The port mapping of the schemes, each µop with its witnesses, and why the others have none.
+
+    The answer depends on the problem, the measurer's answers and the seed alone, also when the search was
+    interrupted: it is deterministic, and asks the measurer everything again. Raises `InsufficientDataError`
+    where no blocking instruction is found, `InvalidInputError` for a checkpoint of another search, and lets
+    `InterruptedRunError` from the reporter through.
+    """
+    pace = Pace(reporter)
+    teller = Teller(pace, problem, seed, told_before(problem, seed, resume))
+    sampler = Sampler(measurer, pace, problem.settings.most_samples)
+    return _Search(Bench(problem, sampler, teller), seed, solver).run()
+
+
+class _Search:
+    def __init__(self, bench: Bench, seed: int, solver: BlockingSolver) -> None:
+        self.bench = bench
+        self.seed = seed
+        self.solver = solver
+        self.r_max = bench.settings.r_max
+
+    def run(self) -> ExplainResult:
+        began = time.monotonic()
+        bench = self.bench
+        bench.teller.enter("alone")
+        measure_alone(bench)
+        bench.teller.funnel("alone", len(bench.left))
+        bench.teller.enter("candidates")
+        find_candidates(bench)
+        bench.teller.funnel("candidates", len(bench.left))
+        if not bench.widths:
+            raise InsufficientDataError(
+                "none of the schemes can be a single µop: there is nothing to block with"
+            )
+        counting = bench.settings.evidence == PORT_COUNTERS
+        conclusion = self._by_counters() if counting else self._by_time()
+        return concluded(bench, conclusion, self.r_max, time.monotonic() - began)
+
+    def _by_counters(self) -> Conclusion:
+        bench = self.bench
+        bench.teller.enter("classes")
+        classes, ports = classes_by_counters(bench)
+        if not classes:
+            raise InsufficientDataError("no counters of the ports: choose evidence=cycles")
+        bench.teller.classes(classes, ports)
+        bench.teller.funnel("classes", len(bench.left))
+        self._find_bottleneck([each.blocker for each in classes])
+        bench.teller.enter("blocking")
+        bench.teller.funnel("blocking", len(bench.left))
+        bench.teller.enter("remaining")
+        return Remaining(bench, ByCounters(classes, ports), self.r_max).run()
+
+    def _by_time(self) -> Conclusion:
+        bench = self.bench
+        bench.teller.enter("classes")
+        classes = classes_by_time(bench)
+        if bench.counts_from == THROUGHPUT:
+            classes = single_classes(bench, classes)
+        classes = [members for members in classes if members]
+        bench.teller.classes(class_table(classes, (), None, bench.widths), ())
+        bench.teller.funnel("classes", len(bench.left))
+        self._find_bottleneck([members[0] for members in classes])
+        bench.teller.enter("blocking")
+        solver = Solver(bench, self.solver, self.seed, self.r_max)
+        classes, answer = solver.solve(classes)
+        self._told(classes, answer)
+        bench.teller.funnel("blocking", len(bench.left))
+        bench.teller.enter("remaining")
+        return Remaining(bench, ByTime(bench, solver, classes, answer, self.r_max), self.r_max).run()
+
+    def _told(self, classes: Sequence[list[str]], answer: BlockingAnswer) -> None:
+        bench = self.bench
+        table = class_table(classes, (), answer.mapping, bench.widths)
+        bench.teller.classes(table, answer.mapping.ports)
+        bench.teller.log(f"{len(classes)} blocking instructions: {answer.verdict}")
+        wide = [b.scheme for b in blockers_of(classes, (), answer.mapping, self.r_max) if b.wide]
+        if wide:
+            bench.warn(
+                f"{'; '.join(wide)}: as many ports as instructions pass the bottleneck per cycle. Whether "
+                "other µops can use ports outside that set cannot be seen (§6.2.3), so nothing is claimed "
+                "about it"
+            )
+
+    def _find_bottleneck(self, heads: Sequence[str]) -> None:
+        """Stage 4 (§6.2.3)."""
+        bench = self.bench
+        bench.teller.enter("bottleneck")
+        if self.r_max is None:
+            settings = bench.settings
+            medians = Medians(bench.sampler, settings.samples, settings.epsilon / 8)
+            found = measure_bottleneck(heads, medians, Quiet(bench.teller.pace))
+            self.r_max = found.r_max
+            if found.r_max is None:
+                bench.teller.log(
+                    f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle"
+                )
+            else:
+                bench.teller.log(f"bottleneck: {found.r_max:g} instructions per cycle, in {found.experiment}")
+            if found.warning:
+                bench.warn(found.warning)
+        bench.teller.tell(Bottleneck(self.r_max))
+        bench.teller.funnel("bottleneck", len(bench.left))

@@ -1,0 +1,160 @@
+"""Stages 1 and 2: every scheme alone, its number of µops, and how many ports one µop has (§6.2.1, §6.3.1)."""
+
+from __future__ import annotations
+
+import math
+
+from inference.core.errors import InsufficientDataError
+from inference.core.experiment import Experiment
+from inference.core.explain.bench import Bench, fact
+from inference.core.explain.counting import counted, source_of_counts, whole, zen_extra
+from inference.core.explain.problem import Reason
+from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, ZEN_MACRO_OPS
+
+MOST_WIDTH = 12
+"""Ports of one µop at most that can be told by time: 1/12 and 1/13 cycles are nearly the same."""
+
+_NOISE_SAMPLE = 200
+_CHUNK = 256
+_SPARE_SLOTS = 6  # that the padding has more than the scheme leaves free: issue shall be the limit
+_SLOT_ERROR = 0.1
+_NEAR_WHOLE = 0.3  # of a slot
+
+
+def singleton(scheme: str) -> Experiment:
+    """One instance of a scheme."""
+    return Experiment.of([scheme])
+
+
+def measure_alone(bench: Bench) -> None:
+    """Stage 1: times and counts of all schemes; leaves out those without a sensible one."""
+    settings, sampler = bench.settings, bench.sampler
+    asked = {scheme: singleton(scheme) for scheme in bench.problem.schemes}
+    some = list(asked.values())[:: max(1, len(asked) // _NOISE_SAMPLE)]
+    sampler.ask(dict.fromkeys(some, 2))
+    sampler.learn_noise(some)
+    schemes = list(asked)
+    for start in range(0, len(schemes), _CHUNK):
+        chunk = schemes[start : start + _CHUNK]
+        bench.measure(
+            {
+                asked[scheme]: sampler.enough(asked[scheme], settings.epsilon / 4, settings.samples)
+                for scheme in chunk
+            }
+        )
+        bench.teller.progress("alone", start + len(chunk), len(schemes), "schemes")
+    readings = {scheme: sampler.reading(experiment) for scheme, experiment in asked.items()}
+    bench.counts_from = source_of_counts(
+        settings.uops_from, bool(bench.problem.uops), any(r.counters for r in readings.values())
+    )
+    for scheme, reading in readings.items():
+        bench.alone[scheme] = reading
+        if reading.cycles is None:
+            bench.exclude(scheme, "alone", Reason.UNMEASURED, reading.note)
+        elif bench.is_unstable(reading.experiment):
+            bench.exclude(scheme, "alone", Reason.UNSTABLE, "", [fact(bench, reading.experiment, None)])
+    if bench.counts_from == ISSUE:
+        _count_slots(bench)
+    for scheme in bench.left:
+        _count(bench, scheme)
+
+
+def _count_slots(bench: Bench) -> None:
+    """How many slots of the issue bottleneck each scheme takes, padded with NOPs until that is the limit.
+
+    With k of them, (k + slots) / rate cycles; the rate is that of the NOPs alone. Processors that issue
+    several µops in one slot show fewer.
+    """
+    settings, sampler = bench.settings, bench.sampler
+    padding = singleton(settings.padding)
+    bench.measure({padding: max(settings.samples, sampler.enough(padding, 0.001, settings.samples))})
+    cycles = sampler.reading(padding).cycles
+    if cycles is None:
+        raise InsufficientDataError(
+            f"the padding {settings.padding!r} cannot be measured, so µops cannot be counted by issue: "
+            f"{sampler.reading(padding).note}"
+        )
+    rate = 1 / cycles
+    padded: dict[str, tuple[Experiment, int]] = {}
+    for scheme in bench.left:
+        copies = math.ceil(rate * (bench.cycles(scheme) + 1)) + _SPARE_SLOTS
+        if scheme != settings.padding and copies <= settings.most_copies:
+            padded[scheme] = Experiment.of({scheme: 1, settings.padding: copies}), copies
+    wanted = {e: sampler.enough(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
+    bench.measure(wanted)
+    for scheme, (experiment, copies) in padded.items():
+        seen = sampler.reading(experiment).cycles
+        if seen is not None:
+            bench.slots[scheme] = seen * rate - copies
+
+
+def _count(bench: Bench, scheme: str) -> None:
+    if bench.counts_from == THROUGHPUT:
+        return
+    reading = bench.alone[scheme]
+    count: float | None
+    if bench.counts_from == ISSUE:
+        slots = bench.slots.get(scheme)
+        extra = zen_extra(scheme) if bench.settings.uop_rule == ZEN_MACRO_OPS else 0
+        count = slots
+        if slots is not None and abs(slots - round(slots)) < _NEAR_WHOLE:
+            count = round(slots) + extra
+        missing = "its slots among NOPs could not be counted"
+    elif bench.counts_from == TABLE:
+        count = bench.problem.uops.get(scheme)
+        missing = "the table of µop counts does not have it"
+    else:
+        assert bench.counts_from == COUNTER
+        count = counted(reading, bench.settings.uop_rule)
+        missing = "the µop counter did not count"
+    if count is None:
+        bench.exclude(scheme, "alone", Reason.COUNT, missing)
+    elif whole(count) is None:
+        text = f"the µop counter shows {count:.3g}, no whole number"
+        bench.exclude(scheme, "alone", Reason.COUNT, text, [fact(bench, reading.experiment, None)])
+    else:
+        bench.counts[scheme] = count
+
+
+def find_candidates(bench: Bench) -> None:
+    """Stage 2: schemes of one µop, each with the size of its port set, 1 / cycles.
+
+    Without counts, whatever takes 1/n cycles is one for the time being.
+    """
+    for scheme in bench.left:
+        cycles = bench.cycles(scheme)
+        width = width_of(cycles, bench.settings.epsilon)
+        alone = bench.alone[scheme].experiment
+        if bench.counts_from == THROUGHPUT:
+            if width is not None:
+                bench.widths[scheme] = width
+        elif bench.uops(scheme) == 1:
+            if width is not None:
+                bench.widths[scheme] = width
+                continue
+            text = f"a single µop takes 1/n cycles on n ports; this one takes {cycles:.3g}"
+            bench.exclude(scheme, "candidates", Reason.SLOW, text, [fact(bench, alone, _nearest(cycles))])
+        elif bench.uops(scheme) == 0:
+            text = f"no µop is counted; {1 / cycles:.2g} instructions per cycle"
+            bench.exclude(scheme, "candidates", Reason.NO_PORTS, text, [fact(bench, alone, None)])
+        if scheme not in bench.excluded and cycles > bench.settings.slowest:
+            text = f"takes {cycles:.3g} cycles alone; the setting `slowest` allows {bench.settings.slowest:g}"
+            bench.exclude(scheme, "candidates", Reason.TOO_SLOW, text, [fact(bench, alone, None)])
+
+
+def width_of(cycles: float, epsilon: float) -> int | None:
+    """The number of ports n of a single µop that takes 1/n cycles; None where it takes none of them.
+
+    Beside being within ε, a time must be nearer to 1/n than to its neighbours by half of the way to spare.
+    """
+    if cycles <= 0:
+        return None
+    n = max(1, round(1 / cycles))
+    if n > MOST_WIDTH:
+        return None
+    gap = 1 / n - 1 / (n + 1)
+    return n if abs(cycles - 1 / n) <= min(epsilon, gap / 2) else None
+
+
+def _nearest(cycles: float) -> float:
+    return 1 / max(1, round(1 / cycles)) if cycles > 0 else 0.0

@@ -1,0 +1,56 @@
+"""The question that explainable inference has about its blocking instructions, and who answers it.
+
+The counter-example-guided algorithm does (§6.2.1, step 4); it is passed in, so that neither algorithm knows
+the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from inference.core.mapping import PortMapping
+from inference.core.protocols import Measurer, Reporter
+
+
+@dataclass(frozen=True)
+class BlockingQuestion:
+    """Which ports do these schemes use? `widths`: sizes of their port sets. `improper`: schemes with two
+    µops, one of which has the ports of a scheme with one (§6.3.4). `ports` None: find the number. `trust`:
+    how many others behave like a scheme; where measurements contradict, the least trusted is to blame.
+    """
+
+    schemes: tuple[str, ...]
+    widths: Mapping[str, int]
+    improper: tuple[str, ...]
+    ports: int | None
+    most_ports: int
+    r_max: float | None
+    epsilon: float
+    alternatives: int
+    trust: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class BlockingAnswer:
+    """A mapping of the schemes, others that no experiment tells from it, and who had to be left out.
+
+    `dropped`: {scheme: the measurements that contradict, in words}. `verdict` in words.
+    """
+
+    mapping: PortMapping
+    alternatives: tuple[PortMapping, ...] = ()
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    verdict: str = ""
+    experiments: int = 0
+
+
+class BlockingSolver(Protocol):
+    """Whoever can answer. Raises `InsufficientDataError` where nothing explains the measurements."""
+
+    def __call__(
+        self, question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
+    ) -> BlockingAnswer:
+        """The same question and measurements give the same answer."""
+        ...

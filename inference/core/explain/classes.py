@@ -1,0 +1,125 @@
+"""Stage 3: candidates that use the same ports, by times that add up (Theorem 6.3), or by counters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inference.core.experiment import Experiment
+from inference.core.explain.bench import Bench, fact
+from inference.core.explain.problem import BlockingClass, Fact, Reason
+from inference.core.explain.settings import THROUGHPUT
+
+PORT = "port "
+"""Counters of executed µops are named by this and the port."""
+
+BUSY = 0.04
+"""A port counts as used from so many µops per µop on."""
+
+_CHUNK = 64
+
+
+def classes_by_time(bench: Bench) -> list[list[str]]:
+    """Classes of equal port sets, each with its best representative first, the widest sets first.
+
+    Each candidate is paired with one member of each class of its width: O(n · classes) experiments. Two that
+    take as long together as one after the other use the same ports. A candidate for which that holds with
+    two classes contradicts itself, and is left out; where µops are not counted it is no single µop.
+    """
+    classes: list[list[str]] = []
+    for width in sorted(set(bench.widths.values()), reverse=True):
+        order = sorted((s for s, n in bench.widths.items() if n == width), key=bench.preference)
+        classes += _of_one_width(bench, order)
+    return classes
+
+
+def _of_one_width(bench: Bench, order: Sequence[str]) -> list[list[str]]:
+    classes: list[list[str]] = []
+    waiting = list(order)
+    while waiting:
+        chunk, waiting = waiting[:_CHUNK], waiting[_CHUNK:]
+        while chunk:
+            known = [members[0] for members in classes]
+            _measure_pairs(bench, [(scheme, head) for scheme in chunk for head in known])
+            new: str | None = None
+            rest = []
+            for scheme in chunk:
+                if new is not None:
+                    rest.append(scheme)  # not yet paired with the newest class
+                elif not _joins(bench, scheme, classes):
+                    new = scheme
+            if new is not None:
+                classes.append([new])
+            chunk = rest
+        bench.teller.progress("classes", len(order) - len(waiting), len(order), "candidates")
+    return classes
+
+
+def _joins(bench: Bench, scheme: str, classes: Sequence[list[str]]) -> bool:
+    """Put a candidate where it belongs; False where no class has its ports."""
+    alike, facts = [], []
+    for members in classes:
+        if members[0] == scheme:
+            return True
+        pair = Experiment.of([scheme, members[0]])
+        together = bench.sampler.reading(pair).cycles
+        if together is None:
+            continue
+        if bench.is_unstable(pair):
+            bench.exclude(scheme, "classes", Reason.UNSTABLE, "", [fact(bench, pair, None)])
+            del bench.widths[scheme]
+            return True
+        apart = bench.cycles(scheme) + bench.cycles(members[0])
+        if abs(together - apart) <= bench.settings.epsilon * pair.length:
+            alike.append(members)
+            facts.append(Fact(pair, apart, together))
+    if len(alike) > 1:
+        _contradicts(bench, scheme, alike, facts)
+    elif alike:
+        alike[0].append(scheme)
+    return bool(alike)
+
+
+def _contradicts(bench: Bench, scheme: str, alike: Sequence[list[str]], facts: Sequence[Fact]) -> None:
+    if bench.counts_from == THROUGHPUT:
+        del bench.widths[scheme]
+        return
+    heads = " and ".join(members[0] for members in alike[:2])
+    text = f"takes as long with {heads} as after them, so it has the ports of both, which differ"
+    bench.exclude(scheme, "classes", Reason.CONTRADICTORY, text, facts)
+    del bench.widths[scheme]
+
+
+def _measure_pairs(bench: Bench, pairs: Sequence[tuple[str, str]]) -> None:
+    settings = bench.settings
+    asked = [Experiment.of(pair) for pair in pairs if pair[0] != pair[1]]
+    bench.measure(
+        {
+            pair: bench.sampler.enough(pair, settings.epsilon * pair.length / 4, settings.samples)
+            for pair in asked
+        }
+    )
+
+
+def classes_by_counters(bench: Bench) -> tuple[list[BlockingClass], tuple[str, ...]]:
+    """Blocking instructions as uops.info has them (§6.1): the ports on which their µop is counted; all ports.
+
+    A scheme whose ports do not share its µop evenly enough, or that shows more ports than it can use by its
+    time alone, is still a candidate: the counters decide.
+    """
+    names = sorted({n for r in bench.alone.values() for n in r.counters if n.startswith(PORT)})
+    ports = tuple(name.removeprefix(PORT) for name in names)
+    found: dict[int, list[str]] = {}
+    for scheme in sorted(bench.widths, key=bench.preference):
+        mask = busy_ports(bench, scheme, names)
+        if mask:
+            found.setdefault(mask, []).append(scheme)
+    classes = [
+        BlockingClass(members[0], mask.bit_count(), mask, tuple(members)) for mask, members in found.items()
+    ]
+    return sorted(classes, key=lambda each: (each.width, each.mask)), ports
+
+
+def busy_ports(bench: Bench, scheme: str, names: Sequence[str]) -> int:
+    """The ports on which a scheme's µops are counted, as a mask over these counters."""
+    counters = bench.alone[scheme].counters
+    return sum(1 << k for k, name in enumerate(names) if counters.get(name, 0.0) > BUSY)

@@ -1,0 +1,78 @@
+"""Without a µop counter: which candidates are no single µop after all.
+
+A single µop delays a flood of blocking instructions by one slot at most, and has no business on two port sets
+that have no port in common. Whoever breaks one of these has several µops, though it takes 1/n cycles.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from inference.core.experiment import Experiment
+from inference.core.explain.bench import Bench
+from inference.core.explain.surplus import copies_to_flood, flooded, surplus_by_time
+
+MOST_TRIED = 4
+"""Members of a class that are looked at for one that is a single µop."""
+
+_NEARLY = 0.35
+
+
+def single_classes(bench: Bench, classes: Sequence[list[str]]) -> list[list[str]]:
+    """The classes that have a member of one µop, as far as the others show; that member comes first.
+
+    The widest sets are looked at first: several µops take long, so what is quick is likely a single one.
+    """
+    accepted: list[list[str]] = []
+    for members in sorted(classes, key=lambda each: -bench.widths[each[0]]):
+        heads = [each[0] for each in accepted]
+        for scheme in members[:MOST_TRIED]:
+            if not _is_composite(bench, scheme, heads):
+                accepted.append([scheme, *(one for one in members if one != scheme)])
+                break
+        else:
+            for scheme in members:
+                del bench.widths[scheme]
+            bench.teller.log(f"{members[0]} and {len(members) - 1} like it have more than one µop")
+    return accepted
+
+
+def _is_composite(bench: Bench, scheme: str, heads: Sequence[str]) -> bool:
+    slots = _slots(bench, scheme, heads)
+    if any(count > 1 + _NEARLY for count in slots.values()):
+        return True
+    delayed = [head for head, count in slots.items() if count > 1 - _NEARLY]
+    pairs = list(itertools.combinations(delayed, 2))
+    return any(_are_disjoint(bench, first, second) for first, second in pairs)
+
+
+def _slots(bench: Bench, scheme: str, heads: Sequence[str]) -> dict[str, float]:
+    """By how many slots the scheme delays a flood of each head."""
+    tests = {}
+    for head in heads:
+        width = bench.widths[head]
+        copies = copies_to_flood(width, bench.cycles(scheme), None, bench.settings.most_copies)
+        tests[head] = flooded(head, copies), flooded(head, copies, scheme), width
+    bench.measure(
+        {
+            experiment: bench.sampler.enough(experiment, 0.1 / width, bench.settings.samples)
+            for base, tested, width in tests.values()
+            for experiment in (base, tested)
+        }
+    )
+    slots = {}
+    for head, (base, tested, width) in tests.items():
+        before, after = bench.sampler.reading(base).cycles, bench.sampler.reading(tested).cycles
+        if before is not None and after is not None:
+            slots[head] = surplus_by_time(before, after, width)
+    return slots
+
+
+def _are_disjoint(bench: Bench, first: str, second: str) -> bool:
+    """Whether both can run at their full speeds at once; False where the bottleneck hides it."""
+    both = Experiment.of({first: bench.widths[first], second: bench.widths[second]})
+    needed = bench.settings.epsilon * both.length
+    bench.measure({both: bench.sampler.enough(both, needed / 4, bench.settings.samples)})
+    cycles = bench.sampler.reading(both).cycles
+    return cycles is not None and cycles <= 1 + min(needed, 1 / (2 * both.length))

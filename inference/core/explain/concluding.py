@@ -1,0 +1,186 @@
+"""The result: one characterisation for every scheme that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inference.core.explain.bench import Bench
+from inference.core.explain.judging import Verdict, alone_cycles
+from inference.core.explain.ports import improper_mask, only_mask
+from inference.core.explain.problem import (
+    REASONS,
+    BlockingClass,
+    Characterisation,
+    ExplainResult,
+    Outcome,
+    Reason,
+    Seen,
+    Witness,
+)
+from inference.core.explain.remaining import Conclusion, agreed
+from inference.core.explain.surplus import usage_from
+from inference.core.mapping import PortMapping, Uops, described, uops_of
+
+
+def concluded(bench: Bench, found: Conclusion, r_max: float | None, seconds: float) -> ExplainResult:
+    """Everything that was found out."""
+    table = found.known.table()
+    others = _other_masks(found, table)
+    told = []
+    for scheme in sorted(bench.problem.schemes):
+        if scheme in bench.excluded:
+            told.append(_left_out(bench, scheme))
+        else:
+            told.append(_tested(bench, scheme, found, others, r_max))
+    usage = {each.scheme: each.usage for each in told if each.outcome is Outcome.CHARACTERISED}
+    return ExplainResult(
+        mapping=PortMapping(found.known.ports, usage, r_max),
+        characterisations=tuple(told),
+        classes=tuple(table),
+        blocking_answer=found.known.answer,
+        r_max=r_max,
+        noise=bench.sampler.noise,
+        counts_from=bench.counts_from,
+        warnings=tuple(bench.warnings),
+        experiments=bench.sampler.distinct,
+        measurements=bench.sampler.measurements,
+        per_scheme=round(bench.sampler.distinct / len(bench.problem.schemes), 2),
+        seconds=seconds,
+    )
+
+
+def _left_out(bench: Bench, scheme: str) -> Characterisation:
+    excluded = bench.excluded[scheme]
+    return Characterisation(
+        scheme=scheme,
+        outcome=Outcome.EXCLUDED,
+        stage=excluded.stage,
+        reason=excluded.reason,
+        text=excluded.text,
+        cycles=bench.alone[scheme].cycles,
+        counted=bench.counts.get(scheme),
+        facts=excluded.facts,
+    )
+
+
+def _tested(
+    bench: Bench, scheme: str, found: Conclusion, others: Sequence[dict[str, int]], r_max: float | None
+) -> Characterisation:
+    verdicts, shown = found.verdicts[scheme], found.witnesses[scheme]
+    told = Characterisation(
+        scheme=scheme,
+        outcome=Outcome.EXCLUDED,
+        stage="remaining",
+        cycles=bench.alone[scheme].cycles,
+        counted=bench.counts.get(scheme),
+        runs=tuple(_in_words(each, found.known.ports) for each in verdicts),
+    )
+    verdict = agreed(verdicts, bench.settings, last=not bench.sampler.repeats)
+    if verdict is None:
+        return _disagreeing(told, verdicts, shown)
+    told = replace(
+        told, witnesses=tuple(shown[next(k for k, each in enumerate(verdicts) if each is verdict)])
+    )
+    if verdict.reason is not Reason.NONE:
+        text = verdict.text or REASONS[verdict.reason]
+        return replace(told, reason=verdict.reason, text=text, facts=verdict.facts)
+    usage, doubts = _with_the_wide(bench, scheme, verdict, told.witnesses, found, r_max)
+    return replace(
+        told,
+        outcome=Outcome.CHARACTERISED,
+        usage=usage,
+        doubts=doubts,
+        alternatives=_alternatives(verdict, usage, others),
+    )
+
+
+def _disagreeing(
+    told: Characterisation, verdicts: Sequence[Verdict], shown: Sequence[Sequence[Witness]]
+) -> Characterisation:
+    """Ambiguous if runs found different usages, excluded if they found too little."""
+    usages = tuple(dict.fromkeys(each.usage for each in verdicts if each.reason is Reason.NONE))
+    several = len(usages) > 1
+    return replace(
+        told,
+        outcome=Outcome.AMBIGUOUS if several else Outcome.EXCLUDED,
+        reason=Reason.DISAGREEMENT,
+        text=REASONS[Reason.DISAGREEMENT],
+        witnesses=tuple(witness for run in shown for witness in run),
+        alternatives=usages if several else (),
+        facts=tuple(fact for each in verdicts for fact in each.facts),
+    )
+
+
+def _with_the_wide(
+    bench: Bench,
+    scheme: str,
+    verdict: Verdict,
+    witnesses: Sequence[Witness],
+    found: Conclusion,
+    r_max: float | None,
+) -> tuple[Uops, tuple[str, ...]]:
+    """Where a port set is as wide as the bottleneck, the count says what blocking cannot (§6.2.3)."""
+    undecided = [witness for witness in witnesses if witness.seen is Seen.UNDECIDED]
+    if not undecided:
+        return verdict.usage, ()
+    known = sum(count for _, count in verdict.usage)
+    count = bench.uops(scheme)
+    names = "; ".join(witness.blocker for witness in undecided)
+    if count is not None and count > known and len(undecided) == 1:
+        left = count - known
+        text = (
+            f"{left} µop(s) that no narrower set holds are taken to be on the ports of {names}; that follows "
+            "from the count alone"
+        )
+        return uops_of([*verdict.usage, (undecided[0].mask, left)]), (text,)
+    alone = bench.alone[scheme]
+    explained = alone_cycles(verdict.usage, len(found.known.ports), r_max, alone.experiment)
+    cycles = bench.cycles(scheme)
+    more = ""
+    if cycles > explained + bench.settings.alone_epsilon:
+        more = f"; alone it takes {cycles:.3g} cycles, of which what was found explains {explained:.3g}"
+    text = (
+        f"whether it has µops on the ports of {names} cannot be seen: as many as the bottleneck passes{more}"
+    )
+    return verdict.usage, (text,)
+
+
+def _other_masks(found: Conclusion, table: Sequence[BlockingClass]) -> list[dict[str, int]]:
+    """The ports of the blocking instructions in the mappings that fit as well."""
+    answer = found.known.answer
+    if answer is None:
+        return []
+    masks = []
+    improper = {each.scheme: each for each in found.known.improper}
+    heads = [each.blocker for each in table if not each.improper]
+    for other in answer.alternatives:
+        ports: dict[str, int | None] = {}
+        for each in table:
+            if each.blocker not in other.usage:
+                continue
+            if each.improper:
+                ports[each.blocker] = improper_mask(other, improper[each.blocker], heads)
+            else:
+                ports[each.blocker] = only_mask(other, each.blocker)
+        masks.append({blocker: mask for blocker, mask in ports.items() if mask})
+    return masks
+
+
+def _alternatives(verdict: Verdict, usage: Uops, others: Sequence[dict[str, int]]) -> tuple[Uops, ...]:
+    """What the same surpluses mean if another mapping of the blocking instructions is the true one."""
+    found: dict[Uops, None] = {}
+    for masks in others:
+        if not verdict.surpluses.keys() <= masks.keys():
+            continue
+        # Blocking instructions that a wider one made superfluous would have shown nothing.
+        other = usage_from({blocker: verdict.surpluses.get(blocker, 0) for blocker in masks}, masks)
+        if other is not None and other != usage:
+            found[other] = None
+    return tuple(found)
+
+
+def _in_words(verdict: Verdict, ports: Sequence[str]) -> str:
+    if verdict.reason is Reason.NONE:
+        return described(verdict.usage, ports)
+    return f"{verdict.reason.value}: {verdict.text}" if verdict.text else verdict.reason.value

@@ -1,0 +1,50 @@
+"""How many µops a scheme has: from a table, from a counter, or unknown (§6.2.1, Postulate 6.5)."""
+
+from __future__ import annotations
+
+import re
+
+from inference.core.explain.sampling import Reading
+from inference.core.explain.settings import AUTO, COUNTER, TABLE, THROUGHPUT, ZEN_MACRO_OPS
+
+COUNTED = "uops"
+"""The counter of all µops (or macro-ops) per execution of an experiment."""
+
+WHOLE = 0.1
+"""A counter may be so far from a whole number."""
+
+_MEMORY = re.compile(r"\bMEM\[(\d+)[^\]]*\]")
+_LOADING_MOVE = re.compile(r"^v?mov\w*\s(?!MEM)[^,]*:W,\s*MEM\[")
+_WIDE = 256
+
+
+def source_of_counts(wanted: str, table: bool, counter: bool) -> str:
+    """`TABLE`, `COUNTER` or `THROUGHPUT`: what is used where this is wanted and these exist."""
+    if wanted != AUTO:
+        return wanted
+    return TABLE if table else COUNTER if counter else THROUGHPUT
+
+
+def counted(reading: Reading, rule: str) -> float | None:
+    """µops by the counter, after the rule; None where it did not count."""
+    count = reading.counters.get(COUNTED)
+    if count is None:
+        return None
+    extra = zen_extra(reading.experiment.schemes[0]) if rule == ZEN_MACRO_OPS else 0
+    return count + extra
+
+
+def zen_extra(scheme: str) -> int:
+    """µops that Zen's macro-op counter misses: one per memory operand, two of 256 bits (Postulate 6.5).
+
+    `lea` computes an address only; a loading `mov` is a µop of its own.
+    """
+    if _LOADING_MOVE.match(scheme):
+        return 0
+    return sum(2 if int(bits) >= _WIDE else 1 for bits in _MEMORY.findall(scheme))
+
+
+def whole(count: float) -> int | None:
+    """The whole number that a counter shows, None where it shows none."""
+    nearest = round(count)
+    return nearest if abs(count - nearest) <= WHOLE else None

@@ -1,0 +1,152 @@
+"""Blocking experiments and what they show: one witness per scheme, blocking instruction and run (§6.2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.experiment import Experiment
+from inference.core.explain.bench import Bench
+from inference.core.explain.classes import PORT
+from inference.core.explain.problem import Seen, Witness
+from inference.core.explain.settings import PORT_COUNTERS
+from inference.core.explain.surplus import (
+    copies_to_flood,
+    divided,
+    flooded,
+    surplus_by_counters,
+    surplus_by_time,
+)
+from inference.core.mapping import ports_in
+
+ERROR = 0.07
+"""Standard error of a number of µops that samples shall bring about."""
+
+BASE_ERROR = 0.03
+"""The same for the blocking instructions alone, which many tests share."""
+
+NEAR_R_MAX = 0.5
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """A blocking instruction, the ports that it floods, and the speed at which it does."""
+
+    scheme: str
+    mask: int
+    wide: bool = False
+    improper: bool = False
+
+    @property
+    def width(self) -> int:
+        """|Q|."""
+        return self.mask.bit_count()
+
+
+def sorted_blockers(blockers: Sequence[Blocker]) -> list[Blocker]:
+    """Narrow port sets first (Alg. 6.1, line 1)."""
+    return sorted(blockers, key=lambda each: (each.width, each.mask, each.scheme))
+
+
+@dataclass(frozen=True)
+class Test:
+    """A scheme beside a flood: its two experiments, and the samples of them that belong to the run."""
+
+    scheme: str
+    blocker: Blocker
+    copies: int
+    base: Experiment
+    tested: Experiment
+
+
+class Floods:
+    """Runs blocking experiments and reads them."""
+
+    def __init__(self, bench: Bench, ports: Sequence[str]) -> None:
+        self._bench = bench
+        self._ports = ports
+        self._since: dict[tuple[Experiment, int], int] = {}
+
+    def test(self, scheme: str, blocker: Blocker) -> Test:
+        """The experiments for a scheme and a blocker."""
+        bench = self._bench
+        copies = copies_to_flood(
+            blocker.width, bench.cycles(scheme), bench.uops(scheme), bench.settings.most_copies
+        )
+        base, tested = flooded(blocker.scheme, copies), flooded(blocker.scheme, copies, scheme)
+        return Test(scheme, blocker, copies, base, tested)
+
+    def measure(self, tests: Sequence[Test], run: int) -> None:
+        """All of them, anew for every run where the measurer can."""
+        bench = self._bench
+        sampler = bench.sampler
+        wanted: dict[Experiment, int] = {}
+        for test in tests:
+            settings, width = bench.settings, test.blocker.width
+            wanted[test.base] = sampler.enough(test.base, BASE_ERROR / width, settings.samples)
+            if (test.tested, run) in self._since:
+                continue
+            already = sampler.count(test.tested) if run > 1 else 0
+            self._since[test.tested, run] = already
+            wanted[test.tested] = already + sampler.enough(test.tested, ERROR / width, settings.samples)
+        bench.measure(wanted)
+
+    def witness(self, test: Test, found: Mapping[int, int], run: int) -> Witness:
+        """What a test shows, given what was found on smaller port sets."""
+        bench = self._bench
+        blocker, width = test.blocker, test.blocker.width
+        since = self._since.get((test.tested, run), 0)
+        if not bench.sampler.repeats or since >= bench.sampler.count(test.tested):
+            since = 0
+        base, tested = bench.sampler.reading(test.base), bench.sampler.reading(test.tested, since)
+        surplus, tolerance, seen = None, 0.0, Seen.FAILED
+        below = uops = 0
+        if base.cycles is not None and tested.cycles is not None:
+            if bench.settings.evidence == PORT_COUNTERS:
+                ports = [PORT + self._ports[k] for k in ports_in(blocker.mask)]
+                surplus = surplus_by_counters(tested.counters, ports, test.copies)
+                tolerance = bench.settings.whole_epsilon
+            else:
+                surplus = surplus_by_time(base.cycles, tested.cycles, width)
+                error = bench.sampler.error(base) + bench.sampler.error(tested)
+                tolerance = min(0.49, bench.settings.whole_epsilon + error * width)
+            split = divided(round(surplus), blocker.mask, found)
+            below, uops = split.below, split.uops
+            seen = Seen.USES if uops > 0 else Seen.EVADES
+            if uops < 0 or abs(surplus - round(surplus)) > tolerance:
+                seen = Seen.ODD
+            if blocker.wide and bench.settings.evidence != PORT_COUNTERS:
+                seen, uops = Seen.UNDECIDED, 0
+            if bench.is_unstable(test.tested) or bench.is_unstable(test.base):
+                seen = Seen.UNSTABLE
+        return Witness(
+            blocker=blocker.scheme,
+            mask=blocker.mask,
+            copies=test.copies,
+            base=test.base,
+            base_cycles=base.cycles,
+            tested=test.tested,
+            cycles=tested.cycles,
+            samples=tested.samples,
+            surplus=surplus,
+            below=below,
+            uops=uops,
+            tolerance=tolerance,
+            seen=seen,
+            run=run,
+        )
+
+    def is_free(self, scheme: str, blocker: Blocker, run: int) -> bool:
+        """Whether nothing of the scheme is bound to the blocked ports, for certain."""
+        return self.witness(self.test(scheme, blocker), {}, run).seen is Seen.EVADES
+
+    def witnesses(self, scheme: str, blockers: Sequence[Blocker], run: int) -> list[Witness]:
+        """One per blocker, narrow ones first, each knowing what those before it found."""
+        found: dict[int, int] = {}
+        told = []
+        for blocker in blockers:
+            witness = self.witness(self.test(scheme, blocker), found, run)
+            if witness.seen is Seen.USES:
+                found[blocker.mask] = found.get(blocker.mask, 0) + witness.uops
+            told.append(witness)
+        return told

@@ -1,0 +1,112 @@
+"""Improper blocking instructions: for µops that no scheme has alone, such as stores (§6.3.4).
+
+Schemes with exactly one µop that no blocking instruction accounts for, and that takes most of their time, can
+stand in: beside the µop that is known, they flood the ports of the unknown one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from inference.core.experiment import Experiment
+from inference.core.explain.alone import width_of
+from inference.core.explain.bench import Bench
+from inference.core.explain.judging import Verdict, alone_cycles
+from inference.core.explain.ports import Improper
+from inference.core.explain.problem import Reason
+from inference.core.mapping import Uops
+
+MOST = 4
+"""Improper blocking instructions in one question: each makes it much harder."""
+
+_MOST_TRIED = 8  # schemes that are asked whether they have the same unknown µop
+
+
+def improper_schemes(
+    bench: Bench,
+    verdicts: Mapping[str, Verdict],
+    known: Collection[int],
+    n_ports: int,
+    r_max: float | None,
+) -> list[Improper]:
+    """Which schemes to block with beside the proper ones; the first of each unknown port set blocks it.
+
+    `known`: the port sets of the proper ones. A µop on a subset of one of these, which nothing else has,
+    looks like a µop on all of it: but then the scheme alone is slower than its µops explain.
+    """
+    groups: dict[tuple[int, Uops], list[str]] = {}
+    for scheme in sorted(verdicts, key=lambda s: (s not in bench.problem.improper, bench.preference(s))):
+        width = _unknown_width(bench, scheme, verdicts[scheme], known, n_ports, r_max)
+        if width is not None:
+            groups.setdefault((width, verdicts[scheme].usage), []).append(scheme)
+    # The wider the ports of the µop beside, the less it is in the way.
+    widest = sorted(groups.items(), key=lambda each: -max(mask.bit_count() for mask, _ in each[0][1]))
+    firsts = _different(bench, [Improper(members[0], width) for (width, _), members in widest])[:MOST]
+    partners = [partner for each in firsts if (partner := _partner(bench, each, verdicts)) is not None]
+    return [*firsts, *(each for each in partners if each not in firsts)][:MOST]
+
+
+def _unknown_width(
+    bench: Bench,
+    scheme: str,
+    verdict: Verdict,
+    known: Collection[int],
+    n_ports: int,
+    r_max: float | None,
+) -> int | None:
+    """The size of the unknown µop's port set, None for schemes that will not do."""
+    if verdict.reason not in (Reason.MISSING, Reason.SLOW):
+        return None
+    found = sum(count for _, count in verdict.usage)
+    masks = [mask for mask, _ in verdict.usage]
+    if bench.uops(scheme) not in (2, None) or found not in (1, 2) or not set(masks) <= set(known):
+        return None
+    cycles, alone = bench.cycles(scheme), bench.alone[scheme].experiment
+    if cycles <= alone_cycles(verdict.usage, n_ports, r_max, alone) + bench.settings.epsilon:
+        return None
+    width = width_of(cycles, bench.settings.epsilon)
+    widest = max(mask.bit_count() for mask in masks)
+    return width if width is not None and (found == 1 or width < widest) else None
+
+
+def _different(bench: Bench, found: Sequence[Improper]) -> list[Improper]:
+    """One for each unknown port set: those whose times add up share theirs."""
+    firsts: list[Improper] = []
+    for each in found:
+        alike = (k for k in firsts if k.width == each.width and _add_up(bench, k.scheme, each.scheme))
+        if next(alike, None) is None:
+            firsts.append(each)
+    return firsts
+
+
+def _partner(bench: Bench, first: Improper, verdicts: Mapping[str, Verdict]) -> Improper | None:
+    """A scheme with the same unknown µop and another one beside it.
+
+    One alone cannot tell which of its µops is which (§6.3.4): a store with four additions looks like an
+    addition on one port with a load.
+    """
+    tried: set[Uops] = {verdicts[first.scheme].usage}
+    for scheme in sorted(verdicts, key=bench.preference):
+        usage = verdicts[scheme].usage
+        if len(tried) > _MOST_TRIED:
+            return None
+        if usage in tried or sum(count for _, count in usage) not in (1, 2):
+            continue
+        if bench.uops(scheme) not in (2, None) or scheme == first.scheme or len(usage) < 1:
+            continue
+        if width_of(bench.cycles(scheme), bench.settings.epsilon) != first.width:
+            continue
+        if bench.uops(scheme) is None and len(usage) < 2:
+            continue  # without counts, a single µop found may be all that there is
+        tried.add(usage)
+        if _add_up(bench, first.scheme, scheme):
+            return Improper(scheme, first.width)
+    return None
+
+
+def _add_up(bench: Bench, first: str, second: str) -> bool:
+    pair = Experiment.of([first, second])
+    error = bench.settings.epsilon * pair.length
+    bench.measure({pair: bench.sampler.enough(pair, error / 4, bench.settings.samples)})
+    together = bench.sampler.reading(pair).cycles
+    return together is not None and abs(together - bench.cycles(first) - bench.cycles(second)) <= error

@@ -1,0 +1,176 @@
+"""From the witnesses of one run to a verdict on a scheme (§6.3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.experiment import Experiment
+from inference.core.explain.bench import Bench
+from inference.core.explain.problem import Fact, Reason, Seen, Witness
+from inference.core.mapping import PortMapping, Uops, uops_of
+from inference.core.throughput import inverse_throughput
+
+_ALIKE = 0.15
+"""Relative difference up to which delays of different floods count as one and the same."""
+
+_LEAST_ALIKE = 4  # floods that have to be delayed alike
+_RATE = 0.03
+_CLEAR = 0.5  # of the tolerance
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one run says: the surplus beside each blocker, or why there is none to trust.
+
+    `clear` where every surplus was so close to a whole number that nothing else can be meant.
+    """
+
+    surpluses: Mapping[str, int]
+    usage: Uops
+    reason: Reason
+    text: str = ""
+    facts: tuple[Fact, ...] = ()
+    clear: bool = False
+
+    @property
+    def key(self) -> tuple[Reason, Uops]:
+        """What has to be equal for two runs to agree."""
+        return self.reason, self.usage
+
+
+def judged(
+    bench: Bench, scheme: str, witnesses: Sequence[Witness], n_ports: int, r_max: float | None
+) -> Verdict:
+    """The verdict of one run on a scheme with these witnesses, narrow port sets first."""
+    surpluses = {w.blocker: w.below + w.uops for w in witnesses if w.seen in (Seen.USES, Seen.EVADES)}
+    usage = uops_of((w.mask, w.uops) for w in witnesses if w.seen is Seen.USES)
+    reason, text, facts = _doubtful(witnesses)
+    if reason is Reason.NONE:
+        reason, text, facts = _implausible(bench, scheme, usage, witnesses, n_ports, r_max)
+    clear = reason is Reason.NONE and all(
+        w.surplus is not None and abs(w.surplus - round(w.surplus)) <= _CLEAR * w.tolerance for w in witnesses
+    )
+    return Verdict(surpluses, usage, reason, text, tuple(facts), clear)
+
+
+Finding = tuple[Reason, str, list[Fact]]
+"""Why there is nothing to conclude, with its numbers, and the experiments that show it."""
+
+NOTHING_WRONG: Finding = (Reason.NONE, "", [])
+
+
+def _doubtful(witnesses: Sequence[Witness]) -> Finding:
+    """What the witnesses themselves forbid to conclude."""
+    if sluggish := delays_all_alike(witnesses):
+        cycles = sum(_delay(w) for w in sluggish) / len(sluggish)
+        text = f"delays all {len(sluggish)} floods by {cycles:.2g} cycles, whatever ports they block"
+        return Reason.MICROCODE, text, [_fact(w) for w in sluggish]
+    for seen, reason in ((Seen.FAILED, Reason.UNMEASURED), (Seen.UNSTABLE, Reason.UNSTABLE)):
+        if shown := [w for w in witnesses if w.seen is seen]:
+            return reason, f"beside {shown[0].blocker}", [_fact(w) for w in shown]
+    if odd := [w for w in witnesses if w.seen is Seen.ODD]:
+        first = odd[0]
+        reason = Reason.NEGATIVE if all(w.uops < 0 for w in odd) else Reason.NOT_WHOLE
+        assert first.surplus is not None, "odd is said of a number"
+        text = f"{first.surplus:.2f} µops beside {first.blocker}, {first.below} of them found on fewer ports"
+        return reason, text, [_fact(w) for w in odd]
+    return NOTHING_WRONG
+
+
+def delays_all_alike(witnesses: Sequence[Witness]) -> list[Witness]:
+    """The witnesses, if every one shows the same delay in cycles: a sequencer that stops everything."""
+    shown = [w for w in witnesses if w.seen not in (Seen.FAILED, Seen.UNDECIDED)]
+    if len({w.mask for w in shown}) < _LEAST_ALIKE:
+        return []
+    common = shown[0].mask
+    for witness in shown:
+        common &= witness.mask
+    delays = sorted(_delay(w) for w in shown)
+    middle = delays[len(delays) // 2]
+    alike = middle > 0 and all(
+        abs(_delay(w) - middle) <= _ALIKE * middle + w.tolerance / w.mask.bit_count() for w in shown
+    )
+    clear = all(_delay(w) * w.mask.bit_count() > 0.5 for w in shown)
+    return list(shown) if alike and clear and not common else []
+
+
+def _implausible(
+    bench: Bench,
+    scheme: str,
+    usage: Uops,
+    witnesses: Sequence[Witness],
+    n_ports: int,
+    r_max: float | None,
+) -> Finding:
+    """What the scheme alone, and the number of its µops, say against those found."""
+    undecided = any(w.seen is Seen.UNDECIDED for w in witnesses)
+    if not usage and bench.uops(scheme) is None:
+        return _without_uops(bench, scheme, r_max, undecided=undecided)
+    explained = alone_cycles(usage, n_ports, r_max, bench.alone[scheme].experiment)
+    miscounted = _miscounted(bench, scheme, usage, witnesses, explained, undecided=undecided)
+    return miscounted or _mistimed(bench, scheme, explained, undecided=undecided)
+
+
+def _without_uops(bench: Bench, scheme: str, r_max: float | None, *, undecided: bool) -> Finding:
+    alone, cycles = bench.alone[scheme].experiment, bench.cycles(scheme)
+    if r_max is not None and abs(1 / cycles - r_max) <= _RATE * r_max:
+        text = f"{1 / cycles:.2g} per cycle, the bottleneck's rate, and it delays no flood"
+        return Reason.NO_PORTS, text, [Fact(alone, 1 / r_max, cycles)]
+    if undecided:
+        return NOTHING_WRONG
+    return (
+        Reason.MISSING,
+        f"takes {cycles:.3g} cycles alone, yet it delays no flood",
+        [Fact(alone, None, cycles)],
+    )
+
+
+def _miscounted(
+    bench: Bench,
+    scheme: str,
+    usage: Uops,
+    witnesses: Sequence[Witness],
+    explained: float,
+    *,
+    undecided: bool,
+) -> Finding | None:
+    """Where µops are counted; None where as many were found."""
+    count, found = bench.uops(scheme), sum(count for _, count in usage)
+    if count is None or found == count:
+        return None
+    if found > count:
+        uses = [_fact(w) for w in witnesses if w.seen is Seen.USES]
+        return Reason.MORE_UOPS, f"{found} µops were found, {count} counted", uses
+    if undecided:
+        return NOTHING_WRONG
+    text = f"{count} µops are counted, {found} of them use ports that are blocked"
+    return Reason.MISSING, text, [Fact(bench.alone[scheme].experiment, explained, bench.cycles(scheme))]
+
+
+def _mistimed(bench: Bench, scheme: str, explained: float, *, undecided: bool) -> Finding:
+    alone, cycles = bench.alone[scheme], bench.cycles(scheme)
+    off = bench.settings.alone_epsilon + bench.sampler.error(alone)
+    fits = Fact(alone.experiment, explained, cycles)
+    if cycles > explained + off and not undecided:
+        return Reason.SLOW, f"takes {cycles:.3g} cycles alone; its µops explain {explained:.3g}", [fits]
+    if cycles < explained - off:
+        return Reason.FAST, f"takes {cycles:.3g} cycles alone; its µops need {explained:.3g}", [fits]
+    return NOTHING_WRONG
+
+
+def alone_cycles(usage: Uops, n_ports: int, r_max: float | None, alone: Experiment) -> float:
+    """What these µops take, and the bottleneck."""
+    scheme = alone.schemes[0]
+    mapping = PortMapping(tuple(str(k) for k in range(n_ports)), {scheme: usage}, r_max)
+    return inverse_throughput(mapping, alone)
+
+
+def _delay(witness: Witness) -> float:
+    assert witness.cycles is not None, "a witness that failed shows no delay"
+    assert witness.base_cycles is not None, "a witness that failed shows no delay"
+    return witness.cycles - witness.base_cycles
+
+
+def _fact(witness: Witness) -> Fact:
+    return Fact(witness.tested, witness.expected_cycles, witness.cycles)

@@ -1,0 +1,196 @@
+"""Stage 5: the ports of the blocking instructions (§6.2.1, step 4; §6.3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from inference.core.explain.bench import Bench
+from inference.core.explain.blocking import BlockingAnswer, BlockingQuestion, BlockingSolver
+from inference.core.explain.flooding import NEAR_R_MAX, Blocker
+from inference.core.explain.problem import BlockingClass, Fact, Reason
+from inference.core.explain.sampling import Medians
+from inference.core.explain.surplus import LEAST_COPIES, flooded
+from inference.core.explain.telling import Quiet
+from inference.core.identity import best_renaming, same_up_to_renaming
+from inference.core.mapping import PortMapping
+
+MOST_HEADS = 3
+"""Members of a class that are tried before its ports are given up."""
+
+
+@dataclass(frozen=True)
+class Improper:
+    """A scheme of two µops: one that some blocking instruction has, one on `width` ports that none has."""
+
+    scheme: str
+    width: int
+
+
+class Solver:
+    """Asks for the ports of classes, replacing representatives that contradict the others."""
+
+    def __init__(self, bench: Bench, solver: BlockingSolver, seed: int, r_max: float | None) -> None:
+        self._bench = bench
+        self._solver = solver
+        self._seed = seed
+        self._r_max = r_max
+        self._medians = Medians(bench.sampler, bench.settings.samples, bench.settings.epsilon / 5)
+
+    def solve(
+        self, classes: Sequence[list[str]], improper: Sequence[Improper] = ()
+    ) -> tuple[list[list[str]], BlockingAnswer]:
+        """The classes that could be kept, each with the representative whose ports were found first."""
+        kept = [members for members in map(self._sound, classes) if members]
+        tried = {members[0]: 1 for members in kept}
+        while True:
+            answer = self._ask(kept, improper)
+            lost = [members for members in kept if members[0] in answer.dropped]
+            improper = [each for each in improper if each.scheme not in answer.dropped]
+            if not lost:
+                return kept, self._hinted(answer)
+            again = False
+            for members in lost:
+                text = answer.dropped[members[0]]
+                self._bench.exclude(members[0], "blocking", Reason.CLASH, text)
+                number = tried.pop(members[0])
+                rest = self._sound(members[1:]) if number < MOST_HEADS else []
+                where = kept.index(members)
+                if rest:
+                    kept[where] = rest
+                    tried[rest[0]] = number + 1
+                    again = True
+                else:
+                    del kept[where]
+                    self._give_up(members[1:], members[0], text)
+            if not again:
+                return kept, self._hinted(answer)
+
+    def _ask(self, classes: Sequence[list[str]], improper: Sequence[Improper]) -> BlockingAnswer:
+        settings, bench = self._bench.settings, self._bench
+        heads = [members[0] for members in classes]
+        question = BlockingQuestion(
+            schemes=(*heads, *(each.scheme for each in improper)),
+            widths={head: bench.widths[head] for head in heads},
+            improper=tuple(each.scheme for each in improper),
+            ports=settings.ports,
+            most_ports=settings.most_ports,
+            r_max=self._r_max,
+            epsilon=settings.epsilon,
+            alternatives=settings.alternatives,
+            trust={members[0]: len(members) for members in classes},
+        )
+        return self._solver(question, self._medians, Quiet(bench.teller.pace), self._seed)
+
+    def _sound(self, members: Sequence[str]) -> list[str]:
+        """The members from the first on that floods its ports as it should; the others follow."""
+        bench = self._bench
+        left = list(members)
+        for scheme in members[:MOST_HEADS]:
+            width = bench.widths[scheme]
+            flood = flooded(scheme, width * max(1, LEAST_COPIES // width))
+            error = bench.settings.epsilon * flood.length
+            bench.measure({flood: bench.sampler.enough(flood, error / 4, bench.settings.samples)})
+            expected = flood.length / width
+            seen = bench.sampler.reading(flood).cycles
+            if seen is not None and abs(seen - expected) <= error and not bench.is_unstable(flood):
+                return left
+            left.remove(scheme)
+            text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
+            bench.exclude(scheme, "blocking", Reason.UNSTABLE, text, [Fact(flood, expected, seen)])
+        return []
+
+    def _give_up(self, members: Sequence[str], head: str, text: str) -> None:
+        for scheme in members:
+            if scheme not in self._bench.excluded:
+                why = f"its ports are those of {head}, which were not found: {text}"
+                self._bench.exclude(scheme, "blocking", Reason.CLASH, why)
+
+    def _hinted(self, answer: BlockingAnswer) -> BlockingAnswer:
+        hint = self._bench.problem.hint
+        return answer if hint is None else by_hint(self._bench, answer, hint)
+
+
+def by_hint(bench: Bench, answer: BlockingAnswer, hint: PortMapping) -> BlockingAnswer:
+    """Of the mappings that fit, those that agree with what is documented, its names for their ports.
+
+    Only what a user documents of the schemes asked for counts, up to a renaming of ports.
+    """
+    known = sorted(hint.usage.keys() & answer.mapping.usage.keys())
+    if not known:
+        bench.warn("the hint says nothing of the blocking instructions: it decides nothing")
+        return answer
+    wanted = _part(hint, known)
+    fitting = [m for m in (answer.mapping, *answer.alternatives) if _agree(wanted, _part(m, known))]
+    if not fitting:
+        names = "; ".join(known)
+        bench.warn(f"no mapping that explains the measurements has the documented ports of {names}")
+        return answer
+    renamed = [best_renaming(wanted, _part(one, known)).apply(one) for one in fitting]
+    return replace(answer, mapping=renamed[0], alternatives=tuple(renamed[1:]))
+
+
+def _agree(first: PortMapping, second: PortMapping) -> bool:
+    size = max(len(first.ports), len(second.ports))
+    names = tuple(str(k) for k in range(size))
+    return same_up_to_renaming(PortMapping(names, first.usage), PortMapping(names, second.usage))
+
+
+def _part(mapping: PortMapping, schemes: Sequence[str]) -> PortMapping:
+    return PortMapping(mapping.ports, {scheme: mapping.usage[scheme] for scheme in schemes})
+
+
+def only_mask(mapping: PortMapping, scheme: str) -> int:
+    """The port set of a scheme with one µop."""
+    ((mask, _),) = mapping.usage[scheme]
+    return mask
+
+
+def improper_mask(mapping: PortMapping, each: Improper, heads: Iterable[str]) -> int | None:
+    """The ports of the µop that an improper blocking instruction blocks; None where it has no such µop."""
+    proper = {only_mask(mapping, head) for head in heads}
+    left = [mask for mask, _ in mapping.usage[each.scheme] if mask not in proper]
+    return left[0] if len(left) == 1 and left[0].bit_count() == each.width else None
+
+
+def blockers_of(
+    classes: Sequence[list[str]], improper: Sequence[Improper], mapping: PortMapping, r_max: float | None
+) -> list[Blocker]:
+    """The blocking instructions with their ports in a mapping; one for each port set."""
+    found: dict[int, Blocker] = {}
+    for members in classes:
+        mask = only_mask(mapping, members[0])
+        found.setdefault(mask, Blocker(members[0], mask, _is_wide(mask, r_max)))
+    for each in improper:
+        blocked = improper_mask(mapping, each, [members[0] for members in classes])
+        if blocked is not None:
+            found.setdefault(blocked, Blocker(each.scheme, blocked, _is_wide(blocked, r_max), improper=True))
+    return list(found.values())
+
+
+def _is_wide(mask: int, r_max: float | None) -> bool:
+    return r_max is not None and mask.bit_count() > r_max - NEAR_R_MAX
+
+
+def class_table(
+    classes: Sequence[list[str]],
+    improper: Sequence[Improper],
+    mapping: PortMapping | None,
+    widths: Mapping[str, int],
+) -> list[BlockingClass]:
+    """Tables 6.1 and 6.2: widest first."""
+    table = [
+        BlockingClass(
+            members[0],
+            widths[members[0]],
+            0 if mapping is None else only_mask(mapping, members[0]),
+            tuple(members),
+        )
+        for members in classes
+    ]
+    for each in improper if mapping is not None else ():
+        assert mapping is not None
+        mask = improper_mask(mapping, each, [members[0] for members in classes]) or 0
+        beside = tuple(uop for uop in mapping.usage[each.scheme] if uop[0] != mask)
+        table.append(BlockingClass(each.scheme, each.width, mask, (each.scheme,), True, beside))
+    return sorted(table, key=lambda one: (one.improper, -one.width, one.mask))

@@ -1,0 +1,223 @@
+"""What explainable inference is asked, and what it answers (thesis ch. 6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from inference.core.errors import InvalidInputError
+from inference.core.experiment import Experiment
+from inference.core.explain.blocking import BlockingAnswer
+from inference.core.explain.settings import ExplainSettings
+from inference.core.mapping import PortMapping, Uops
+
+STAGES = {
+    "alone": "Measure every scheme alone",
+    "candidates": "Find schemes of a single µop",
+    "classes": "Find those that share their ports",
+    "bottleneck": "Find the bottleneck rate",
+    "blocking": "Find the ports of the blocking instructions",
+    "remaining": "Block ports, and see which µops cannot evade",
+}
+"""{stage: label}, in order. A scheme is excluded in one of them, or characterised in the last."""
+
+
+@dataclass(frozen=True)
+class ExplainProblem:
+    """The schemes to characterise, and what is known about them beforehand.
+
+    `uops`: numbers of µops, from a table. `improper`: schemes to block with a µop that no scheme has alone,
+    beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
+    ports of some schemes, by name, which decides between mappings of the blocking instructions that no
+    experiment tells apart (§6.3.4) and names the ports.
+    """
+
+    schemes: tuple[str, ...]
+    settings: ExplainSettings
+    uops: Mapping[str, int] = field(default_factory=dict)
+    improper: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    hint: PortMapping | None = None
+
+    def __post_init__(self) -> None:
+        if not self.schemes:
+            raise InvalidInputError("explainable inference needs at least one instruction scheme")
+        if len(set(self.schemes)) != len(self.schemes):
+            raise InvalidInputError("the instruction schemes given to explainable inference must differ")
+        for scheme, count in self.uops.items():
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                raise InvalidInputError(f"{scheme!r} must have a whole number of µops ≥ 0, not {count!r}")
+
+
+class Outcome(StrEnum):
+    """What became of a scheme; every scheme asked for has exactly one."""
+
+    CHARACTERISED = "characterised"
+    AMBIGUOUS = "ambiguous"  # runs disagree, or the evidence allows several usages
+    EXCLUDED = "excluded"
+
+
+class Reason(StrEnum):
+    """Why a scheme is not characterised."""
+
+    NONE = ""
+    UNMEASURED = "unmeasured"
+    UNSTABLE = "unstable"
+    NO_PORTS = "no ports"
+    SLOW = "slower than ports explain"
+    FAST = "faster than its ports allow"
+    COUNT = "counter makes no sense"
+    CONTRADICTORY = "contradictory equivalence"
+    CLASH = "no assignment of ports"
+    NOT_WHOLE = "not a whole number of µops"
+    NEGATIVE = "fewer µops than found on subsets"
+    MORE_UOPS = "more µops than counted"
+    MICROCODE = "microcode"
+    MISSING = "µops on unblocked ports"
+    TOO_SLOW = "too slow to test"
+    DISAGREEMENT = "runs disagree"
+
+
+REASONS: Mapping[Reason, str] = {
+    Reason.UNMEASURED: "no usable measurement of it",
+    Reason.UNSTABLE: "repeated measurements of the same experiment differ by far more than the noise",
+    Reason.NO_PORTS: "runs at the bottleneck's rate whatever is blocked: it uses no port",
+    Reason.SLOW: "takes longer than its µops and their ports explain",
+    Reason.FAST: "takes less time than its µops need on their ports",
+    Reason.COUNT: "the µop counter does not show a whole number",
+    Reason.CONTRADICTORY: "shares its ports with schemes whose ports differ",
+    Reason.CLASH: "no assignment of ports explains its measurements together with others",
+    Reason.NOT_WHOLE: "blocking costs it a time that is no whole number of µops",
+    Reason.NEGATIVE: "fewer µops on a port set than on subsets of it",
+    Reason.MORE_UOPS: "more µops were found than the processor counts",
+    Reason.MICROCODE: "delays every port alike, as the microcode sequencer does: its µops cannot be seen",
+    Reason.MISSING: "some of its µops use ports that no blocking instruction blocks",
+    Reason.TOO_SLOW: "takes so long alone that what blocking adds would be lost in it",
+    Reason.DISAGREEMENT: "repeated tests disagree",
+}
+"""In words, to be read after the scheme."""
+
+
+class Seen(StrEnum):
+    """What a witness shows."""
+
+    USES = "uses"
+    EVADES = "evades"
+    UNDECIDED = "undecided"  # the blocked set is as wide as the bottleneck: nothing can be seen (§6.2.3)
+    ODD = "odd"  # not a whole number, or fewer than none
+    UNSTABLE = "unstable"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Two experiments that show whether a scheme has µops that cannot evade a port set (§6.2.2).
+
+    Evading one shows that nothing is bound to its subsets either, which may then have no witness.
+
+    `blocker` floods the ports `mask` of the result with `copies` instances of itself: alone (`base`) in
+    `base_cycles`, with the scheme (`tested`) in `cycles`, both medians of `samples`. `surplus` is the
+    difference in µops, `below` those of it that were found on subsets of the ports, `uops` what remains,
+    a whole number where `seen` is `USES` or `EVADES`. `tolerance`: how far from a whole number it may be.
+    """
+
+    blocker: str
+    mask: int
+    copies: int
+    base: Experiment
+    base_cycles: float | None
+    tested: Experiment
+    cycles: float | None
+    samples: int
+    surplus: float | None
+    below: int
+    uops: int
+    tolerance: float
+    seen: Seen
+    run: int = 1
+
+    @property
+    def expected_cycles(self) -> float | None:
+        """What the experiment should take with the whole numbers of µops that were concluded."""
+        if self.base_cycles is None:
+            return None
+        return self.base_cycles + (self.below + self.uops) / self.mask.bit_count()
+
+
+@dataclass(frozen=True)
+class Fact:
+    """An experiment that matters for a verdict, what it should have taken (None: unknown), what it took."""
+
+    experiment: Experiment
+    expected: float | None
+    observed: float | None
+
+
+@dataclass(frozen=True)
+class Characterisation:
+    """One scheme's verdict. `text` says the reason with its numbers; `facts` are the experiments behind it.
+
+    `stage` is where it was decided. `usage` is () unless characterised (or no port is used). `doubts` are
+    remarks a reader must know. `alternatives`: other usages that the evidence leaves open. `cycles` alone,
+    `counted` µops by counter or table, None where there was neither.
+    """
+
+    scheme: str
+    outcome: Outcome
+    stage: str
+    reason: Reason = Reason.NONE
+    text: str = ""
+    usage: Uops = ()
+    cycles: float | None = None
+    counted: float | None = None
+    facts: tuple[Fact, ...] = ()
+    witnesses: tuple[Witness, ...] = ()
+    doubts: tuple[str, ...] = ()
+    alternatives: tuple[Uops, ...] = ()
+    runs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BlockingClass:
+    """Schemes with a single µop on the same ports, and the one that blocks them for all others.
+
+    `width`: size of the port set by throughput. `mask` in the result, 0 where its ports were not found.
+    `improper`: the blocker has another µop beside (`beside`). `members` include the blocker.
+    """
+
+    blocker: str
+    width: int
+    mask: int
+    members: tuple[str, ...]
+    improper: bool = False
+    beside: Uops = ()
+
+
+@dataclass(frozen=True)
+class ExplainResult:
+    """The mapping of all characterised schemes, and why it is what it is.
+
+    `characterisations`: one per scheme asked for, sorted. `blocking_answer`: what the counter-example-guided
+    search said of the blocking instructions. `warnings` concern the whole result. `experiments`: distinct
+    ones; `measurements`: samples of them. Seconds take no part in comparisons.
+    """
+
+    mapping: PortMapping
+    characterisations: tuple[Characterisation, ...]
+    classes: tuple[BlockingClass, ...]
+    blocking_answer: BlockingAnswer | None
+    r_max: float | None
+    noise: float
+    counts_from: str
+    warnings: tuple[str, ...]
+    experiments: int
+    measurements: int
+    per_scheme: float
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def outcomes(self) -> Counter[Outcome]:
+        """How many schemes of each outcome; they add up to the schemes asked for."""
+        return Counter(each.outcome for each in self.characterisations)

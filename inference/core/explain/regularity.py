@@ -1,0 +1,316 @@
+"""Do port usages follow the patterns that hold for most instructions (§6.3.5)?
+
+A form with wider vectors has the µops of the narrower one, once or twice; a form that reads memory has those
+of the register form and of a load; one that reads and writes it has those of the register form and of a
+store. What a load and a store are is learnt from the mapping itself: from its loading and storing moves.
+
+A scheme that breaks a pattern is no proof of anything. It is where to look first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.core.mapping import Uops, described, uops_of
+from inference.isa.reading import Key, Reading, read
+
+
+class Pattern(StrEnum):
+    """What the µops of a scheme are compared with."""
+
+    WIDE = "wide"
+    LOAD = "load"
+    MODIFY = "modify"
+
+
+PATTERNS: Mapping[Pattern, str] = {
+    Pattern.WIDE: "wider vectors: the µops of the narrower form, once or twice",
+    Pattern.LOAD: "memory that is read: the µops of the register form and those of a load",
+    Pattern.MODIFY: "memory that is read and written: the µops of the register form and those of a store",
+}
+"""In words."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A scheme beside the one that it should resemble. Any of `expected` is regular; the first is usual."""
+
+    scheme: str
+    pattern: Pattern
+    other: str
+    usage: Uops
+    expected: tuple[Uops, ...]
+
+    @property
+    def follows(self) -> bool:
+        """Whether the scheme has the µops that the pattern lets one expect."""
+        return self.usage in self.expected
+
+    def in_words(self, ports: Sequence[str]) -> str:
+        """What is found and what would be regular."""
+        wanted = " or ".join(described(uops, ports) for uops in self.expected)
+        found = described(self.usage, ports)
+        verb = "as" if self.follows else "not"
+        return f"{found}, {verb} {wanted} after {self.other}"
+
+
+@dataclass(frozen=True)
+class Regularity:
+    """How regular a mapping is.
+
+    `checks` by scheme, then pattern. `loads`: {bits of memory: µops of a load}; `store`: µops of a store, ()
+    where no storing move tells. `schemes`: how many were looked at.
+    """
+
+    checks: tuple[Check, ...]
+    loads: Mapping[int, Uops]
+    store: Uops
+    schemes: int
+
+    def checked(self, pattern: Pattern) -> list[Check]:
+        """The schemes to which the pattern applies."""
+        return [check for check in self.checks if check.pattern is pattern]
+
+    @property
+    def breakers(self) -> list[Check]:
+        """What does not follow a pattern that applies to it."""
+        return [check for check in self.checks if not check.follows]
+
+    @property
+    def judged(self) -> int:
+        """Schemes to which some pattern applies."""
+        return len({check.scheme for check in self.checks})
+
+    @property
+    def regular(self) -> int:
+        """Schemes that follow every pattern that applies to them."""
+        return self.judged - len({check.scheme for check in self.breakers})
+
+    def of(self, scheme: str) -> list[Check]:
+        """What was checked of one scheme."""
+        return [check for check in self.checks if check.scheme == scheme]
+
+
+def regularity(usage: Mapping[str, Uops]) -> Regularity:
+    """Compare every scheme with those that differ from it in one operand alone.
+
+    Names may be in any style that `inference.isa.reading` knows; what it does not understand, and what has no
+    partner in the mapping, is not checked.
+    """
+    readings = {scheme: found for scheme in usage if (found := read(scheme)) and found.understood}
+    loads = _loads(readings, usage)
+    family = _Family(readings, usage, loads, _store(readings, usage))
+    checks = [*family.wide(), *family.loading(), *family.modifying()]
+    checks.sort(key=lambda check: (check.scheme, check.pattern))
+    return Regularity(tuple(checks), loads, family.store.shown, len(usage))
+
+
+_MEMORY = re.compile(r"mem\[(\d+)\]")
+_LOCKED = "xchg"  # with memory it locks the bus, though nothing says so
+_NEARLY_ALL = 0.8
+_SUB_WORD = 32
+_DOUBLED = 256
+_REGISTERS = {
+    8: ("gpr[8]", "xmm"),
+    16: ("gpr[16]", "xmm"),
+    32: ("gpr[32]", "xmm"),
+    64: ("gpr[64]", "mm", "xmm"),
+    128: ("xmm",),
+    256: ("ymm",),
+    512: ("zmm",),
+}
+_NARROWER = {"ymm": "xmm", "zmm": "ymm"}
+_VECTORS = ("xmm", "ymm", "zmm", "mm")
+
+
+def _memory_of(reading: Reading) -> tuple[int, int, str] | None:
+    """(place, bits, access) of the only memory operand; None for none, several or an unusual one."""
+    found = [(place, name) for place, name in enumerate(reading.operands) if name.startswith("mem[")]
+    if len(found) != 1:
+        return None
+    place, name = found[0]
+    match = _MEMORY.fullmatch(name)
+    return None if match is None else (place, int(match[1]), reading.accesses[place])
+
+
+def _is_move(reading: Reading) -> bool:
+    return reading.head.startswith(("mov", "vmov")) and len(reading.operands) == 2
+
+
+def _is_register(name: str) -> bool:
+    return name.startswith(("gpr[", *_VECTORS))
+
+
+def _loads(readings: Mapping[str, Reading], usage: Mapping[str, Uops]) -> dict[int, Uops]:
+    """What loading moves have in common, as often as most of each width have it.
+
+    Many of them have a µop beside, to extend a sign or to deliver the data, but not all the same.
+    """
+    seen: defaultdict[int, list[dict[int, int]]] = defaultdict(list)
+    for scheme, reading in readings.items():
+        memory = _memory_of(reading)
+        if not (memory and usage[scheme] and _is_move(reading)):
+            continue
+        place, bits, _ = memory
+        if place == 1 and _is_register(reading.operands[0]):
+            seen[bits].append(dict(usage[scheme]))
+    moves = [uops for found in seen.values() for uops in found]
+    shares = Counter(mask for uops in moves for mask in uops)
+    common = sorted(mask for mask, times in shares.items() if times >= _NEARLY_ALL * len(moves))
+    loads = {}
+    for width, found in sorted(seen.items()):
+        parts: Counter[Uops] = Counter(
+            tuple((mask, uops[mask]) for mask in common if mask in uops) for uops in found
+        )
+        if most := _most_common(parts):
+            loads[width] = most
+    return loads
+
+
+def _most_common(counts: Counter[Uops]) -> Uops:
+    """Of equally frequent ones that with the fewest µops; () where none has any."""
+    ranked = [(-times, sum(n for _, n in uops), uops) for uops, times in counts.items() if uops]
+    return min(ranked)[2] if ranked else ()
+
+
+@dataclass(frozen=True)
+class _Store:
+    """`general`: what a store of a general-purpose register has; `shared`: what that of a vector has too.
+
+    Each of the two also has a µop that delivers the data, unless that is a store's own.
+    """
+
+    general: Uops
+    shared: Uops
+
+    @property
+    def shown(self) -> Uops:
+        return self.shared or self.general
+
+    def with_register_form(self, uops: Uops) -> Uops:
+        """What such a scheme has when it stores its result as well."""
+        if self.shared:
+            return _sum(uops, self.shared)
+        return tuple(sorted((Counter(dict(uops)) | Counter(dict(self.general))).items()))
+
+
+def _store(readings: Mapping[str, Reading], usage: Mapping[str, Uops]) -> _Store:
+    general: Counter[Uops] = Counter()
+    vector: Counter[Uops] = Counter()
+    for scheme, reading in readings.items():
+        memory = _memory_of(reading)
+        if memory and _is_move(reading) and memory[0] == 0 and memory[1] < _DOUBLED:
+            source = reading.operands[1]
+            if source.startswith("gpr["):
+                general[usage[scheme]] += 1
+            elif source.startswith(_VECTORS):
+                vector[usage[scheme]] += 1
+    scalar, wide = _most_common(general), _most_common(vector)
+    shared = Counter(dict(scalar)) & Counter(dict(wide))
+    return _Store(scalar or wide, tuple(sorted(shared.items())))
+
+
+class _Family:
+    """All schemes by their names, to find the partner of each."""
+
+    def __init__(
+        self,
+        readings: Mapping[str, Reading],
+        usage: Mapping[str, Uops],
+        loads: Mapping[int, Uops],
+        store: _Store,
+    ) -> None:
+        self.readings = readings
+        self.usage = usage
+        self.loads = loads
+        self.store = store
+        self._by_key = {reading.key: scheme for scheme, reading in readings.items()}
+
+    def _partner(self, keys: Iterable[Key]) -> str | None:
+        return next((self._by_key[key] for key in keys if key in self._by_key), None)
+
+    def wide(self) -> Iterator[Check]:
+        """Against the form with vectors half as wide."""
+        for scheme, reading in self.readings.items():
+            other = self._partner(_narrower(reading))
+            if other is not None:
+                once = self.usage[other]
+                twice = tuple((mask, 2 * count) for mask, count in once)
+                yield Check(scheme, Pattern.WIDE, other, self.usage[scheme], tuple({once: 1, twice: 1}))
+
+    def _with_memory(self, access: str) -> Iterator[tuple[str, int, str]]:
+        """(scheme, bits of its memory, its register form)."""
+        for scheme, reading in self.readings.items():
+            memory = _memory_of(reading)
+            if memory is None or memory[2] != access or _is_move(reading) or reading.head == _LOCKED:
+                continue
+            place, bits, _ = memory
+            before, after = reading.operands[:place], reading.operands[place + 1 :]
+            keys = [(reading.head, (*before, name, *after)) for name in _REGISTERS.get(bits, ())]
+            other = self._partner(keys)
+            if other is not None:
+                yield scheme, bits, other
+
+    def loading(self) -> Iterator[Check]:
+        """Against the register form and a load."""
+        if not self.loads:
+            return
+        for scheme, bits, other in self._with_memory("r"):
+            expected = tuple(_sum(self.usage[other], load) for load in self._loads_of(bits))
+            yield Check(scheme, Pattern.LOAD, other, self.usage[scheme], expected)
+
+    def _loads_of(self, bits: int) -> list[Uops]:
+        if bits in self.loads:
+            return [self.loads[bits]]
+        usual = _most_common(Counter(self.loads.values()))
+        twice = tuple((mask, 2 * count) for mask, count in usual)
+        return [usual, twice] if bits >= _DOUBLED else [usual]
+
+    def modifying(self) -> Iterator[Check]:
+        """Against the register form and a store.
+
+        Whether a load is another µop (it is on Intel's cores, not on Zen) is what most schemes of 32 bits and
+        more say. Narrower ones may have one more µop where addresses are computed, which is where loads are.
+        """
+        if not self.store.shown:
+            return
+        pairs = [
+            (scheme, bits, other, self.store.with_register_form(self.usage[other]))
+            for scheme, bits, other in self._with_memory("rw")
+        ]
+        separate = self._loads_are_separate(pairs)
+        for scheme, bits, other, stored in pairs:
+            loads = self._loads_of(bits) if self.loads else [()]
+            usual = _sum(stored, loads[0]) if separate else stored
+            narrow = (_sum(usual, loads[0]),) if bits < _SUB_WORD and loads[0] else ()
+            yield Check(scheme, Pattern.MODIFY, other, self.usage[scheme], (usual, *narrow))
+
+    def _loads_are_separate(self, pairs: Sequence[tuple[str, int, str, Uops]]) -> bool:
+        votes = 0
+        for scheme, bits, _, stored in pairs:
+            if bits >= _SUB_WORD and self.loads:
+                found = self.usage[scheme]
+                votes += (found == _sum(stored, self._loads_of(bits)[0])) - (found == stored)
+        return votes > 0
+
+
+def _narrower(reading: Reading) -> Iterator[Key]:
+    """The form with vectors half as wide, with memory as narrow or as it is."""
+    if not any(name.startswith(tuple(_NARROWER)) for name in reading.operands):
+        return
+    names = tuple(
+        _NARROWER.get(name[:3], name[:3]) + name[3:] if name[:3] in _NARROWER else name
+        for name in reading.operands
+    )
+    halved = tuple(_MEMORY.sub(lambda found: f"mem[{int(found[1]) // 2}]", name) for name in names)
+    yield reading.head, halved
+    if names != halved:
+        yield reading.head, names
+
+
+def _sum(first: Uops, second: Uops) -> Uops:
+    return uops_of([*first, *second])

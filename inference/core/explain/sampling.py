@@ -1,0 +1,193 @@
+"""Measuring the same experiment again and again, as often as a small difference needs.
+
+A measurer answers the same question with the same number, so that nothing is measured twice by accident. To
+measure anew on purpose, a `RepeatingMeasurer` is asked for its next repetition. Medians count (§6.3).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.pacing import Pace
+from inference.core.protocols import Json, Measurer, RepeatingMeasurer
+
+MEDIAN_LOSS = math.sqrt(math.pi / 2)
+"""Standard error of a median of Gaussian samples, relative to that of their mean."""
+
+_VARIANCE_OF_TWO = 0.4549
+"""The median of a χ² distribution with one degree of freedom."""
+
+LEAST_TO_JUDGE = 7
+"""Samples from which stability is judged."""
+
+NOT_RECORDED = "not among the recorded experiments"
+
+LEAST_NOISE = 2e-4
+"""Cycles per instruction: no clock is better, and a recorded 0 would make everything unstable."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The median of an experiment's samples; `cycles` is None where none is usable, and `note` says why.
+
+    `samples` are those that count. `counters`: medians of what was counted, per execution of the experiment.
+    """
+
+    experiment: Experiment
+    cycles: float | None
+    samples: int
+    counters: Mapping[str, float] = field(default_factory=dict)
+    note: str = ""
+
+
+class Sampler:
+    """Samples of a measurer's answers.
+
+    `noise` is the standard deviation of a sample in cycles per instruction, as far as is known.
+    """
+
+    def __init__(self, measurer: Measurer, pace: Pace, most: int) -> None:
+        self._measurer = measurer
+        self._pace = pace
+        self._most = most if isinstance(measurer, RepeatingMeasurer) else 1
+        offers = measurer.offers()
+        self._offered = None if offers is None else frozenset(offers)
+        self._samples: dict[Experiment, list[Measured]] = {}
+        self.noise = LEAST_NOISE
+        self.measurements = 0
+
+    @property
+    def distinct(self) -> int:
+        """Different experiments asked so far."""
+        return len(self._samples)
+
+    @property
+    def identity(self) -> Json:
+        """That of the measurer."""
+        return self._measurer.identity
+
+    @property
+    def repeats(self) -> bool:
+        """Whether anything can be measured more than once."""
+        return self._most > 1
+
+    def ask(self, wanted: Mapping[Experiment, int]) -> None:
+        """See to it that there are so many samples of each experiment, as far as the measurer repeats."""
+        number = 0
+        pending = dict(wanted)
+        while pending:
+            due = [e for e in pending if len(self._samples.get(e, ())) <= number]
+            if due:
+                self._measure(due, number)
+            number += 1
+            pending = {e: n for e, n in pending.items() if n > number and number < self._most}
+
+    def _measure(self, experiments: Sequence[Experiment], number: int) -> None:
+        measurer = self._measurer
+        if isinstance(measurer, RepeatingMeasurer) and number:
+            measurer = measurer.again(number)
+        asked = [e for e in experiments if self._offered is None or e in self._offered]
+        for experiment in experiments:
+            if self._offered is not None and experiment not in self._offered:
+                self._samples[experiment] = [
+                    Measured(experiment, None, MeasurementState.FAILED, note=NOT_RECORDED)
+                ]
+        for measured in measurer.measure(asked):
+            self._samples.setdefault(measured.experiment, []).append(measured)
+            self.measurements += 1
+            self._pace.pulse()
+
+    def count(self, experiment: Experiment) -> int:
+        """Samples there are, usable or not."""
+        return len(self._samples.get(experiment, ()))
+
+    def reading(self, experiment: Experiment, since: int = 0) -> Reading:
+        """What the samples say, from the one with that number on."""
+        samples = self._samples[experiment]
+        usable = [each for each in samples[since:] if each.usable]
+        if not usable:
+            return Reading(experiment, None, 0, note=_why(samples))
+        times = [each.cycles for each in usable if each.cycles is not None]
+        return Reading(experiment, statistics.median(times), len(times), _counters(usable))
+
+    def is_unstable(self, experiment: Experiment, off: float) -> bool:
+        """Whether a quarter of the samples, and at least two, are `off` cycles or more from the median.
+
+        One sample in many is disturbed now and then; what has two speeds shows either of them often.
+        """
+        times = [e.cycles for e in self._samples[experiment] if e.usable and e.cycles is not None]
+        if len(times) < LEAST_TO_JUDGE:
+            return False
+        middle = statistics.median(times)
+        stray = sum(abs(time - middle) >= off for time in times)
+        return stray >= max(2, len(times) / 4)
+
+    def is_suspicious(self, experiment: Experiment, off: float) -> bool:
+        """Whether some samples differ so much that more of them should be asked for."""
+        times = [e.cycles for e in self._samples[experiment] if e.usable and e.cycles is not None]
+        return 2 <= len(times) < LEAST_TO_JUDGE and max(times) - min(times) >= off
+
+    def enough(self, experiment: Experiment, error: float, least: int) -> int:
+        """How many samples make the median's standard error at most `error` cycles."""
+        if error <= 0:
+            return least
+        alone = MEDIAN_LOSS * self.noise * experiment.length / error
+        return min(self._most, max(least, math.ceil(alone * alone)))
+
+    def error(self, reading: Reading) -> float:
+        """The median's standard error in cycles, by the usual noise."""
+        one = self.noise * reading.experiment.length
+        return one if reading.samples < 2 else MEDIAN_LOSS * one / math.sqrt(reading.samples)
+
+    def learn_noise(self, experiments: Iterable[Experiment]) -> None:
+        """Take the usual noise from pairs of samples of these; what is not typical plays no part."""
+        squares = []
+        for experiment in experiments:
+            usable = [each.cycles for each in self._samples.get(experiment, ())[:2] if each.usable]
+            if len(usable) == 2 and usable[0] is not None and usable[1] is not None:
+                squares.append(((usable[0] - usable[1]) / experiment.length) ** 2 / 2)
+        if squares:
+            self.noise = max(LEAST_NOISE, math.sqrt(statistics.median(squares) / _VARIANCE_OF_TWO))
+
+
+class Medians:
+    """A measurer that answers with medians whose standard error is at most `error` cycles/instruction."""
+
+    def __init__(self, sampler: Sampler, least: int, error: float) -> None:
+        self._sampler = sampler
+        self._least = least
+        self._error = error
+
+    @property
+    def identity(self) -> Json:
+        """That of the measurer behind."""
+        return self._sampler.identity
+
+    def offers(self) -> Sequence[Experiment] | None:
+        """Anything: what cannot be measured is a failure."""
+        return None
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """One result per experiment, in order."""
+        asked = list(experiments)
+        self._sampler.ask({e: self._sampler.enough(e, self._error * e.length, self._least) for e in asked})
+        for experiment in asked:
+            reading = self._sampler.reading(experiment)
+            if reading.cycles is None:
+                yield Measured(experiment, None, MeasurementState.FAILED, note=reading.note)
+            else:
+                yield Measured(experiment, reading.cycles, passes=reading.samples)
+
+
+def _counters(samples: Sequence[Measured]) -> dict[str, float]:
+    names = set.intersection(*(set(each.counters) for each in samples))
+    return {name: statistics.median(each.counters[name] for each in samples) for name in sorted(names)}
+
+
+def _why(samples: Sequence[Measured]) -> str:
+    notes = [each.note or each.state.value for each in samples]
+    return notes[-1] if notes else "not measured"

@@ -1,0 +1,47 @@
+"""What a checkpoint holds: how much of its story a search has told. Answers are the measurer's to keep."""
+
+from __future__ import annotations
+
+from inference.core.errors import InvalidInputError
+from inference.core.explain.problem import ExplainProblem
+from inference.core.protocols import Checkpoint, Json
+
+FORMAT = 1
+
+
+def identity(problem: ExplainProblem, seed: int) -> Json:
+    """What a checkpoint must agree on: with any of it changed, the story would be another one."""
+    hint = problem.hint
+    return {
+        "algorithm": "explain",
+        "format": FORMAT,
+        "seed": seed,
+        "settings": problem.settings.as_json(),
+        "schemes": list(problem.schemes),
+        "uops": dict(sorted(problem.uops.items())),
+        "improper": list(problem.improper),
+        "preferred": list(problem.preferred),
+        "hint": None
+        if hint is None
+        else {scheme: [list(uop) for uop in uops] for scheme, uops in sorted(hint.usage.items())},
+    }
+
+
+def to_checkpoint(whose: Json, told: int) -> Checkpoint:
+    """So many events have been told."""
+    return Checkpoint({"search": whose, "told": told})
+
+
+def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None) -> int:
+    """Events told by an interrupted attempt; `InvalidInputError` where it was another search."""
+    if checkpoint is None:
+        return 0
+    whose, saved = identity(problem, seed), checkpoint.meta.get("search")
+    if not isinstance(saved, dict) or saved.get("algorithm") != "explain":
+        raise InvalidInputError("this checkpoint is not one of explainable inference")
+    changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
+    if changed:
+        raise InvalidInputError(
+            f"this checkpoint belongs to another search (other {', '.join(changed)}); start a new run"
+        )
+    return int(checkpoint.meta["told"])

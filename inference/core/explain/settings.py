@@ -1,0 +1,138 @@
+"""The tunables of explainable inference, each with the publication's value and a line of help."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inference.core.errors import InvalidInputError
+from inference.core.mapping import R_MAX_RANGE
+from inference.core.protocols import Json
+from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
+
+MOST_PORTS = 20
+
+AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT = "auto", "table", "counter", "issue", "throughput"
+SOURCES = (AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT)
+"""Where the number of µops of a scheme comes from. `ISSUE`: from the slots that it takes of the bottleneck;
+`THROUGHPUT`: from nowhere, the counter-free mode."""
+
+AS_COUNTED, ZEN_MACRO_OPS = "as-counted", "zen-macro-ops"
+RULES = (AS_COUNTED, ZEN_MACRO_OPS)
+
+CYCLES, PORT_COUNTERS = "cycles", "port-counters"
+EVIDENCE = (CYCLES, PORT_COUNTERS)
+"""What shows that a µop cannot evade blocked ports: lost time (§6.2.2), or counters of the ports (§6.1)."""
+
+ALL, NEEDED, UNTIL_COUNTED = "all", "needed", "until-counted"
+FLOODS = (ALL, NEEDED, UNTIL_COUNTED)
+DOUBTFUL = "doubtful"
+CONFIRM = (DOUBTFUL, ALL)
+
+
+@dataclass(frozen=True)
+class ExplainSettings:
+    """How to infer. `metadata["paper"]` of a field is what the ASPLOS paper or the thesis used."""
+
+    ports: int | None = setting(
+        None, "Number of ports; empty: the smallest number that explains the blocking instructions.", 10
+    )
+    most_ports: int = setting(
+        12, "Where the number of ports is searched for: the largest one to try.", "not searched"
+    )
+    r_max: float | None = setting(
+        None, "Instructions per cycle beside the ports; empty: measured (§6.2.3).", "measured"
+    )
+    uops_from: str = setting(
+        AUTO,
+        "How many µops a scheme has: auto (a table given, else a counter, else throughput), table, counter, "
+        "issue (slots it takes among NOPs), or throughput: no count at all.",
+        COUNTER,
+    )
+    padding: str = setting(
+        "nop", "With issue: the scheme without µops on any port that fills the other slots.", None
+    )
+    uop_rule: str = setting(
+        AS_COUNTED,
+        "What the counter counts: µops, or Zen's macro-ops, to which memory operands add (Postulate 6.5).",
+        ZEN_MACRO_OPS,
+    )
+    evidence: str = setting(
+        CYCLES,
+        "What shows that µops cannot evade blocked ports: cycles, or port-counters where there are any.",
+        CYCLES,
+    )
+    epsilon: float = setting(
+        0.02, "Cycles per instruction within which times count as equal or as additive.", 0.02
+    )
+    whole_epsilon: float = setting(
+        0.3, "A number of µops may be so far from a whole one, beside what noise explains.", 0.15
+    )
+    alone_epsilon: float = setting(
+        0.15, "Cycles that a scheme alone may take beside what its µops explain.", 0.15
+    )
+    instability: float = setting(
+        5.0, "Samples that scatter so many times as much as usual, or more, are unstable.", "by hand"
+    )
+    slowest: float = setting(
+        25.0, "Schemes that take more cycles alone are not tested: blocking would be lost in them.", 14.0
+    )
+    samples: int = setting(
+        1, "Samples of each measurement at least; the median counts. Simulations need more.", 11
+    )
+    most_samples: int = setting(
+        600, "Samples at most, where a processor is noisy and a small difference has to be seen.", 11
+    )
+    runs: int = setting(3, "How often everything is tested, of which a majority has to agree (§6.3.5).", 3)
+    confirm: str = setting(
+        DOUBTFUL,
+        "What later runs test again: all schemes, or doubtful ones: excluded, or with a surplus that was not "
+        "close to a whole number.",
+        ALL,
+    )
+    floods: str = setting(
+        NEEDED,
+        "What each scheme is tested with: all blocking instructions; needed: none whose ports are among "
+        "those that nothing was bound to; until-counted: narrow ones first, until all µops are found (§6.1).",
+        UNTIL_COUNTED,
+    )
+    most_copies: int = setting(100, "Copies of a blocking instruction in an experiment at most.", 100)
+    alternatives: int = setting(300, "Mappings of the blocking instructions to list where several fit.", 1)
+
+    def __post_init__(self) -> None:
+        if self.ports is not None:
+            check_whole("ports", self.ports, 1, MOST_PORTS)
+        check_whole("most_ports", self.most_ports, 1, MOST_PORTS)
+        if self.r_max is not None:
+            check_number("r_max", self.r_max, *R_MAX_RANGE)
+        check_choice("uops_from", self.uops_from, SOURCES)
+        if not self.padding.strip():
+            raise InvalidInputError("padding must be an instruction scheme, e.g. nop")
+        check_choice("uop_rule", self.uop_rule, RULES)
+        check_choice("evidence", self.evidence, EVIDENCE)
+        check_number("epsilon", self.epsilon, 1e-6, 0.5)
+        check_number("whole_epsilon", self.whole_epsilon, 0.0, 0.5)
+        check_number("alone_epsilon", self.alone_epsilon, 0.0, 100.0)
+        check_number("instability", self.instability, 1.0, 1000.0)
+        check_number("slowest", self.slowest, 0.1, 1000.0)
+        check_whole("samples", self.samples, 1, 1000)
+        check_whole("most_samples", self.most_samples, self.samples, 100_000)
+        check_whole("runs", self.runs, 1, 9)
+        check_choice("floods", self.floods, FLOODS)
+        check_choice("confirm", self.confirm, CONFIRM)
+        check_whole("most_copies", self.most_copies, 10, 1000)
+        check_whole("alternatives", self.alternatives, 0, 10_000)
+
+    @classmethod
+    def parse(cls, options: Mapping[str, Any]) -> ExplainSettings:
+        """From names to values or their text ("5", "", "none"), as forms and `--set` give them.
+
+        Raises `InvalidInputError` for an unknown name (telling the nearest) or a value out of its domain.
+        """
+        return cls(**values_of(cls, options, "explainable inference"))
+
+    def as_json(self) -> Json:
+        """Plain JSON that `parse` takes back."""
+        return dataclasses.asdict(self)

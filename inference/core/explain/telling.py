@@ -1,0 +1,96 @@
+"""Telling what happens, once: a search that is taken up again repeats itself, its journal does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inference.core.events import Log, PhaseStarted, Progress
+from inference.core.explain.events import Blocked, Excluded, Funnel, Verdicts
+from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, Reason
+from inference.core.explain.search_state import identity, to_checkpoint
+from inference.core.pacing import Pace
+from inference.core.protocols import Checkpoint, Event
+
+_BATCH = 100
+
+
+class Teller:
+    """Passes events on, but for as many as an interrupted attempt has told already.
+
+    The search is deterministic, so the first events of a new attempt are those of the old one.
+    """
+
+    def __init__(self, pace: Pace, problem: ExplainProblem, seed: int, told_before: int) -> None:
+        self.pace = pace
+        self._whose = identity(problem, seed)
+        self._skip = told_before
+        self._stage = ""
+        self.told = 0
+        self._excluded: list[tuple[str, str, str]] = []
+
+    def tell(self, event: Event) -> None:
+        """An event that a repeated search would tell again."""
+        self.told += 1
+        if self.told > self._skip:
+            self.pace.emit(event)
+            self.pace.save(lambda: to_checkpoint(self._whose, self.told), now=True)
+
+    def enter(self, stage: str) -> None:
+        """A stage begins."""
+        self.flush()
+        self.tell(PhaseStarted(stage, list(STAGES).index(stage) + 1, tuple(STAGES.values())))
+        self.pace.pulse()
+
+    def log(self, text: str, level: str = "info") -> None:
+        """A sentence for the log."""
+        self.tell(Log(level, text))
+
+    def excluded(self, scheme: str, stage: str, reason: Reason, text: str) -> None:
+        """A scheme is left out; told in batches."""
+        self._excluded.append((scheme, reason.value, text))
+        self._stage = stage
+        if len(self._excluded) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Tell what is pending."""
+        if self._excluded:
+            self.tell(Excluded(self._stage, tuple(self._excluded), self.told + 1))
+            self._excluded = []
+
+    def funnel(self, stage: str, left: int) -> None:
+        """How many schemes survived a stage."""
+        self.flush()
+        self.tell(Funnel(stage, left, self.told + 1))
+
+    def classes(self, classes: Sequence[BlockingClass], ports: Sequence[str]) -> None:
+        """The blocking instructions as they stand."""
+        self.tell(Blocked(tuple(classes), tuple(ports), self.told + 1))
+
+    def verdicts(self, run: int, schemes: Sequence[tuple[str, str, str]]) -> None:
+        """What a run concluded, in batches."""
+        for start in range(0, len(schemes), _BATCH):
+            self.tell(Verdicts(run, tuple(schemes[start : start + _BATCH]), self.told + 1))
+
+    def progress(self, stage: str, done: int, total: int, unit: str) -> None:
+        """How far a stage is; rate-limited, and not counted."""
+        if self.pace.due(f"progress {stage}") or done == total:
+            self.pace.emit(Progress(stage, done, total, 0.0, unit, None))
+        self.pace.pulse()
+
+
+class Quiet:
+    """Lets what serves this search be interrupted; what it tells would be mistaken for stages of this one."""
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+
+    def emit(self, event: Event) -> None:
+        """Nothing."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Nothing: it starts anew, from the same answers."""
+
+    def pulse(self) -> None:
+        """Raises `InterruptedRunError` when asked to stop."""
+        self._pace.pulse()

@@ -1,0 +1,131 @@
+"""The picture of a witness: flooded ports, and where the tested scheme's µops go (thesis Figs. 6.1, 6.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from inference.core.explain import Seen, Witness
+from inference.core.mapping import PortMapping, Uops
+from inference.core.schedule import Schedule, schedule
+
+
+class Role(StrEnum):
+    """What a µop does in a blocking experiment."""
+
+    FLOOD = "flood"  # keeps the blocked ports busy
+    BESIDE = "beside"  # the other µop of an improper blocking instruction
+    CONFINED = "confined"  # of the scheme: cannot evade, and delays the flood
+    EVADING = "evading"  # of the scheme: goes elsewhere
+    UNEXPLAINED = "unexplained"  # no µop: time that passes beside
+
+
+@dataclass(frozen=True)
+class Part:
+    """µops of one kind on one port: their port set as a mask, and where they begin and how high they are, in
+    cycles.
+    """
+
+    role: Role
+    mask: int
+    bottom: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """One port with what lies on it, from the bottom up: the flood, what is beside it, the scheme's µops."""
+
+    name: str
+    blocked: bool
+    parts: tuple[Part, ...]
+
+    @property
+    def load(self) -> float:
+        """Cycles of work."""
+        return sum(part.height for part in self.parts)
+
+
+@dataclass(frozen=True)
+class WitnessPicture:
+    """All ports, and four times in cycles: expected and measured, of the flood alone and with the scheme."""
+
+    columns: tuple[Column, ...]
+    base: float
+    tested: float
+    base_measured: float | None
+    tested_measured: float | None
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Those that occur."""
+        there = {part.role for column in self.columns for part in column.parts}
+        return tuple(role for role in Role if role in there)
+
+
+def witness_picture(
+    ports: tuple[str, ...], r_max: float | None, blocker: Uops, scheme: Uops, witness: Witness
+) -> WitnessPicture:
+    """Where the µops of the two experiments go, in the distribution that `core.schedule` makes.
+
+    `blocker`: µops of the blocking instruction, `scheme`: those known of the tested one. Where the witness
+    shows no whole number of µops, the flooded ports also have the time that they do not explain.
+    """
+    tested = _tested_scheme(witness)
+    usage = {tested: scheme, witness.blocker: blocker}
+    mapping = PortMapping(ports, usage, r_max)
+    with_scheme = schedule(mapping, witness.tested)
+    columns = []
+    for port, name in enumerate(ports):
+        blocked = bool(witness.mask >> port & 1)
+        column = Column(name, blocked, _stack(with_scheme, port, witness, tested))
+        columns.append(_with_the_rest(column, witness) if blocked and witness.seen in _DUBIOUS else column)
+    return WitnessPicture(
+        tuple(columns),
+        base=schedule(mapping, witness.base).cycles,
+        tested=with_scheme.cycles,
+        base_measured=witness.base_cycles,
+        tested_measured=witness.cycles,
+    )
+
+
+_DUBIOUS = (Seen.ODD, Seen.UNSTABLE)
+
+
+def _with_the_rest(column: Column, witness: Witness) -> Column:
+    """With the time that was measured and that no µop on the port explains."""
+    rest = 0.0 if witness.cycles is None else witness.cycles - column.load
+    if rest <= 0:
+        return column
+    part = Part(Role.UNEXPLAINED, witness.mask, column.load, rest)
+    return replace(column, parts=(*column.parts, part))
+
+
+def _tested_scheme(witness: Witness) -> str:
+    """The scheme beside the flood, which may be the blocking instruction itself."""
+    others = [scheme for scheme in witness.tested.schemes if scheme != witness.blocker]
+    return others[0] if others else witness.blocker
+
+
+def _stack(found: Schedule, port: int, witness: Witness, tested: str) -> tuple[Part, ...]:
+    amounts: dict[tuple[Role, int], float] = {}
+    flooding = found.scheme_shares[witness.blocker]
+    itself = tested == witness.blocker
+    share = witness.copies / (witness.copies + 1) if itself else 1.0
+    for (mask, where), amount in flooding.items():
+        if where == port:
+            role = Role.FLOOD if mask == witness.mask else Role.BESIDE
+            amounts[role, mask] = amount * share
+    for (mask, where), amount in found.scheme_shares[tested].items():
+        if where == port:
+            role = Role.CONFINED if mask & ~witness.mask == 0 else Role.EVADING
+            amounts[role, mask] = amount * (1 - share) if itself else amount
+    order = list(Role)
+    parts = []
+    bottom = 0.0
+    for (role, mask), amount in sorted(
+        amounts.items(), key=lambda each: (order.index(each[0][0]), each[0][1].bit_count(), each[0][1])
+    ):
+        parts.append(Part(role, mask, bottom, amount))
+        bottom += amount
+    return tuple(parts)

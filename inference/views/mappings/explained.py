@@ -1,0 +1,200 @@
+"""The tab of a mapping found by explainable inference: what it rests on, and the verdict on every scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from inference.core.explain import REASONS, STAGES, BlockingClass, Outcome, Reason
+from inference.core.explain.flooding import NEAR_R_MAX
+from inference.core.explain.regularity import PATTERNS, Check, Pattern, Regularity
+from inference.core.mapping import PortMapping as Value
+from inference.core.mapping import Uops, ports_in
+from inference.exchange.characterisations import Explained
+from inference.exchange.importing import MEASURED_IN
+from inference.isa.search import SearchError
+from inference.models import Characterisation, ExperimentSet, PortMapping
+from inference.queries.characterisations import (
+    VERDICT_COLUMNS,
+    Counts,
+    Wanted,
+    counts_of,
+    regularity_of,
+    usages_in,
+    verdicts,
+)
+from inference.queries.paging import Order, Page, page_of
+from inference.views.address import one_of
+from inference.views.runs.characterising import COUNTS, BlockingLine
+
+PAGE = 100
+SHOWN = 200
+"""Schemes that break a pattern and are listed."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A row of the table: what was concluded, the µops in the mapping, the reason in words."""
+
+    row: Characterisation
+    uops: Uops | None
+    words: str
+
+    @property
+    def remarks(self) -> int:
+        """Doubts, and other usages that are possible."""
+        return len(self.row.doubts) + len(self.row.alternatives)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An entry of a filter with the number of schemes that it leaves."""
+
+    value: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of the schemes that a pattern applies to follow it, in words and as a share in per cent."""
+
+    words: str
+    checked: int
+    followed: int
+
+    @property
+    def percent(self) -> float:
+        """Of those that it applies to."""
+        return 100 * self.followed / self.checked
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """A scheme that breaks a pattern, and the row of its page."""
+
+    check: Check
+    pk: int
+    other_pk: int
+    pattern: str
+
+
+def explained_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:
+    """Summary, blocking instructions, regularity, and a page of the verdicts."""
+    explained = Explained.of(row.report)
+    counts = counts_of(row)
+    context = {
+        "explained": explained,
+        "counts": counts,
+        "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
+        "blocking": _blocking(row, explained),
+        "blocking_documented": False,
+        "explain_ports": value.ports,
+        "measured_in": ExperimentSet.objects.filter(pk__in=row.report.get(MEASURED_IN, ())).order_by("id"),
+        **_listed(request, row, explained, counts),
+    }
+    return {**context, **_regular(row, regularity_of(row))}
+
+
+def _listed(
+    request: HttpRequest, row: PortMapping, explained: Explained | None, counts: Counts
+) -> dict[str, Any]:
+    """What the address asks for: `outcome`, `stage`, `reason`, `class`, `doubts`, `q`, `sort` and `page`."""
+    blocker = request.GET.get("class", "")
+    wanted = Wanted(
+        outcome=one_of(request, "outcome", tuple(Outcome)),
+        stage=one_of(request, "stage", tuple(STAGES)),
+        reason=one_of(request, "reason", tuple(Reason)),
+        q=request.GET.get("q", "").strip(),
+        doubtful=request.GET.get("doubts") == "1",
+        among=_members(explained, blocker),
+    )
+    order = Order.read(request.GET.get("sort", ""), VERDICT_COLUMNS, "row")
+    context: dict[str, Any] = {
+        "wanted": wanted,
+        "q": wanted.q,
+        "of_class": blocker if wanted.among else "",
+        "sort": "" if order.column == "row" else str(order),
+        "outcomes": _choices(((each.value, each.value) for each in Outcome), counts.outcomes),
+        "stages": _choices(STAGES.items(), counts.stages),
+        "reasons": _choices(((each.value, each.value) for each in REASONS), counts.reasons),
+        "page": Page((), 0),
+    }
+    try:
+        page = page_of(verdicts(row, wanted), order, VERDICT_COLUMNS, request.GET.get("page", ""), PAGE)
+    except SearchError as error:
+        return {**context, "error": str(error)}
+    usages = usages_in(row, [each.scheme_id for each in page.rows])
+    told = [Verdict(each, usages.get(each.scheme_id), _words(each)) for each in page.rows]
+    return {**context, "page": page, "verdicts": told}
+
+
+def _members(explained: Explained | None, blocker: str) -> tuple[str, ...]:
+    for each in explained.classes if explained else ():
+        if each.blocker == blocker:
+            return each.members
+    return ()
+
+
+def _words(row: Characterisation) -> str:
+    """The reason with its numbers; that which holds for all where there is no more to say."""
+    return row.text or (REASONS[Reason(row.reason)] if row.reason else "")
+
+
+def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> list[Choice]:
+    return [Choice(value, label, counts[value]) for value, label in entries if counts.get(value)]
+
+
+def _blocking(row: PortMapping, explained: Explained | None) -> list[BlockingLine]:
+    if explained is None:
+        return []
+    schemes = row.isa.schemes.filter(text__in=[each.blocker for each in explained.classes])
+    ids = dict(schemes.values_list("text", "pk"))
+    return [_blocking_line(row, each, ids, explained.r_max) for each in explained.classes]
+
+
+def _blocking_line(
+    row: PortMapping, each: BlockingClass, ids: Mapping[str, int], r_max: float | None
+) -> BlockingLine:
+    pk = ids.get(each.blocker)
+    asked = urlencode({"tab": "explained", "class": each.blocker})
+    return BlockingLine(
+        blocker=each.blocker,
+        url="" if pk is None else reverse("scheme-proof", args=[row.pk, pk]),
+        width=each.width,
+        members=len(each.members),
+        members_url=f"?{asked}#verdicts",
+        ports=[(index, row.ports[index]) for index in ports_in(each.mask)],
+        sought=True,
+        beside=each.beside,
+        improper=each.improper,
+        wide=r_max is not None and each.width > r_max - NEAR_R_MAX,
+        documented="",
+    )
+
+
+def _regular(row: PortMapping, found: Regularity) -> dict[str, Any]:
+    breakers = found.breakers
+    shown = breakers[:SHOWN]
+    names = {name for check in shown for name in (check.scheme, check.other)}
+    ids = dict(row.isa.schemes.filter(text__in=names).values_list("text", "pk"))
+    shares = [
+        Share(PATTERNS[pattern], len(checked), sum(check.follows for check in checked))
+        for pattern in Pattern
+        if (checked := found.checked(pattern))
+    ]
+    return {
+        "regularity": found,
+        "regular_share": 100 * found.regular / found.judged if found.judged else None,
+        "shares": shares,
+        "breakers": [
+            Breaker(check, ids[check.scheme], ids[check.other], PATTERNS[check.pattern]) for check in shown
+        ],
+        "more_breakers": len(breakers) - len(shown),
+        "loads": [(bits, uops) for bits, uops in found.loads.items()],
+    }

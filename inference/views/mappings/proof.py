@@ -1,0 +1,168 @@
+"""The page that proves a scheme's µops, witness by witness, and measures them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST
+
+from inference.core.explain import STAGES, Fact, Seen
+from inference.exchange.characterisations import Explained
+from inference.figures.witness import witness_picture
+from inference.models import InstructionScheme, Machine, PortMapping, Run
+from inference.queries.machines import machines
+from inference.queries.proofs import Proof, Step, Untested, blocker_uops, proof_of, untested
+from inference.queries.remeasured import Remeasured, remeasured, unfinished
+from inference.runs.errors import ConfigError
+from inference.runs.jobs.listed import MOST_REPEATS
+from inference.runs.jobs.machine_facts import obstacle_to_measuring
+from inference.runs.jobs.measure import LISTED
+from inference.runs.lifecycle import submit, unused_name
+from inference.views.mappings.witness_drawing import Drawing, drawn
+from inference.views.runs.explained import experiment_url
+
+WORKING = (Run.State.QUEUED, Run.State.RUNNING)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A step with its picture, the pages of its two experiments, and what measuring it again gave."""
+
+    step: Step
+    drawing: Drawing | None
+    base_url: str
+    tested_url: str
+    again: Sequence[Remeasured]
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """One of the repeated runs: what it concluded, in words, its witnesses, and the port sets without one."""
+
+    number: int
+    verdict: str
+    steps: Sequence[Shown]
+    untested: Sequence[Untested]
+
+
+def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
+    """Everything that is known of a scheme in a mapping."""
+    row, proof = _found(pk, scheme)
+    witnesses = [step.witness for step in proof.steps]
+    known = remeasured(row.isa, witnesses)
+    runs = unfinished(witnesses)
+    value = proof.value
+    context = {
+        "mapping": row,
+        "proof": proof,
+        "value": value,
+        "explained": Explained.of(row.report),
+        "stage": "" if value is None else STAGES.get(value.stage, value.stage),
+        "runs": [_shown_run(row, proof, number, steps, known) for number, steps in proof.runs],
+        "verdicts": () if value is None else list(enumerate(value.runs, start=1)),
+        "facts": [] if value is None else [_fact(row, each) for each in value.facts],
+        "again_runs": runs,
+        "following": any(run.state in WORKING for run in runs),
+        "machines": _able_machines(row) if witnesses else [],
+        "earlier": proof.neighbours[0],
+        "later": proof.neighbours[1],
+    }
+    return render(request, "inference/proof/page.html", context)
+
+
+def _found(pk: int, scheme: int) -> tuple[PortMapping, Proof]:
+    row = get_object_or_404(PortMapping.objects.select_related("isa", "run", "machine"), pk=pk)
+    found = get_object_or_404(InstructionScheme, pk=scheme, isa=row.isa_id)
+    proof = proof_of(row, found)
+    if proof is None:
+        raise Http404(f"{row.name} says nothing of {found.text}")
+    return row, proof
+
+
+def _shown_run(
+    row: PortMapping, proof: Proof, number: int, steps: Sequence[Step], known: dict[Any, list[Remeasured]]
+) -> ShownRun:
+    told = () if proof.value is None else proof.value.runs
+    verdict = told[number - 1] if number <= len(told) else ""
+    explained = Explained.of(row.report)
+    usage = proof.usage_in(number)
+    shown = []
+    for step in steps:
+        witness = step.witness
+        drawing = None
+        if witness.seen is not Seen.FAILED and not witness.mask >> len(row.ports):
+            blocker = blocker_uops(explained, step)
+            picture = witness_picture(proof.ports, row.r_max, blocker, usage, witness)
+            drawing = drawn(picture, proof.ports)
+        shown.append(
+            Shown(
+                step,
+                drawing,
+                experiment_url(witness.base, row.isa, row),
+                experiment_url(witness.tested, row.isa, row),
+                known.get(witness, []),
+            )
+        )
+    return ShownRun(number, verdict, shown, untested(explained, steps))
+
+
+def _fact(row: PortMapping, fact: Fact) -> tuple[Fact, str]:
+    return fact, experiment_url(fact.experiment, row.isa, row)
+
+
+def _able_machines(row: PortMapping) -> list[Machine]:
+    """Those of the instruction set that answer now, the one that the mapping is of at the top."""
+    able = [
+        machine
+        for machine in machines().filter(isa=row.isa)
+        if not obstacle_to_measuring(machine)
+        and (machine.kind == Machine.Kind.SIMULATED or machine.is_online())
+    ]
+    return sorted(able, key=lambda machine: machine.pk != row.machine_id)
+
+
+@require_POST
+def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
+    """Measure the posted `witness`, or all of them, again on the posted `machine`."""
+    row, proof = _found(pk, scheme)
+    page = f"{reverse('scheme-proof', args=[pk, scheme])}#again"
+    machine = get_object_or_404(Machine, pk=_number(request, "machine"), isa=row.isa_id)
+    steps = proof.steps
+    if "witness" in request.POST:
+        wanted = _number(request, "witness")
+        steps = [step for step in steps if step.pk == wanted]
+    if not steps:
+        raise Http404("no such witness of this scheme")
+    experiments = dict.fromkeys(
+        str(each) for step in steps for each in (step.witness.base, step.witness.tested)
+    )
+    config = {
+        "machine": machine.pk,
+        "plan": LISTED,
+        "experiments": list(experiments),
+        "repeats": min(MOST_REPEATS, max(1, *(step.witness.samples for step in steps))),
+    }
+    what = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
+    try:
+        name = unused_name(f"{proof.scheme.text[:100]}: {what} again on {machine.name}"[:180])
+        submit("measure", config, name, user=request.user)
+    except ConfigError as error:
+        messages.error(request, str(error))
+    return redirect(page)
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    text = request.POST.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 19 else -1
+
+
+urlpatterns = [
+    path("mappings/<int:pk>/schemes/<int:scheme>/", scheme_proof, name="scheme-proof"),
+    path("mappings/<int:pk>/schemes/<int:scheme>/again/", scheme_again, name="scheme-again"),
+]

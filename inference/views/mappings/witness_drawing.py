@@ -1,0 +1,175 @@
+"""Geometry of a witness's picture: from cycles on ports to rectangles in an SVG's user units (px)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.core.mapping import described
+from inference.figures.witness import Column, Part, Role, WitnessPicture
+
+BUCKET = 34
+GAP = 9
+HEIGHT = 150
+LEFT = 44
+RIGHT = 66
+TOP = 14
+BOTTOM = 24
+ROOM = 1.08
+"""The walls are so much higher than what is in them."""
+
+LABEL_HEIGHT = 12
+"""Two labels need so much between them; a lower block has no room for a text."""
+
+WORDS = {
+    Role.FLOOD: "flood of the blocking instruction",
+    Role.BESIDE: "the blocking instruction's other µop",
+    Role.CONFINED: "µops of the scheme that cannot evade",
+    Role.EVADING: "µops of the scheme on other ports",
+    Role.UNEXPLAINED: "time that no whole number of µops explains",
+}
+"""What a legend says."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One kind of µops on one port."""
+
+    role: str
+    x: float
+    y: float
+    width: float
+    height: float
+    title: str
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One port, flooded or not, with its blocks from the bottom up."""
+
+    name: str
+    x: float
+    blocked: bool
+    blocks: tuple[Block, ...]
+
+    @property
+    def centre(self) -> float:
+        """Its middle."""
+        return self.x + BUCKET / 2
+
+    @property
+    def right(self) -> float:
+        """Its right wall."""
+        return self.x + BUCKET
+
+
+@dataclass(frozen=True)
+class Level:
+    """A line at a time: `kind` is "base", "tested" or "measured"; its label may stand a bit off the line."""
+
+    kind: str
+    y: float
+    label_y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The whole picture; `legend` has (role, what it means) of what occurs, `summary` is it in words."""
+
+    width: float
+    height: float
+    floor: float
+    buckets: tuple[Bucket, ...]
+    levels: tuple[Level, ...]
+    legend: tuple[tuple[str, str], ...]
+    summary: str
+
+    @property
+    def left(self) -> float:
+        """Where lines begin."""
+        return LEFT - GAP / 2
+
+    @property
+    def right(self) -> float:
+        """Where they end."""
+        return self.width - RIGHT
+
+    @property
+    def top(self) -> float:
+        """Upper end of the walls."""
+        return TOP
+
+
+def drawn(picture: WitnessPicture, ports: Sequence[str]) -> Drawing:
+    """Lay a picture out; `ports` are the names that µops are told by."""
+    times = [picture.base, picture.tested, picture.tested_measured or 0.0]
+    top = max(*times, *(column.load for column in picture.columns), 1e-9)
+    scale = HEIGHT / (top * ROOM)
+    floor = TOP + HEIGHT
+    return Drawing(
+        width=LEFT + len(picture.columns) * (BUCKET + GAP) + RIGHT,
+        height=floor + BOTTOM,
+        floor=floor,
+        buckets=tuple(
+            _bucket(index, column, ports, floor, scale) for index, column in enumerate(picture.columns)
+        ),
+        levels=_levels(picture, floor, scale),
+        legend=tuple((role.value, WORDS[role]) for role in picture.roles),
+        summary=_summary(picture),
+    )
+
+
+def _bucket(index: int, column: Column, ports: Sequence[str], floor: float, scale: float) -> Bucket:
+    x = LEFT + index * (BUCKET + GAP)
+    blocks = tuple(
+        Block(
+            role=part.role.value,
+            x=x,
+            y=floor - (part.bottom + part.height) * scale,
+            width=BUCKET,
+            height=part.height * scale,
+            title=f"port {column.name}: {_told(part, ports)}",
+        )
+        for part in column.parts
+    )
+    return Bucket(column.name, x, column.blocked, blocks)
+
+
+def _told(part: Part, ports: Sequence[str]) -> str:
+    kind = described(((part.mask, 1),), ports).removeprefix("1×")
+    return f"{part.height:.3g} cycles of {WORDS[part.role]}, {kind}"
+
+
+def _levels(picture: WitnessPicture, floor: float, scale: float) -> tuple[Level, ...]:
+    """Lines with labels that do not cover each other: the lower ones step down."""
+    wanted = [("base", picture.base, "t\N{SUBSCRIPT ONE}")]
+    if abs(picture.tested - picture.base) > 1e-9:
+        wanted.append(("tested", picture.tested, "t\N{SUBSCRIPT TWO}"))
+    if picture.tested_measured is not None:
+        wanted.append(("measured", picture.tested_measured, "measured"))
+    levels: list[Level] = []
+    for kind, cycles, label in sorted(wanted, key=lambda each: -each[1]):
+        y = floor - cycles * scale
+        label_y = max([y, *(level.label_y + LABEL_HEIGHT for level in levels)])
+        levels.append(Level(kind, y, label_y, label))
+    return tuple(levels)
+
+
+def _summary(picture: WitnessPicture) -> str:
+    flooded = [column.name for column in picture.columns if column.blocked]
+    confined = _ports_with(picture, Role.CONFINED)
+    evading = _ports_with(picture, Role.EVADING)
+    parts = [
+        f"Ports {', '.join(flooded)} are flooded; expected {picture.base:.4g} cycles alone, "
+        f"{picture.tested:.4g} with the scheme"
+    ]
+    if confined:
+        parts.append(f"µops of the scheme on flooded ports {', '.join(confined)}")
+    if evading:
+        parts.append(f"µops of the scheme evade to ports {', '.join(evading)}")
+    return "; ".join(parts)
+
+
+def _ports_with(picture: WitnessPicture, role: Role) -> list[str]:
+    return [column.name for column in picture.columns if any(part.role is role for part in column.parts)]

@@ -1,0 +1,71 @@
+"""The ports of blocking instructions, and who is left out when measurements contradict."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.core.blocking_by_cegar import solve_by_cegar
+from inference.core.errors import InsufficientDataError
+from inference.core.experiment import Measured
+from inference.core.explain import BlockingQuestion
+from inference.core.identity import structural_agreement
+from inference.core.mapping import PortMapping
+from inference.measuring.quirks import Quirk
+from inference.measuring.simulated import SimulatedProcessor
+from tests.core.explain.small import STORES, ZENLIKE
+from tests.core.pmevo.small import Listener
+
+
+def question(
+    mapping: PortMapping, *schemes: str, improper: tuple[str, ...] = (), **trust: int
+) -> BlockingQuestion:
+    return BlockingQuestion(
+        schemes=(*schemes, *improper),
+        widths={scheme: mapping.usage[scheme][0][0].bit_count() for scheme in schemes},
+        improper=improper,
+        ports=len(mapping.ports),
+        most_ports=12,
+        r_max=mapping.r_max,
+        epsilon=0.02,
+        alternatives=20,
+        trust={scheme: trust.get(scheme, 1) for scheme in schemes},
+    )
+
+
+def part(mapping: PortMapping, schemes: tuple[str, ...]) -> PortMapping:
+    return PortMapping(mapping.ports, {scheme: mapping.usage[scheme] for scheme in schemes})
+
+
+def test_the_ports_are_found_up_to_their_names() -> None:
+    schemes = ("add", "shl", "imul", "load", "vaddps")
+    answer = solve_by_cegar(question(ZENLIKE, *schemes), SimulatedProcessor(ZENLIKE), Listener(), 1)
+    assert structural_agreement(part(ZENLIKE, schemes), answer.mapping).share == 1.0
+    assert not answer.dropped
+    assert answer.experiments >= len(schemes)
+
+
+def test_improper_ones_share_a_uop_with_a_proper_one() -> None:
+    asked = question(STORES, "add", "shl", "load", improper=("store", "vstore"))
+    answer = solve_by_cegar(asked, SimulatedProcessor(STORES), Listener(), 1)
+    schemes = ("add", "shl", "load", "store", "vstore")
+    fitting = [answer.mapping, *answer.alternatives]
+    assert any(structural_agreement(part(STORES, schemes), one).share == 1.0 for one in fitting)
+
+
+def test_of_schemes_that_contradict_the_one_that_is_alone_is_left_out() -> None:
+    processor = SimulatedProcessor(ZENLIKE, quirks={"imul": Quirk.WAITS})
+    asked = question(ZENLIKE, "add", "shl", "imul", "load", add=240, shl=30, load=9)
+    answer = solve_by_cegar(asked, processor, Listener(), 1)
+    assert list(answer.dropped) == ["imul"]
+    assert "imul" in answer.dropped["imul"]
+    assert set(answer.mapping.usage) == {"add", "shl", "load"}
+
+
+def test_where_nothing_fits_the_search_says_why() -> None:
+    class Nonsense(SimulatedProcessor):
+        def measure(self, experiments):  # type: ignore[no-untyped-def]
+            for experiment in experiments:
+                yield Measured(experiment, 0.7 * experiment.length + 0.11 * len(experiment.terms))
+
+    with pytest.raises(InsufficientDataError, match="no ports explain"):
+        solve_by_cegar(question(ZENLIKE, "add", "load"), Nonsense(ZENLIKE), Listener(), 1)

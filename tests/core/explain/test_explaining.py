@@ -1,0 +1,145 @@
+"""Explainable inference from end to end, on simulated processors whose mapping is known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from inference.core.errors import InsufficientDataError, InterruptedRunError
+from inference.core.explain import Outcome, Reason, Seen
+from inference.core.identity import structural_agreement
+from inference.core.mapping import PortMapping
+from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
+from tests.core.explain.small import STORES, ZENLIKE, explain, mapping_of
+from tests.core.pmevo.small import Listener
+
+
+def agrees(found: PortMapping, truth: PortMapping) -> bool:
+    """Every scheme of the truth has its µops, up to a renaming of ports."""
+    return structural_agreement(truth, found).agreeing == tuple(sorted(truth.usage))
+
+
+def test_every_scheme_gets_its_uops_from_a_counter_and_times() -> None:
+    result = explain(ZENLIKE)
+    assert agrees(result.mapping, ZENLIKE)
+    assert result.outcomes == {Outcome.CHARACTERISED: len(ZENLIKE.usage)}
+    assert result.r_max == 6.0 or result.r_max is None
+
+
+def test_noise_is_answered_with_more_samples() -> None:
+    noisy = SimulatedProcessor(ZENLIKE, noise_cpi=0.005, counters=UOPS, seed=4)
+    result = explain(ZENLIKE, measurer=noisy)
+    assert agrees(result.mapping, ZENLIKE)
+    assert 0.003 < result.noise < 0.008
+    assert result.measurements > 3 * result.experiments
+
+
+@pytest.mark.parametrize("floods", ["all", "needed", "until-counted"])
+def test_every_port_set_has_a_witness_that_shows_what_was_concluded(floods: str) -> None:
+    result = explain(ZENLIKE, floods=floods)
+    assert agrees(result.mapping, ZENLIKE)
+    for each in result.characterisations:
+        assert [w.mask.bit_count() for w in each.witnesses] == sorted(
+            w.mask.bit_count() for w in each.witnesses
+        )
+        evaded = [w.mask for w in each.witnesses if w.seen is Seen.EVADES]
+        shown = {w.mask for w in each.witnesses}
+        shown |= {c.mask for c in result.classes if any(c.mask & mask == c.mask for mask in evaded)}
+        assert floods == "until-counted" or shown == {c.mask for c in result.classes}
+        assert {(w.mask, w.uops) for w in each.witnesses if w.seen is Seen.USES} == set(each.usage)
+        for witness in each.witnesses:
+            assert witness.cycles == pytest.approx(witness.expected_cycles)
+
+
+def test_stores_are_blocked_by_schemes_with_another_uop() -> None:
+    result = explain(STORES)
+    assert agrees(result.mapping, STORES)
+    improper = [each for each in result.classes if each.improper]
+    assert [(each.blocker, each.width) for each in improper][:1] == [("store", 1)]
+
+
+def test_counters_of_the_ports_give_the_identical_mapping() -> None:
+    by_time = explain(STORES)
+    counting = SimulatedProcessor(STORES, counters=PORTS)
+    by_counters = explain(STORES, measurer=counting, evidence="port-counters")
+    assert agrees(by_counters.mapping, STORES)
+    assert by_counters.mapping.ports == STORES.ports
+    assert by_counters.mapping.usage == STORES.usage
+    assert agrees(by_time.mapping, by_counters.mapping)
+
+
+def test_without_any_counter_the_same_is_found_by_throughput() -> None:
+    result = explain(ZENLIKE, counters=NOTHING)
+    assert result.counts_from == "throughput"
+    assert agrees(result.mapping, ZENLIKE)
+
+
+def test_counts_may_come_from_a_table() -> None:
+    table = {scheme: sum(count for _, count in uops) for scheme, uops in ZENLIKE.usage.items()}
+    del table["rol"]
+    result = explain(ZENLIKE, counters=NOTHING, uops=table)
+    assert result.counts_from == "table"
+    verdicts = {each.scheme: each for each in result.characterisations}
+    assert verdicts["rol"].reason is Reason.COUNT
+    assert agrees(
+        result.mapping, PortMapping(ZENLIKE.ports, {s: u for s, u in ZENLIKE.usage.items() if s != "rol"})
+    )
+
+
+def test_nothing_is_dropped_silently_when_schemes_misbehave() -> None:
+    usage = {f"{scheme} {k}": uops for k in range(4) for scheme, uops in ZENLIKE.usage.items()}
+    large = dataclasses.replace(ZENLIKE, usage=usage)
+    odd = SimulatedProcessor(large, noise_cpi=0.003, odd_share=0.2, counters=UOPS, seed=2)
+    result = explain(large, measurer=odd)
+    assert sum(result.outcomes.values()) == len(usage)
+    verdicts = {each.scheme: each for each in result.characterisations}
+    for scheme in odd.quirks:
+        assert verdicts[scheme].outcome is not Outcome.CHARACTERISED, (scheme, odd.quirks[scheme])
+        assert verdicts[scheme].text
+        assert verdicts[scheme].facts or verdicts[scheme].witnesses or verdicts[scheme].reason is Reason.CLASH
+    behaved = {s: u for s, u in usage.items() if s not in odd.quirks}
+    assert agrees(result.mapping, PortMapping(large.ports, behaved))
+
+
+def test_a_hint_decides_where_no_experiment_does_and_names_the_ports() -> None:
+    truth = mapping_of("abcdef", {"add": "abcd", "vadd": "ef", "vmul": "e", "add v": "abcd ef"}, r_max=5.0)
+    hint = mapping_of("abcdef", {"add": "abcd", "vadd": "ef"})
+    result = explain(truth, hint=hint, ports=6, r_max=5.0)
+    told = {each.scheme: each for each in result.characterisations}
+    assert result.mapping.describe("add") == "1×[a,b,c,d]"
+    assert not told["add"].alternatives
+
+
+def test_a_port_set_as_wide_as_the_bottleneck_is_not_claimed() -> None:
+    truth = mapping_of(
+        "012345",
+        {"add": "0123", "shl": "03", "imul": "1", "load": "45", "add m": "0123 45", "x": "03 45"},
+        r_max=4.0,
+    )
+    result = explain(truth, counters=NOTHING, r_max=4.0)
+    told = {each.scheme: each for each in result.characterisations}
+    assert told["add m"].doubts
+    assert any("cannot be seen" in doubt for doubt in told["add m"].doubts)
+    assert any("§6.2.3" in warning for warning in result.warnings)
+    wide = next(each.mask for each in result.classes if each.blocker == "add")
+    assert all(mask != wide for each in told.values() for mask, _ in each.usage if each.scheme != "add")
+
+
+@pytest.mark.parametrize("told", [3, 8, 12])
+def test_a_search_taken_up_again_tells_its_story_once(told: int) -> None:
+    whole = Listener()
+    result = explain(ZENLIKE, whole)
+    half = Listener(lambda listener: len(listener.events) >= told)
+    with pytest.raises(InterruptedRunError):
+        explain(ZENLIKE, half)
+    rest = Listener()
+    again = explain(ZENLIKE, rest, resume=half.last())
+    assert again == result
+    story = [event for event in [*half.events, *rest.events] if event.kind != "progress"]
+    assert story == [event for event in whole.events if event.kind != "progress"]
+
+
+def test_schemes_that_cannot_block_anything_end_the_search_with_a_reason() -> None:
+    with pytest.raises(InsufficientDataError, match="single µop"):
+        explain(mapping_of("01", {"a": "0 1 01", "b": "0 0 0"}))

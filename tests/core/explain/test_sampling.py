@@ -1,0 +1,66 @@
+"""How often something is measured, and what is unstable."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.core.experiment import Experiment, MeasurementState
+from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, Medians, Sampler
+from inference.core.pacing import Pace
+from inference.measuring.quirks import Quirk
+from inference.measuring.recorded import RecordedMeasurer
+from inference.measuring.simulated import SimulatedProcessor
+from tests.core.explain.small import ZENLIKE
+from tests.core.pmevo.small import Listener
+
+ADD = Experiment.of(["add"])
+MIX = Experiment.of(["add", "add", "load"])
+
+
+def sampler(processor: SimulatedProcessor | RecordedMeasurer, most: int = 1000) -> Sampler:
+    return Sampler(processor, Pace(Listener()), most)
+
+
+def test_the_noise_is_learnt_from_pairs_of_samples() -> None:
+    found = sampler(SimulatedProcessor(ZENLIKE, noise_cpi=0.005))
+    experiments = [Experiment.of([scheme, other]) for scheme in ZENLIKE.usage for other in ZENLIKE.usage]
+    found.ask(dict.fromkeys(experiments, 2))
+    found.learn_noise(set(experiments))
+    assert found.noise == pytest.approx(0.005, rel=0.35)
+
+
+def test_as_many_samples_are_taken_as_the_wanted_error_needs() -> None:
+    found = sampler(SimulatedProcessor(ZENLIKE, noise_cpi=0.005), most=50)
+    found.noise = 0.005
+    assert found.enough(ADD, 0.01, 1) == 1
+    assert found.enough(ADD, 0.001, 1) == 40
+    assert found.enough(MIX, 0.0001, 1) == 50
+    assert found.enough(ADD, 0.01, 5) == 5
+
+
+def test_what_cannot_be_repeated_is_measured_once() -> None:
+    recorded = RecordedMeasurer(SimulatedProcessor(ZENLIKE).measure([ADD]))
+    found = sampler(recorded)
+    found.ask({ADD: 10, MIX: 3})
+    assert found.reading(ADD).samples == 1
+    assert found.reading(MIX).note == NOT_RECORDED
+    assert not found.repeats
+
+
+def test_medians_answer_like_a_measurer() -> None:
+    found = sampler(SimulatedProcessor(ZENLIKE, noise_cpi=0.01))
+    found.noise = 0.01
+    (answer,) = Medians(found, 1, 0.001).measure([ADD])
+    assert answer.passes > 100
+    assert answer.cycles == pytest.approx(0.25, abs=0.004)
+    (failed,) = Medians(found, 1, 0.001).measure([Experiment.of(["stranger"])])
+    assert failed.state is MeasurementState.FAILED
+
+
+def test_two_speeds_are_unstable_and_noise_is_not() -> None:
+    processor = SimulatedProcessor(ZENLIKE, noise_cpi=0.002, quirks={"load": Quirk.TWO_SPEEDS})
+    found = sampler(processor)
+    found.ask({MIX: 12, Experiment.of(["add", "imul"]): 12})
+    assert found.is_unstable(MIX, 0.06)
+    assert not found.is_unstable(Experiment.of(["add", "imul"]), 0.06)
+    assert found.noise == LEAST_NOISE

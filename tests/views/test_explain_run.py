@@ -333,6 +333,14 @@ def test_a_finished_run_adds_up_and_says_the_same_as_its_result(visitor: Client,
     assert f"{reverse('mapping', args=[row.pk])}?tab=accuracy" in answer.content.decode()
 
 
+def test_without_counts_the_page_says_what_the_result_rests_on(visitor: Client, found: Run):
+    assert "Nobody counted µops" not in page(visitor, found).content.decode()
+    row = PortMapping.objects.get(run=found)
+    row.report["explain"]["counts_from"] = "throughput"
+    row.save()
+    assert "Nobody counted µops" in page(visitor, found).content.decode()
+
+
 def test_every_scheme_leads_to_its_proof_once_there_is_a_mapping(visitor: Client, found: Run):
     row = PortMapping.objects.get(run=found)
     odd = Characterisation.objects.get(mapping=row, scheme__text="odd")
@@ -378,4 +386,5 @@ def test_the_form_has_a_heading_for_every_setting(visitor: Client, db: None):
     form = visitor.get(reverse("infer"), {"algorithm": "explain"}).context["form"]
     assert "" not in dict(form.setting_groups), "settings without a heading"
     assert [field.name for field in form.known_fields] == ["uops", "improper", "documented"]
+    assert "Schemes without a line are left out" in form["uops"].help_text
     assert all("uop" not in field.label for _, fields in form.setting_groups for field in fields)

@@ -7,7 +7,8 @@ scheme runs beside floods of each of them: whatever is delayed cannot evade thos
 - `alone`: stages 1 and 2; `counting`: numbers of µops; `classes`, `composite`: stage 3
 - `ports`: stages 4 and 5; `improper`: µops that no scheme has alone; `blocking`: the question passed on
 - `flooding`, `surplus`: blocking experiments and the formulas behind them; `judging`: what they prove
-- `remaining`, `concluding`: runs, majorities, the result; `problem`: all values
+- `known`, `remaining`, `concluding`: stage 6, its runs and majorities, the result; `problem`: all values
+- `regularity`: patterns of §6.3.5 in a result; `repeating`: a witness that was measured again
 - `bench`, `sampling`: samples and what is known; `telling`, `events`, `search_state`: the story, told once
 """
 

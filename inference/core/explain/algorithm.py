@@ -14,9 +14,10 @@ from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded
 from inference.core.explain.events import Bottleneck
+from inference.core.explain.known import ByCounters, ByTime
 from inference.core.explain.ports import Solver, blockers_of, class_table
 from inference.core.explain.problem import ExplainProblem, ExplainResult
-from inference.core.explain.remaining import ByCounters, ByTime, Conclusion, Remaining
+from inference.core.explain.remaining import Conclusion, Remaining
 from inference.core.explain.sampling import Medians, Sampler
 from inference.core.explain.search_state import told_before
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT

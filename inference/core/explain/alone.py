@@ -140,6 +140,18 @@ def find_candidates(bench: Bench) -> None:
         if scheme not in bench.excluded and cycles > bench.settings.slowest:
             text = f"takes {cycles:.3g} cycles alone; the setting `slowest` allows {bench.settings.slowest:g}"
             bench.exclude(scheme, "candidates", Reason.TOO_SLOW, text, [fact(bench, alone, None)])
+    _refuse_long(bench)
+
+
+def _refuse_long(bench: Bench) -> None:
+    """Leave out what cannot be flooded by as many copies as (6.1) asks for."""
+    widest, most = max(bench.widths.values(), default=1), bench.settings.most_copies
+    for scheme in bench.left:
+        count = bench.uops(scheme)
+        if count is not None and widest * count > most:
+            text = f"{count} µops on up to {widest} ports need {widest * count} blocking instructions; {most} may be"
+            alone = fact(bench, bench.alone[scheme].experiment, None)
+            bench.exclude(scheme, "candidates", Reason.TOO_SLOW, text, [alone])
 
 
 def width_of(cycles: float, epsilon: float) -> int | None:

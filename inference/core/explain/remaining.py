@@ -5,117 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from inference.core.explain.bench import Bench
-from inference.core.explain.blocking import BlockingAnswer
-from inference.core.explain.classes import PORT, busy_ports
 from inference.core.explain.flooding import Blocker, Floods, sorted_blockers
-from inference.core.explain.improper import improper_schemes
 from inference.core.explain.judging import Verdict, judged
-from inference.core.explain.ports import Improper, Solver, blockers_of, class_table
-from inference.core.explain.problem import BlockingClass, Reason, Witness
+from inference.core.explain.known import Known
+from inference.core.explain.problem import Witness
 from inference.core.explain.settings import DOUBTFUL, NEEDED, UNTIL_COUNTED, ExplainSettings
-from inference.core.mapping import Uops, described
+from inference.core.mapping import described
 
 _CHUNK = 128
-
-
-class Known(Protocol):
-    """The blocking instructions, however they were found."""
-
-    blockers: list[Blocker]
-    ports: tuple[str, ...]
-    answer: BlockingAnswer | None
-    improper: list[Improper]
-
-    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
-        """Find more of them in what a first run could not explain; False where there are none."""
-        ...
-
-    def table(self) -> list[BlockingClass]:
-        """All of them with their classes."""
-        ...
-
-
-class ByTime:
-    """Found by time alone, their ports by counter-examples."""
-
-    def __init__(
-        self,
-        bench: Bench,
-        solver: Solver,
-        classes: list[list[str]],
-        answer: BlockingAnswer,
-        r_max: float | None,
-    ) -> None:
-        self._widths = bench.widths
-        self._solver = solver
-        self._classes = classes
-        self.improper: list[Improper] = []
-        self._r_max = r_max
-        self.answer: BlockingAnswer | None = None
-        self._take(answer)
-
-    def _take(self, answer: BlockingAnswer) -> None:
-        self.answer = answer
-        self.ports = answer.mapping.ports
-        self.improper = [each for each in self.improper if each.scheme in answer.mapping.usage]
-        found = blockers_of(self._classes, self.improper, answer.mapping, self._r_max)
-        self.blockers = sorted_blockers(found)
-
-    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
-        """See `Known`; §6.3.4."""
-        known = [each.mask for each in self.blockers]
-        found = improper_schemes(bench, verdicts, known, len(self.ports), self._r_max)
-        if not found:
-            return False
-        bench.teller.log(f"µops that no scheme has alone; blocked with {'; '.join(e.scheme for e in found)}")
-        self._classes, answer = self._solver.solve(self._classes, found)
-        self.improper = found
-        self._take(answer)
-        return True
-
-    def table(self) -> list[BlockingClass]:
-        """See `Known`."""
-        mapping = None if self.answer is None else self.answer.mapping
-        return class_table(self._classes, self.improper, mapping, self._widths)
-
-
-class ByCounters:
-    """Found by counters of the ports (Alg. 6.1)."""
-
-    def __init__(self, classes: list[BlockingClass], ports: tuple[str, ...]) -> None:
-        self._classes = classes
-        self.ports = ports
-        self.answer: BlockingAnswer | None = None
-        self.improper: list[Improper] = []
-        self.blockers = sorted_blockers([Blocker(each.blocker, each.mask) for each in classes])
-
-    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
-        """The ports on which the one µop is counted that no blocking instruction accounts for."""
-        names = [PORT + port for port in self.ports]
-        known = {each.mask for each in self.blockers}
-        found: dict[int, tuple[str, Uops]] = {}
-        for scheme in sorted(verdicts, key=bench.preference):
-            verdict = verdicts[scheme]
-            if verdict.reason not in (Reason.MISSING, Reason.SLOW) or bench.uops(scheme) != 2:
-                continue
-            busy = busy_ports(bench, scheme, names)
-            beside = tuple(uop for uop in verdict.usage if uop[0] & busy == uop[0])
-            mask = busy & ~sum(uop[0] for uop in beside)
-            if len(beside) == 1 and beside[0][1] == 1 and mask and mask not in known:
-                found.setdefault(mask, (scheme, beside))
-        for mask, (scheme, beside) in found.items():
-            each = BlockingClass(scheme, mask.bit_count(), mask, (scheme,), improper=True, beside=beside)
-            self._classes.append(each)
-        more = [Blocker(scheme, mask, improper=True) for mask, (scheme, _) in found.items()]
-        self.blockers = sorted_blockers([*self.blockers, *more])
-        return bool(found)
-
-    def table(self) -> list[BlockingClass]:
-        """See `Known`."""
-        return sorted(self._classes, key=lambda each: (each.improper, -each.width, each.mask))
 
 
 @dataclass(frozen=True)
@@ -144,10 +43,12 @@ class Remaining:
         floods = Floods(bench, self.known.ports)
         first = self._tested(floods, schemes, 1)
         if self.known.extend(bench, first):
-            bench.teller.classes(self.known.table(), self.known.ports)
             schemes = bench.left
             floods = Floods(bench, self.known.ports)
+            first = self._tested(floods, schemes, 1)
+        if self.known.choose(bench, {scheme: first[scheme] for scheme in schemes}):
             self._tested(floods, schemes, 1)
+        bench.teller.classes(self.known.table(), self.known.ports)
         self._tell(schemes, 1)
         for run in range(2, bench.settings.runs + 1):
             schemes = [s for s in schemes if agreed(self._verdicts[s], bench.settings) is None]
@@ -217,11 +118,13 @@ def agreed(verdicts: Sequence[Verdict], settings: ExplainSettings, *, last: bool
     """The verdict that more than half of the runs agree on, however others turn out; None for none yet.
 
     Where only what is doubtful is confirmed, a single clear one will do; and the `last` there is, where
-    nothing can be measured twice.
+    nothing can be measured twice. Of several reasons to exclude a scheme, the most frequent counts.
     """
     if len(verdicts) == 1 and (last or (settings.confirm == DOUBTFUL and verdicts[0].clear)):
         return verdicts[0]
     key, count = Counter(verdict.key for verdict in verdicts).most_common(1)[0]
     if count < settings.runs // 2 + 1:
         return None
-    return next(verdict for verdict in verdicts if verdict.key == key)
+    alike = [verdict for verdict in verdicts if verdict.key == key]
+    ((reason, _),) = Counter(verdict.reason for verdict in alike).most_common(1)
+    return next(verdict for verdict in alike if verdict.reason is reason)

@@ -98,7 +98,9 @@ class ExplainSettings:
         "those that nothing was bound to; until-counted: narrow ones first, until all µops are found (§6.1).",
         UNTIL_COUNTED,
     )
-    most_copies: int = setting(100, "Copies of a blocking instruction in an experiment at most.", 100)
+    most_copies: int = setting(
+        400, "Copies of a blocking instruction at most; schemes that would need more are not tested.", 100
+    )
     alternatives: int = setting(300, "Mappings of the blocking instructions to list where several fit.", 1)
 
     def __post_init__(self) -> None:

@@ -113,7 +113,8 @@ class Offer:
     takes, (experiments, seconds), from the number of schemes, the settings, the recorded experiments (None
     where fresh ones are measured), the processors there are, and the seconds that measuring one experiment
     takes. `first`: settings that stand among the main questions; `groups`: {heading: settings} of the others,
-    which are folded, whatever is in none of them last.
+    which are folded, whatever is in none of them last. `known_help`: what is to be said otherwise than usual
+    of the fields for what is known beforehand.
     """
 
     key: str
@@ -124,6 +125,7 @@ class Offer:
     presets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     first: Sequence[str] = ()
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    known_help: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -272,6 +274,12 @@ OFFERS: dict[str, Offer] = {
                 "floods": FLOODS,
             },
             groups=EXPLAIN_GROUPS,
+            known_help={
+                "uops": "A line per scheme, which then count instead of a counter: "
+                "mov MEM[64]:W, GPR[64]:R: 2. Schemes without a line are left out.",
+                "improper": "A line per scheme to block ports with that no scheme with one µop has (§6.3.4), "
+                "beside those that are found.",
+            },
         ),
     )
 }

@@ -222,6 +222,8 @@ class InferForm(forms.Form):
         super().__init__(_completed(data, self.offer), initial=dict(initial or {}))
         for setting in self.offer.tunables():
             self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
+        for name, text in self.offer.known_help.items():
+            self.fields[name].help_text = text
         for field in self:
             if field.help_text:
                 field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"

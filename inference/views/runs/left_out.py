@@ -86,7 +86,8 @@ def left_out(
     lost = [each for each in told if is_left_out(each) and stage in ("", each.stage)]
     groups = _groups(lost, stage, reason)
     asked = {name: value for name, value in (("stage", stage), ("reason", reason)) if value}
-    title = "Left out: " + ", ".join(filter(None, (STAGES[stage].lower() if stage else "", reason)))
+    where = f" in “{STAGES[stage]}”" if stage else ""
+    title = f"Left out{where}" + (f": {reason}" if reason else "")
     shown = [each for each in lost if reason in ("", each.reason)]
     return _listed(request, Listing(asked, title, groups), shown, isa, row)
 

@@ -1,0 +1,158 @@
+"""The blocking instructions that the last stage works with, found by time or by counters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from inference.core.explain.bench import Bench
+from inference.core.explain.blocking import BlockingAnswer
+from inference.core.explain.classes import PORT, busy_ports
+from inference.core.explain.flooding import Blocker, sorted_blockers
+from inference.core.explain.improper import improper_schemes
+from inference.core.explain.judging import Verdict, alone_cycles
+from inference.core.explain.ports import Improper, Solver, blockers_of, class_table
+from inference.core.explain.problem import BlockingClass, Reason
+from inference.core.explain.surplus import usage_from
+from inference.core.mapping import PortMapping, Uops
+
+
+class Known(Protocol):
+    """The blocking instructions, however they were found."""
+
+    blockers: list[Blocker]
+    ports: tuple[str, ...]
+    answer: BlockingAnswer | None
+    improper: list[Improper]
+
+    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+        """Find more of them in what a first run could not explain; False where there are none."""
+        ...
+
+    def choose(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+        """Of mappings of them that fit equally, take what all schemes fit best; whether that is another."""
+        ...
+
+    def table(self) -> list[BlockingClass]:
+        """All of them with their classes."""
+        ...
+
+
+class ByTime:
+    """Found by time alone, their ports by counter-examples."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        solver: Solver,
+        classes: list[list[str]],
+        answer: BlockingAnswer,
+        r_max: float | None,
+    ) -> None:
+        self._widths = bench.widths
+        self._solver = solver
+        self._classes = classes
+        self.improper: list[Improper] = []
+        self._r_max = r_max
+        self.answer: BlockingAnswer | None = None
+        self._take(answer)
+
+    def _take(self, answer: BlockingAnswer) -> None:
+        self.answer = answer
+        self.ports = answer.mapping.ports
+        self.improper = [each for each in self.improper if each.scheme in answer.mapping.usage]
+        found = blockers_of(self._classes, self.improper, answer.mapping, self._r_max)
+        self.blockers = sorted_blockers(found)
+
+    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+        """See `Known`; §6.3.4."""
+        known = [each.mask for each in self.blockers]
+        found = improper_schemes(bench, verdicts, known, len(self.ports), self._r_max)
+        if not found:
+            return False
+        bench.teller.log(f"µops that no scheme has alone; blocked with {'; '.join(e.scheme for e in found)}")
+        self._classes, answer = self._solver.solve(self._classes, found)
+        self.improper = found
+        self._take(answer)
+        return True
+
+    def choose(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+        """See `Known`; the alternatives that contradict more schemes than the best one are none."""
+        answer = self.answer
+        assert answer is not None, "there is one from the start"
+        fitting = [answer.mapping, *answer.alternatives]
+        counts = [self._contradicted(bench, verdicts, mapping) for mapping in fitting]
+        least = min(counts)
+        best, *others = [m for m, count in zip(fitting, counts, strict=True) if count == least]
+        if len(others) < len(answer.alternatives):
+            bench.teller.log(
+                f"{len(fitting) - len(others) - 1} mappings of the blocking instructions are contradicted by "
+                f"schemes with several µops"
+            )
+        self._take(replace(answer, mapping=best, alternatives=tuple(others)))
+        return best is not answer.mapping
+
+    def _contradicted(self, bench: Bench, verdicts: Mapping[str, Verdict], mapping: PortMapping) -> int:
+        """How many schemes would be faster than their µops allow, if this were the mapping."""
+        found = blockers_of(self._classes, self.improper, mapping, self._r_max)
+        masks = {each.scheme: each.mask for each in found}
+        return sum(
+            self._is_impossible(bench, scheme, verdict, masks)
+            for scheme, verdict in verdicts.items()
+            if verdict.reason in (Reason.NONE, Reason.FAST, Reason.NEGATIVE)
+        )
+
+    def _is_impossible(self, bench: Bench, scheme: str, verdict: Verdict, masks: Mapping[str, int]) -> bool:
+        usage = usage_from({blocker: verdict.surpluses.get(blocker, 0) for blocker in masks}, masks)
+        if usage is None:
+            return True
+        alone = bench.alone[scheme].experiment
+        needed = alone_cycles(usage, len(self.ports), self._r_max, alone)
+        return bench.cycles(scheme) < needed - bench.settings.alone_epsilon
+
+    def table(self) -> list[BlockingClass]:
+        """See `Known`."""
+        mapping = None if self.answer is None else self.answer.mapping
+        return class_table(self._classes, self.improper, mapping, self._widths)
+
+
+class ByCounters:
+    """Found by counters of the ports (Alg. 6.1)."""
+
+    def __init__(self, classes: list[BlockingClass], ports: tuple[str, ...]) -> None:
+        self._classes = classes
+        self.ports = ports
+        self.answer: BlockingAnswer | None = None
+        self.improper: list[Improper] = []
+        self.blockers = sorted_blockers([Blocker(each.blocker, each.mask) for each in classes])
+
+    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+        """The ports on which the one µop is counted that no blocking instruction accounts for."""
+        names = [PORT + port for port in self.ports]
+        known = {each.mask for each in self.blockers}
+        found: dict[int, tuple[str, Uops]] = {}
+        for scheme in sorted(verdicts, key=bench.preference):
+            verdict = verdicts[scheme]
+            if verdict.reason not in (Reason.MISSING, Reason.SLOW) or bench.uops(scheme) != 2:
+                continue
+            busy = busy_ports(bench, scheme, names)
+            beside = tuple(uop for uop in verdict.usage if uop[0] & busy == uop[0])
+            mask = busy & ~sum(uop[0] for uop in beside)
+            if len(beside) == 1 and beside[0][1] == 1 and mask and mask not in known:
+                found.setdefault(mask, (scheme, beside))
+        for mask, (scheme, beside) in found.items():
+            each = BlockingClass(scheme, mask.bit_count(), mask, (scheme,), improper=True, beside=beside)
+            self._classes.append(each)
+        more = [Blocker(scheme, mask, improper=True) for mask, (scheme, _) in found.items()]
+        self.blockers = sorted_blockers([*self.blockers, *more])
+        return bool(found)
+
+    def choose(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+        """See `Known`: the counters leave no choice."""
+        del bench, verdicts
+        return False
+
+    def table(self) -> list[BlockingClass]:
+        """See `Known`."""
+        return sorted(self._classes, key=lambda each: (each.improper, -each.width, each.mask))

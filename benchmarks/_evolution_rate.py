@@ -28,6 +28,7 @@ import numpy as np
 
 from benchmarks import Result
 from benchmarks._reference import enumerate_ports
+from benchmarks._silent import Silent
 from benchmarks._ten_ports import PORTS, scheme_names, ten_port_mapping
 from inference.core.checkpoint import encode
 from inference.core.experiment import Experiment
@@ -39,7 +40,7 @@ from inference.core.pmevo.fitness import Judge
 from inference.core.pmevo.packing import packed_evolved
 from inference.core.pmevo.plan import ceiling
 from inference.core.pmevo.settings import PRESETS
-from inference.core.protocols import Checkpoint, Event
+from inference.core.protocols import Checkpoint
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
 
@@ -57,17 +58,6 @@ MEMORY_POPULATION = 100_000
 MEMORY_REPRESENTATIVES = 60
 MEMORY_GENERATIONS = 3
 MEMORY_BAR = 2048.0  # MB
-
-
-class _Silent:
-    def emit(self, event: Event) -> None:
-        """Nobody watches."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Nothing is resumed."""
-
-    def pulse(self) -> None:
-        """Nobody interrupts."""
 
 
 def cases(quick: bool) -> Iterator[Result]:
@@ -199,7 +189,7 @@ def _judge(
             "threads": threads,
         }
     )
-    return Judge(experiments, measured.tolist(), scheme_names(representatives), settings, Pace(_Silent()))
+    return Judge(experiments, measured.tolist(), scheme_names(representatives), settings, Pace(Silent()))
 
 
 def _problem(representatives: int) -> tuple[list[Experiment], np.ndarray]:

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks import Result
+from benchmarks._silent import Silent
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, infer
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import score
-from inference.core.protocols import Checkpoint, Event, Json
+from inference.core.protocols import Json
 from inference.core.throughput import inverse_throughput
 
 TRUTHS = (0, 1, 2)
@@ -60,19 +61,6 @@ ZEN_PLUS = PortMapping(
     r_max=5.0,
 )
 """Table 6.2; the last two are the improper blocking instructions."""
-
-
-class _Silent:
-    """Nobody listens to a benchmark, and nobody interrupts it."""
-
-    def emit(self, event: Event) -> None:
-        """See `Reporter`."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """See `Reporter`."""
-
-    def pulse(self) -> None:
-        """See `Reporter`."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +138,7 @@ class _Run:
 
 def _timed(problem: CegarProblem, processor: _Processor, seed: int) -> _Run:
     began = time.process_time()
-    result = infer(problem, processor, _Silent(), seed)
+    result = infer(problem, processor, Silent(), seed)
     seconds = time.process_time() - began
     draw = random.Random(seed)
     mixes = [Experiment.of(draw.choices(problem.schemes, k=5)) for _ in range(MIXES)]

@@ -6,18 +6,19 @@ R_max 5, Gaussian noise of 0.005 cycles per instruction, and 2 % of the schemes 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
+
 from benchmarks import MissingDataError, Result
+from benchmarks._silent import Silent
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.explain import ExplainProblem, ExplainResult, ExplainSettings, Outcome, Reason, infer
 from inference.core.identity import best_renaming
 from inference.core.mapping import PortMapping, Uops, uops_of
-from inference.core.protocols import Checkpoint, Event
 from inference.measuring.quirks import Quirk
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
 
@@ -70,19 +71,6 @@ PREFERRED = (
     "vmovapd xmmword ptr W:MEM(128), R:XMM0..15",
 )
 """The representatives of Table 6.2, as the data spell them."""
-
-
-class _Silent:
-    """Nobody listens to a benchmark, and nobody interrupts it."""
-
-    def emit(self, event: Event) -> None:
-        """See `Reporter`."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """See `Reporter`."""
-
-    def pulse(self) -> None:
-        """See `Reporter`."""
 
 
 @dataclass(frozen=True)
@@ -151,8 +139,7 @@ def run(quick: bool) -> Iterator[Result]:
 
     With a counter of µops; with counters of the ports, by uops.info's algorithm; and without any counter.
     """
-    shared = Path(os.environ.get("PMWEB_SHARED", "../shared"))
-    path = shared / "data/zenplus/explainable/results/port_mapping.json"
+    path = settings.SHARED / "data/zenplus/explainable/results/port_mapping.json"
     if not path.exists():
         raise MissingDataError(f"the published mapping of Zen+ is not at {path}")
     true = truth(path)
@@ -163,12 +150,12 @@ def run(quick: bool) -> Iterator[Result]:
     yield from _case("zen+-counter-free", true, NOTHING)
 
 
-def _case(name: str, true: PortMapping, counters: str, **settings: str) -> Iterator[Result]:
+def _case(name: str, true: PortMapping, counters: str, **options: str) -> Iterator[Result]:
     processor = SimulatedProcessor(true, noise_cpi=NOISE, odd_share=ODD_SHARE, counters=counters, seed=SEED)
-    chosen = ExplainSettings.parse({"ports": 10, **settings})
+    chosen = ExplainSettings.parse({"ports": 10, **options})
     problem = ExplainProblem(tuple(true.usage), chosen, preferred=PREFERRED, hint=HINT)
     began, cpu = time.perf_counter(), time.process_time()
-    found = infer(problem, processor, _Silent(), SEED, None, solve_by_cegar)
+    found = infer(problem, processor, Silent(), SEED, None, solve_by_cegar)
     minutes = (time.perf_counter() - began) / 60
     judged = judge(found, processor, true)
     more = {

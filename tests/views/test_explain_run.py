@@ -152,7 +152,8 @@ def test_schemes_asked_for_are_known_when_all_have_been_measured_alone():
         (["1×[0]", "1×[1]"], OPEN, "runs disagree"),
         (["1×[0]", "!microcode", "1×[0]"], "characterised", ""),
         (["1×[0]", "!microcode", "1×[1]"], "ambiguous", "runs disagree"),
-        (["1×[0]", "!microcode", "!unstable"], "excluded", "runs disagree"),
+        (["1×[0]", "!microcode", "!unstable"], "excluded", "microcode"),
+        (["!microcode", "!unstable", "!unstable"], "excluded", "unstable"),
         (["!microcode", "1×[0]", "!microcode"], "excluded", "microcode"),
     ],
 )

@@ -149,7 +149,9 @@ def _refuse_long(bench: Bench) -> None:
     for scheme in bench.left:
         count = bench.uops(scheme)
         if count is not None and widest * count > most:
-            text = f"{count} µops on up to {widest} ports need {widest * count} blocking instructions; {most} may be"
+            text = (
+                f"{count} µops on up to {widest} ports need {widest * count} copies to block; {most} may be"
+            )
             alone = fact(bench, bench.alone[scheme].experiment, None)
             bench.exclude(scheme, "candidates", Reason.TOO_SLOW, text, [alone])
 

@@ -85,12 +85,17 @@ class ExplainRecord:
 
 
 def agreed(verdicts: Mapping[int, Told], runs: int, *, over: bool) -> Told:
-    """The majority's verdict on a scheme (§6.3.5); what a single run says holds until there are more."""
+    """The majority's verdict on a scheme (§6.3.5); what a single run says holds until there are more.
+
+    Of several reasons to exclude it, the most frequent counts.
+    """
     said = [verdicts[run] for run in sorted(verdicts)]
     count = Counter(map(_key, said))
     most, votes = count.most_common(1)[0]
     if len(said) == 1 or votes >= runs // 2 + 1:
-        return next(told for told in said if _key(told) == most)
+        alike = [told for told in said if _key(told) == most]
+        ((reason, _),) = Counter(told.reason for told in alike).most_common(1)
+        return next(told for told in alike if told.reason == reason)
     scheme, text = said[0].scheme, REASONS[Reason.DISAGREEMENT]
     if len(said) < runs and not over:
         return Told(scheme, LAST, OPEN, Reason.DISAGREEMENT, text)

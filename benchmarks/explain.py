@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +18,15 @@ from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.explain import ExplainProblem, ExplainResult, ExplainSettings, Outcome, Reason, infer
-from inference.core.identity import best_renaming
+from inference.core.identity import best_renaming, structural_agreement
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.measuring.quirks import Quirk
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
 
 PUBLISHED_SCHEMES = 1_640
 PUBLISHED_MINUTES = 20 * 60.0
+SKYLAKE_R_MAX = 4.0
+SKYLAKE_BAR = 0.9
 R_MAX = 5.0
 NOISE = 0.005
 ODD_SHARE = 0.02
@@ -148,6 +151,49 @@ def run(quick: bool) -> Iterator[Result]:
     yield from _case("zen+", true, UOPS)
     yield from _case("zen+-port-counters", true, PORTS, evidence="port-counters")
     yield from _case("zen+-counter-free", true, NOTHING)
+    yield from _skylake(settings.SHARED / "data/pmevo/SKL/mapping_uops_info.json")
+
+
+def _skylake(path: Path) -> Iterator[Result]:
+    """A processor whose widest port set is as wide as its bottleneck, and that counts nothing (§6.2.3)."""
+    told = json.loads(path.read_text())
+    ports = tuple(told["arch"]["ports"])
+    usage = {
+        scheme: uops_of((sum(1 << ports.index(port) for port in uop), 1) for uop in uops)
+        for scheme, uops in told["assignment"].items()
+    }
+    true = PortMapping(ports, usage, SKYLAKE_R_MAX)
+    processor = SimulatedProcessor(true, noise_cpi=NOISE, seed=SEED)
+    problem = ExplainProblem(tuple(usage), ExplainSettings(r_max=SKYLAKE_R_MAX, most_ports=10))
+    found = infer(problem, processor, Silent(), SEED, None, solve_by_cegar)
+    narrow, wanted = _narrow(found.mapping), _narrow(true)
+    wanted = PortMapping(ports, {scheme: wanted.usage[scheme] for scheme in narrow.usage})
+    agreement = structural_agreement(narrow, wanted)
+    there = agreement.renaming.apply(wanted).usage
+    true_uops = sum(
+        all(dict(there[scheme]).get(mask, 0) >= count for mask, count in uops)
+        for scheme, uops in narrow.usage.items()
+    )
+    marked = sum(bool(each.doubts) for each in found.characterisations if each.scheme in narrow.usage)
+    more = {
+        "schemes": len(usage),
+        "outcomes": {outcome.value: count for outcome, count in found.outcomes.items()},
+        "with_doubts": marked,
+        "reasons": Counter(each.reason.value for each in found.characterisations if each.reason),
+        "differing": [f"{s}: {narrow.describe(s)}" for s in agreement.differing[:SHOWN]],
+        "warnings": list(found.warnings),
+    }
+    yield Result("skl-counter-free-true", true_uops / max(1, len(narrow.usage)), "share", SKYLAKE_BAR, more)
+    yield Result("skl-counter-free-complete", agreement.share or 0.0, "share", None, {})
+
+
+def _narrow(mapping: PortMapping) -> PortMapping:
+    """Without µops on port sets as wide as the bottleneck, about which nothing is claimed."""
+    usage = {
+        scheme: tuple((mask, count) for mask, count in uops if mask.bit_count() < SKYLAKE_R_MAX)
+        for scheme, uops in mapping.usage.items()
+    }
+    return PortMapping(mapping.ports, usage)
 
 
 def _case(name: str, true: PortMapping, counters: str, **options: str) -> Iterator[Result]:

@@ -70,4 +70,5 @@ def _in_words(found: CegarResult) -> str:
         return "the only mapping of the blocking instructions that explains the measurements"
     schemes = "; ".join(found.ambiguous_schemes)
     more = " or more" if found.more_alternatives else ""
-    return f"{len(found.alternatives)}{more} other mappings of the blocking instructions fit: {schemes}"
+    noun = "mapping fits" if len(found.alternatives) == 1 and not more else "mappings fit"
+    return f"{len(found.alternatives)}{more} other {noun}, which differ in {schemes}"

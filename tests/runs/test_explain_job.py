@@ -115,7 +115,7 @@ def test_the_same_seed_gives_the_same_answer_however_often_it_is_interrupted(tru
     source = counted(truth, noise_cpi=0.003, odd_share=0.2)
     undisturbed = do(source, "undisturbed")
     run = submitted(source, "interrupted")
-    done_with_interruptions(run, patience=40, most=5)
+    done_with_interruptions(run, patience=12, most=6)
     first, second = (PortMapping.objects.get(run=each) for each in (undisturbed, run))
     assert load_mapping(first) == load_mapping(second)
     for kind in ("funnel", "excluded", "blocking", "verdicts"):

@@ -85,7 +85,7 @@ def test_the_summary_says_what_the_result_rests_on(visitor, row):
         "Excluded 2",
         "Ambiguous 1",
         "With doubts 2",
-        "by the processor's counter",
+        "µops counted by the processor",
         "two ports are hardly told apart",
         "the only mapping that explains the measurements",
         "per scheme 13.3",

@@ -7,39 +7,55 @@ that have no port in common. Whoever breaks one of these has several µops, thou
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.bench import Bench
 from inference.core.explain.surplus import copies_to_flood, flooded, surplus_by_time
 
-MOST_TRIED = 4
-"""Members of a class that are looked at for one that is a single µop."""
+MOST_TRIED = 12
+"""Members of a class that are looked at for the one that is most like a single µop."""
 
 _NEARLY = 0.35
 
 
 def single_classes(bench: Bench, classes: Sequence[list[str]]) -> list[list[str]]:
-    """The classes that have a member of one µop, as far as the others show; that member comes first.
+    """The classes that have a member of one µop, as far as the others show; the best one comes first.
 
-    The widest sets are looked at first: several µops take long, so what is quick is likely a single one.
+    The widest sets are looked at first: several µops take long, so what is quick is likely a single one. Of
+    the members, the one that delays other floods least is the best: it has fewest µops beside the slow one.
     """
     accepted: list[list[str]] = []
     for members in sorted(classes, key=lambda each: -bench.widths[each[0]]):
         heads = [each[0] for each in accepted]
-        for scheme in members[:MOST_TRIED]:
-            if not _is_composite(bench, scheme, heads):
-                accepted.append([scheme, *(one for one in members if one != scheme)])
-                break
-        else:
-            for scheme in members:
-                del bench.widths[scheme]
-            bench.teller.log(f"{members[0]} and {len(members) - 1} like it have more than one µop")
+        best = _best(bench, _some(members), heads)
+        if best is not None:
+            accepted.append([best, *(one for one in members if one != best)])
+            continue
+        for scheme in members:
+            del bench.widths[scheme]
+        bench.teller.log(f"{members[0]} and {len(members) - 1} like it have more than one µop")
     return accepted
 
 
-def _is_composite(bench: Bench, scheme: str, heads: Sequence[str]) -> bool:
-    slots = _slots(bench, scheme, heads)
+def _some(members: Sequence[str]) -> list[str]:
+    """The most preferred half of those to be looked at, and others from all over the class."""
+    first = list(members[: MOST_TRIED // 2])
+    rest = members[len(first) :]
+    left = MOST_TRIED - len(first)
+    return first + [rest[k * len(rest) // left] for k in range(min(left, len(rest)))]
+
+
+def _best(bench: Bench, members: Sequence[str], heads: Sequence[str]) -> str | None:
+    delays = {}
+    for scheme in members:
+        slots = _slots(bench, scheme, heads)
+        if not _is_composite(bench, slots):
+            delays[scheme] = sum(max(0, round(count)) for count in slots.values())
+    return min(delays, key=lambda scheme: (delays[scheme], bench.preference(scheme)), default=None)
+
+
+def _is_composite(bench: Bench, slots: Mapping[str, float]) -> bool:
     if any(count > 1 + _NEARLY for count in slots.values()):
         return True
     delayed = [head for head, count in slots.items() if count > 1 - _NEARLY]

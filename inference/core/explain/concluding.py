@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inference.core.explain.bench import Bench
-from inference.core.explain.judging import Verdict, alone_cycles
+from inference.core.explain.judging import Verdict, alone_cycles, is_at_limit
 from inference.core.explain.ports import improper_mask, only_mask
 from inference.core.explain.problem import (
     REASONS,
@@ -134,6 +134,9 @@ def _with_the_wide(
             "from the count alone"
         )
         return uops_of([*verdict.usage, (undecided[0].mask, left)]), (text,)
+    if not verdict.usage and r_max is not None and is_at_limit(bench.cycles(scheme), r_max):
+        text = f"as quick as the bottleneck lets anything be: one µop on the ports of {names}, or none at all"
+        return ((undecided[0].mask, 1),), (text,)
     alone = bench.alone[scheme]
     explained = alone_cycles(verdict.usage, len(found.known.ports), r_max, alone.experiment)
     cycles = bench.cycles(scheme)

@@ -114,16 +114,21 @@ def _implausible(
 
 def _without_uops(bench: Bench, scheme: str, r_max: float | None, *, undecided: bool) -> Finding:
     alone, cycles = bench.alone[scheme].experiment, bench.cycles(scheme)
-    if r_max is not None and abs(1 / cycles - r_max) <= _RATE * r_max:
-        text = f"{1 / cycles:.2g} per cycle, the bottleneck's rate, and it delays no flood"
-        return Reason.NO_PORTS, text, [Fact(alone, 1 / r_max, cycles)]
     if undecided:
         return NOTHING_WRONG
+    if r_max is not None and is_at_limit(cycles, r_max):
+        text = f"{1 / cycles:.2g} per cycle, the bottleneck's rate, and it delays no flood"
+        return Reason.NO_PORTS, text, [Fact(alone, 1 / r_max, cycles)]
     return (
         Reason.MISSING,
         f"takes {cycles:.3g} cycles alone, yet it delays no flood",
         [Fact(alone, None, cycles)],
     )
+
+
+def is_at_limit(cycles: float, r_max: float) -> bool:
+    """Whether a scheme that takes so long alone is as quick as the bottleneck lets anything be."""
+    return abs(1 / cycles - r_max) <= _RATE * r_max
 
 
 def _miscounted(

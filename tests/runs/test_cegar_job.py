@@ -160,7 +160,10 @@ def test_what_is_known_of_schemes_reaches_the_search(isa):
         ({"known": {"uops": ["a x"]}}, "known uops must be an object of schemes"),
         ({"known": {"widths": {"a x": 2}, "uops": {"a x": 2}}}, "no single size of a port set"),
         ({"known": {"colour": {}}}, "uops, widths, improper"),
-        ({"algorithm": "pmevo", "ports": 3, "known": {"uops": {"a x": 2}}}, "leave it out, or use another algorithm"),
+        (
+            {"algorithm": "pmevo", "ports": 3, "known": {"uops": {"a x": 2}}},
+            "leave it out, or use another algorithm",
+        ),
         ({"settings": {"epsilon": 3}}, "epsilon must be a number"),
         ({"settings": {"ports": 99}}, "ports must be a whole number"),
     ],

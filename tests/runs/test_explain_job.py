@@ -112,7 +112,7 @@ def test_the_journal_tells_of_funnel_blocking_instructions_and_verdicts(truth):
 
 
 def test_the_same_seed_gives_the_same_answer_however_often_it_is_interrupted(truth):
-    source = counted(truth, noise_cpi=0.003, odd_share=0.2)
+    source = counted(truth, noise_cpi=0.001, odd_share=0.2)
     undisturbed = do(source, "undisturbed")
     run = submitted(source, "interrupted")
     done_with_interruptions(run, patience=12, most=6)
@@ -170,7 +170,7 @@ def test_unknown_counters_are_refused(truth):
 
 
 def test_a_run_whose_process_is_killed_goes_on_where_it_was(site):
-    large = mapping_of("01234", {f"{s} {k}": "" for k in range(40) for s in STORES.usage})
+    large = mapping_of("01234", {f"{s} {k}": "" for k in range(20) for s in STORES.usage})
     usage = {scheme: STORES.usage[scheme.rpartition(" ")[0]] for scheme in large.usage}
     truth = Mapping(STORES.ports, usage, STORES.r_max)
     row = store_mapping("t", new_isa("toy", usage, "a test"), truth, origin=PortMapping.Origin.IMPORT)

@@ -35,7 +35,7 @@ run: setup
 
 test: $(VENV)/developing.stamp
 	@.ci/chromium
-	$(PYTHON) -m pytest -m "not browser" --numprocesses 2 --dist loadfile
+	$(PYTHON) -m pytest -m "not browser" --numprocesses 3 --dist loadfile
 	$(PYTHON) -m pytest -m browser
 
 check: $(VENV)/developing.stamp

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from inference.views import (
+    blocks,
+    check_model,
     example,
     experiments,
     infer,
+    isa_documents,
     isas,
     machines,
     mappings,
@@ -16,9 +19,12 @@ from inference.views import (
 )
 
 urlpatterns = [
+    *blocks.urlpatterns,
+    *check_model.urlpatterns,
     *example.urlpatterns,
     *experiments.urlpatterns,
     *infer.urlpatterns,
+    *isa_documents.urlpatterns,
     *isas.urlpatterns,
     *machines.urlpatterns,
     *mappings.urlpatterns,

@@ -85,6 +85,13 @@ PROGRAMS = (
         ("usr/bin/llvm-mca-*", "usr/lib/llvm-*/bin/llvm-mca"),
     ),
     Program(
+        "llvm-mc",
+        "assembler of LLVM: makes the loop bodies for AArch64 machines; x86-64 needs none",
+        ("llvm-mc",),
+        "apt install llvm",
+        ("usr/bin/llvm-mc-*", "usr/lib/llvm-*/bin/llvm-mc"),
+    ),
+    Program(
         "OSACA",
         "throughput predictor; not used by this version yet",
         ("osaca",),

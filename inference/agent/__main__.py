@@ -12,18 +12,21 @@ import os
 import pwd
 import signal
 import socket
+import ssl
 import sys
 
 from inference import __version__
 from inference.agent import nursery
-from inference.agent.checks import expected
-from inference.agent.connection import AddressError, socket_address
-from inference.agent.facts import choose_core, facts
+from inference.agent.connection import AddressError, is_open_to_others, trusting
+from inference.agent.core_types import core_types, notice
+from inference.agent.emulated import EmulatedHarness
+from inference.agent.facts import choose_core, facts, unfit
 from inference.agent.passes import LocalHarness, UnfitHarness
 from inference.agent.process import Nursery, UnfitError
-from inference.agent.protocol import Frame, Json, ProtocolError, Settings
+from inference.agent.protocol import Json, ProtocolError, Settings
 from inference.agent.sandbox import become, die_with_parent
 from inference.agent.session import RefusedError, run_agent
+from inference.agent.targets import native
 
 TOKEN_VARIABLE = "PMWEB_AGENT_TOKEN"  # noqa: S105  the name of a variable
 _NICENESS = -10  # where it is allowed
@@ -57,9 +60,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--token", help=f"what the site showed when the machine was added (or in ${TOKEN_VARIABLE})"
     )
-    parser.add_argument("--core", type=int, help="processor to measure on (an isolated one, or the last)")
+    parser.add_argument("--ca", metavar="FILE", help="certificates (PEM) to trust a https:// server by")
+    parser.add_argument("--core", type=int, help="processor to measure on (an isolated or fast one)")
     parser.add_argument("--user", help="user to become when started by root")
     parser.add_argument("--allow-root", action="store_true", help="run foreign code as root all the same")
+    parser.add_argument(
+        "--emulated", action="store_true", help="run code in an emulator as well; its times mean nothing"
+    )
     parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process ends")
     parser.add_argument("--version", action="version", version=f"pmweb-agent {__version__}")
     return parser.parse_args()
@@ -70,13 +77,17 @@ def _run(options: argparse.Namespace) -> int:
     token = options.token or inherited
     if not token:
         raise UsageError(f"a token is needed: --token T, or {TOKEN_VARIABLE} in the environment")
-    socket_address(options.server)
+    if is_open_to_others(options.server):
+        log.warning("%s is not https://: the token can be read on the way there", options.server)
+    tls = trusting(options.ca)  # before another user is become, who cannot read the file perhaps
     _check_user(options)
     try:
         core = choose_core(options.core)
     except ValueError as error:
         raise UsageError(str(error)) from error
-    known = facts(core)
+    if told := notice(core, core_types()):
+        log.info("%s", told)
+    known = _facts(core, emulated=options.emulated)
     # Before there is any thread, and while root may still raise the priority; no code runs where it cannot.
     connection = None if known["unfit"] else nursery.start(core, _NICENESS, options.user)
     parent = os.getppid()
@@ -84,7 +95,13 @@ def _run(options: argparse.Namespace) -> int:
         become(options.user)
     if options.die_with_parent and not die_with_parent(parent):
         return 0
-    return asyncio.run(_serve(options.server, token, connection, known, core))
+    return asyncio.run(_serve(options.server, token, tls, connection, known, core))
+
+
+def _facts(core: int | None, *, emulated: bool) -> Json:
+    """The computer's facts; with `emulated`, an emulator is no reason not to run code."""
+    found = facts(core)
+    return {**found, "unfit": unfit(found["system"], found["machine"])} if emulated else found
 
 
 def _check_user(options: argparse.Namespace) -> None:
@@ -103,7 +120,12 @@ def _check_user(options: argparse.Namespace) -> None:
 
 
 async def _serve(
-    server: str, token: str, connection: socket.socket | None, known: Json, core: int | None
+    server: str,
+    token: str,
+    tls: ssl.SSLContext,
+    connection: socket.socket | None,
+    known: Json,
+    core: int | None,
 ) -> int:
     """Until stopped; the exit status is 1 where the fork server ended, which only a new agent can replace."""
     loop = asyncio.get_running_loop()
@@ -125,20 +147,23 @@ async def _serve(
         harness = UnfitHarness(unfit)
     else:
         avx = "avx" in known["flags"]
-        answers = expected(known["vendor"], known["family"] or 0, known["model"] or 0)
-        harness = LocalHarness(Nursery(connection, lose_nursery), answers, avx=avx)
+        target = native()
+        answers = target.documented(known)
+        kind = EmulatedHarness if known.get("emulated") else LocalHarness
+        harness = kind(Nursery(connection, lose_nursery), answers, avx=avx)
         try:
-            await harness.preflight(Frame(avx=avx), Settings())
+            await harness.preflight(target.frame(avx=avx), Settings())
         except UnfitError as error:
             unfit = str(error)
     if unfit:
         log.error("cannot measure here: %s", unfit)
 
     def now() -> Json:
-        return {**facts(core), "unfit": unfit, "confinement": dict(harness.confinement)}
+        found = {"unfit": unfit, "confinement": dict(harness.confinement), **harness.counters}
+        return {**facts(core), **found}
 
     with contextlib.suppress(asyncio.CancelledError):
-        await run_agent(server, token, harness, now, __version__)
+        await run_agent(server, token, harness, now, __version__, tls)
     return status
 
 

@@ -9,9 +9,10 @@ It talks over a stream socket, one JSON object per line:
 
 | to the agent | |
 |---|---|
-| `{"ready": …}` | it is confined as described, or `{"unfit": reason}` |
+| `{"ready": …, "counters", "note"}` | it is confined so, and counts these events, or none for this reason |
+| `{"unfit": reason}` | instead: why it cannot measure |
 | `{"start": id}` | an item comes next: whoever crashes now is this one |
-| `{"id", "cycles", "ghz", "sentinel"}` | its timing |
+| `{"id", "cycles", "ghz", "sentinel", "counters"}` | its timing, and what was counted per copy |
 | `{"id", "error"}` | why the item makes no sense |
 | `{"id", "disturbed"}` | crude cycles of a timing that was disturbed, to be repeated |
 | `{"done": true}` | all of them |
@@ -28,33 +29,43 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
+from inference.agent.block_timer import timer as timer_for
 from inference.agent.code_pages import CodePagesError, Region
+from inference.agent.counters import Counters, CountersError, open_counters
+from inference.agent.facts import identity
 from inference.agent.frame import FrameError
-from inference.agent.harness import DisturbedError, HarnessError, Timer
+from inference.agent.harness import AlteredError, DisturbedError, HarnessError, Timer
 from inference.agent.protocol import Frame, Item, Settings
-from inference.agent.sandbox import confine, die_with_parent
+from inference.agent.sandbox import close_all_but, confine, die_with_parent
+
+ALTERED = 77
+"""Exit status of a process whose code has been changed: nothing that it says is of use any more."""
 
 
 def serve(connection: socket.socket, core: int | None, parent: int) -> None:
     """Answer until the agent hangs up."""
     if not die_with_parent(parent):
         return
+    close_all_but(connection.fileno())
     if core is not None:
         os.sched_setaffinity(0, {core})
     faulthandler.disable()  # a crash is a result here, nothing to print a traceback for
     gc.disable()  # a collection in the middle of a sample would be measured
+    gc.freeze()  # what was inherited is not looked through again and again, nor is it this process's to end
     try:
         Region(1, executable=True)
     except CodePagesError as error:
         _say(connection, {"unfit": str(error)})
         return
-    _say(connection, {"ready": dataclasses.asdict(confine())})
+    counters, note = _counters()
+    confinement = dataclasses.asdict(confine())
+    _say(connection, {"ready": confinement, "counters": counters.names, "note": note})
     timer: Timer | None = None
     for message in _messages(connection):
         if "frame" in message:
             try:
-                timer = Timer(Frame.read(message["frame"]), Settings.read(message["settings"]))
-            except FrameError as error:
+                timer = timer_for(Frame.read(message["frame"]), Settings.read(message["settings"]), counters)
+            except (FrameError, CodePagesError) as error:
                 _say(connection, {"unfit": str(error)})
                 return
         elif timer is not None:
@@ -64,12 +75,22 @@ def serve(connection: socket.socket, core: int | None, parent: int) -> None:
         gc.collect()
 
 
+def _counters() -> tuple[Counters, str]:
+    """What this processor can count, or why it is nothing."""
+    try:
+        return open_counters(*identity()), ""
+    except CountersError as error:
+        return Counters(()), str(error)
+
+
 def _time(connection: socket.socket, timer: Timer, item: Item, quiet: float | None) -> None:
     _say(connection, {"start": item.id})
     try:
         timing = timer.time(item, quiet)
     except HarnessError as error:
         _say(connection, {"id": item.id, "error": str(error)})
+    except AlteredError:
+        os._exit(ALTERED)
     except DisturbedError as error:
         _say(connection, {"id": item.id, "disturbed": error.cycles})
     else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable
+from functools import cache
+
+from inference.agent.targets import native
 
 PAGE = mmap.PAGESIZE
 
@@ -45,9 +48,54 @@ class Region:
             raise ValueError(f"{len(content)} bytes at {offset} do not fit into {self.size}")
         ctypes.memmove(self.address + offset, content, len(content))
 
+    def write_code(self, offset: int, code: bytes) -> Function:
+        """Put machine code at an offset where the processor will fetch it; the code as a function.
+
+        Raises `ValueError` where it does not fit.
+        """
+        self.write(offset, code)
+        synchronise(self.address + offset, len(code))
+        return self.function(offset)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """The bytes at an offset."""
+        return ctypes.string_at(self.address + offset, size)
+
     def function(self, offset: int) -> Function:
         """The code at an offset as a function."""
-        return _SIGNATURE(self.address + offset)
+        return function_at(self.address + offset)
+
+
+def function_at(address: int) -> Function:
+    """The machine code at an address as a function."""
+    return _SIGNATURE(address)
+
+
+def synchronise(address: int, size: int) -> None:
+    """Let the processor fetch what has just been written there as code.
+
+    x86-64 does so by itself. On AArch64 the instruction cache is to be told, line by line; user programs may.
+    """
+    routine = _synchronising()
+    if routine is not None:
+        routine.function(0)(address, address + size)
+
+
+@cache
+def _synchronising() -> Region | None:
+    """Pages with the routine of this processor, None where none is needed.
+
+    The routine cannot serve itself, so its pages become executable after it is written: at that moment the
+    kernel does for them what it does afterwards for others. `__clear_cache`, the compiler's name for the same
+    thing, is part of no C library that could be asked for it everywhere (musl has none).
+    """
+    code = native().SYNCHRONISE
+    if not code:
+        return None
+    region = Region(len(code))
+    region.write(0, code)
+    _protect(region.address, region.size, mmap.PROT_READ | mmap.PROT_EXEC)
+    return region
 
 
 def _protect(address: int, size: int, protection: int) -> None:

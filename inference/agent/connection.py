@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit, urlunsplit
@@ -25,6 +26,18 @@ class AddressError(ValueError):
     """The server's address is none."""
 
 
+def trusting(authority: str | None) -> ssl.SSLContext:
+    """TLS that checks whom it talks to, by the certificates of this system or those in a file of one's own.
+
+    Raises `AddressError` where there are none in the file.
+    """
+    try:
+        return ssl.create_default_context(cafile=authority)
+    except OSError as error:  # of which ssl.SSLError is one
+        what = error.strerror or error
+        raise AddressError(f"{authority} has no certificates in PEM format: {what}") from error
+
+
 class Connection:
     """An open connection: text in, text out."""
 
@@ -38,6 +51,10 @@ class Connection:
         except ConnectionClosed as error:
             raise ConnectionLostError(_reason(error)) from error
 
+    async def close(self) -> None:
+        """Hang up."""
+        await self._socket.close()
+
     async def receive(self) -> str | bytes:
         """The next message. Raises `ConnectionLostError`."""
         try:
@@ -47,7 +64,7 @@ class Connection:
 
 
 @asynccontextmanager
-async def opened(server: str, token: str) -> AsyncIterator[Connection]:
+async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[Connection]:
     """Dial the server at its http(s) address. Raises `ConnectionLostError` or `AddressError`."""
     address = socket_address(server)
     try:
@@ -56,6 +73,7 @@ async def opened(server: str, token: str) -> AsyncIterator[Connection]:
             additional_headers={"Authorization": f"Bearer {token}"},
             max_size=MAX_MESSAGE_BYTES,
             compression=None,
+            ssl=tls if address.startswith("wss:") else None,
             open_timeout=_OPEN_SECONDS,
             close_timeout=_CLOSE_SECONDS,
             proxy=None if _is_loopback(address) else True,
@@ -78,6 +96,12 @@ def socket_address(server: str) -> str:
         raise AddressError(f"the server's address looks like http://host:8000, not {server!r}")
     path = parts.path.rstrip("/") + "/" + PATH
     return urlunsplit((scheme, parts.netloc, path, "", ""))
+
+
+def is_open_to_others(server: str) -> bool:
+    """Whether what is said to a server can be read on the way: without TLS, and to another computer."""
+    address = socket_address(server)
+    return address.startswith("ws:") and not _is_loopback(address)
 
 
 def _is_loopback(address: str) -> bool:

@@ -7,7 +7,10 @@ import platform
 import socket
 from pathlib import Path
 
+from inference.agent import arm, cpuid
+from inference.agent.core_types import core_types, description, fastest, listed
 from inference.agent.protocol import Json
+from inference.agent.targets import FrameError, aarch64, native, x86_64
 
 _CPUS = Path("/sys/devices/system/cpu")
 
@@ -17,12 +20,14 @@ def facts(core: int | None) -> Json:
 
     `unfit` says why this computer cannot measure at all, and is empty where it can.
     """
-    processor = _processor(Path("/proc/cpuinfo"))
+    processor = _processor(Path("/proc/cpuinfo"), core)
     flags = processor.get("flags", "").split()
-    return {
+    emulated = arm.emulator(platform.machine(), processor)
+    found = {
         "host": socket.gethostname(),
         "system": platform.system(),
         "machine": platform.machine(),
+        "isa": _isa(platform.machine()),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "cpu": " ".join(processor.get("model name", platform.processor() or "unknown").split()),
@@ -32,6 +37,7 @@ def facts(core: int | None) -> Json:
         "stepping": _number(processor.get("stepping")),
         "microcode": processor.get("microcode"),
         "flags": flags,
+        "cpuid": _cpuid(),
         "cores": os.cpu_count(),
         "core": core,
         "virtual": "hypervisor" in flags if flags else None,
@@ -41,22 +47,54 @@ def facts(core: int | None) -> Json:
         "smt": _truth(_text(_CPUS / "smt/active")),
         "siblings": _text(_CPUS / f"cpu{core or 0}/topology/thread_siblings_list"),
         "load": _load(),
-        "counters": "none",
-        "unfit": unfit(platform.system(), platform.machine()),
+        "blocks": True,  # an agent from before basic blocks does not say so
+        "unfit": unfit(platform.system(), platform.machine(), emulated),
+        **description(core, core_types()),
     }
+    if platform.machine() in aarch64.MACHINES:
+        found |= {**arm.description(processor, emulated), "emulated": emulated}
+        found |= {"blocks": False, "virtual": None}  # these are of x86-64; no flag tells of a hypervisor
+    return found
 
 
-def unfit(system: str, machine: str) -> str:
-    """Why nothing can be measured on such a system."""
+def _cpuid() -> list[str] | None:
+    """Flags as the processor itself tells them, None where it has no such instruction."""
+    if platform.system() != "Linux" or platform.machine() not in x86_64.MACHINES:
+        return None
+    return cpuid.flags()
+
+
+def identity() -> tuple[str, int, int]:
+    """Vendor, family and model of this processor, as far as the kernel says."""
+    processor = _processor(Path("/proc/cpuinfo"))
+    family, model = _number(processor.get("cpu family")), _number(processor.get("model"))
+    return processor.get("vendor_id", ""), family or 0, model or 0
+
+
+def _isa(machine: str) -> str:
+    try:
+        return native(machine).ISA
+    except FrameError:
+        return ""
+
+
+def unfit(system: str, machine: str, emulated: str = "") -> str:
+    """Why nothing can be measured on such a system; `emulated`: what pretends to be its processor."""
     if system != "Linux":
         return f"measuring needs Linux; this is {system}"
-    if machine not in {"x86_64", "AMD64"}:
-        return f"measuring needs an x86-64 processor; this is {machine}"
+    try:
+        native(machine)
+    except FrameError as error:
+        return str(error)
+    if emulated:
+        return f"{machine} is emulated here by {emulated}: no time would mean anything"
     return ""
 
 
 def choose_core(wanted: int | None = None) -> int | None:
     """The processor to measure on: the wanted one, an isolated one, or the last that this process may use.
+
+    Of a hybrid processor, that is the last of the fastest kind.
 
     Raises `ValueError` for one that it may not use; None where processes cannot be bound to one.
     """
@@ -67,17 +105,22 @@ def choose_core(wanted: int | None = None) -> int | None:
         if wanted not in allowed:
             raise ValueError(f"processor {wanted} is not among those to be used here: {sorted(allowed)}")
         return wanted
-    isolated = allowed & _list_of(_text(_CPUS / "isolated") or "")
-    return max(isolated or allowed)
+    isolated = allowed & listed(_text(_CPUS / "isolated") or "")
+    return max(isolated or fastest(allowed, core_types()))
 
 
-def _processor(file: Path) -> dict[str, str]:
-    """The first processor that the kernel describes."""
+def _processor(file: Path, core: int | None = None) -> dict[str, str]:
+    """What the kernel says of this processor, or of the first: not all need be of the same kind."""
     try:
         text = file.read_text()
     except OSError:
         return {}
-    lines = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    found = [_entry(part) for part in text.split("\n\n")]
+    return next((one for one in found if one.get("processor") == str(core)), found[0])
+
+
+def _entry(text: str) -> dict[str, str]:
+    lines = (line.partition(":") for line in text.splitlines())
     return {key.strip(): value.strip() for key, _, value in lines}
 
 
@@ -111,12 +154,3 @@ def _load() -> float | None:
         return os.getloadavg()[0]
     except OSError:
         return None
-
-
-def _list_of(text: str) -> set[int]:
-    """The numbers of a kernel list such as "2-5,8"."""
-    numbers: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return numbers

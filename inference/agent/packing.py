@@ -69,9 +69,9 @@ def _contents() -> dict[str, bytes]:
         "LICENSE": (package.parent / "LICENSE").read_bytes(),
         "inference/__init__.py": (package / "__init__.py").read_bytes(),
     }
-    for source in (package / "agent").glob("*.py"):
+    for source in (package / "agent").rglob("*.py"):
         if source.name != _BUILDER:
-            contents[f"inference/agent/{source.name}"] = source.read_bytes()
+            contents[source.relative_to(package.parent).as_posix()] = source.read_bytes()
     contents.update((name, path.read_bytes()) for name, path in _library())
     return contents
 

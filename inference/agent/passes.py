@@ -14,12 +14,15 @@ import itertools
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
-from inference.agent.checks import ADDITIONS, Answers, Check, checks
+from inference.agent.checks import Answers, Check
+from inference.agent.counters import described, mistrust
 from inference.agent.process import HungError, LostError, MeasuringProcess, Nursery, UnfitError
 from inference.agent.protocol import Batch, Beat, Frame, Json, Result, Settings
 from inference.agent.settling import Candidate
+from inference.agent.targets import native
 
 _GROUP = 16  # items asked for at once: less than a tenth of a second
 _LOOK_EVERY = 2.0  # seconds between looks at all blocks with known answers
@@ -54,6 +57,7 @@ class UnfitHarness:
     def __init__(self, reason: str) -> None:
         self._reason = reason
         self.confinement: Mapping[str, bool] = {}
+        self.counters: Json = {"counters": "none", "counters_note": reason}
 
     async def measure(self, _batch: Batch, _progress: Progress) -> list[Result]:
         """Raises `UnfitError`."""
@@ -76,11 +80,23 @@ class LocalHarness:
     def __init__(self, nursery: Nursery, known: Mapping[str, float], *, avx: bool) -> None:
         self._nursery = nursery
         self._answers = Answers(known)
-        self._checks: tuple[Check, ...] = checks(avx=avx)
+        target = native()
+        self._additions = target.ADDITIONS
+        self._checks: tuple[Check, ...] = target.checks(avx=avx)
         self._process: MeasuringProcess | None = None
         self._setting: Json = {}
+        self._is_fresh = True
         self._beat = Beat("idle")
         self.confinement: Mapping[str, bool] = {}
+        self._counters: Sequence[str] = ()
+        self._no_counters = ""
+        self._distrusted = ""
+
+    @property
+    def counters(self) -> Json:
+        """What is counted beside time, in the words of an agent's facts, and why not more."""
+        names = () if self._distrusted else self._counters
+        return {"counters": described(names), "counters_note": self._distrusted or self._no_counters}
 
     def beat(self) -> Beat:
         """The state as of the last check."""
@@ -119,7 +135,7 @@ class LocalHarness:
         settings = batch.settings
         shuffled = random.Random(batch.seed)  # noqa: S311  an order, not a secret
         waiting: list[Candidate] = []
-        trouble = await self._look(batch.frame, settings)
+        trouble = await self._look(batch.frame.plain(), settings)
         looked = undisturbed = time.monotonic()
         while True:
             if not waiting:
@@ -141,7 +157,7 @@ class LocalHarness:
                 self._set_state("contended", note=trouble)
                 await asyncio.sleep(_PAUSE)
             if now - looked > _LOOK_EVERY:
-                trouble = await self._look(batch.frame, settings)
+                trouble = await self._look(batch.frame.plain(), settings)
                 looked = time.monotonic()
             progress(sum(one.is_over(settings) for one in candidates), len(candidates))
 
@@ -151,6 +167,7 @@ class LocalHarness:
         An item that ends its process is a failure of its own; the others are timed by the next process.
         """
         disturbed: list[Candidate] = []
+        first = False
         left = {candidate.item.id: candidate for candidate in group}
         losses = 0
         while left:
@@ -161,18 +178,19 @@ class LocalHarness:
                 async for message in process.time(items, batch.settings.timeout, self._quiet()):
                     if "start" in message:
                         current = left[message["start"]]
+                        first, self._is_fresh = self._is_fresh, False
                         continue
                     candidate = left.pop(message["id"])
                     if not self._take(candidate, message):
                         disturbed.append(candidate)
             except (HungError, LostError) as error:
                 await self._drop_process()
-                if current is not None and current.item.id in left:
-                    if current.is_to_blame(error):
-                        del left[current.item.id]
+                if current is not None and (error.guilty or current.item.id in left):
+                    if current.is_to_blame(error, first=first):
+                        left.pop(current.item.id, None)
                 elif (losses := losses + 1) > _LOSSES:
                     raise UnfitError(f"measuring processes do not live: {error}") from error
-        return disturbed
+        return [one for one in disturbed if not one.failure]
 
     def _take(self, candidate: Candidate, message: Json) -> bool:
         """What a process says of an item; False where it was disturbed, so that the pass does not count."""
@@ -182,15 +200,18 @@ class LocalHarness:
         if "disturbed" in message:
             candidate.crude = message["disturbed"]
             return False
-        self._answers.take(ADDITIONS, message["sentinel"])
+        self._answers.take(self._additions, message["sentinel"])
         candidate.passes += 1
         candidate.cycles.append(message["cycles"])
+        if not self._distrusted:
+            for name, number in message["counters"].items():
+                candidate.counted.setdefault(name, []).append(number)
         self._set_state(self._beat.state, ghz=message["ghz"])
         return True
 
     def _quiet(self) -> float | None:
         """What the sentinel shows on an undisturbed computer."""
-        return self._answers.true(ADDITIONS)
+        return self._answers.true(self._additions)
 
     async def _look(self, frame: Frame, settings: Settings) -> str:
         """Ask the checks; what is disturbed, in words. Raises `UnfitError`."""
@@ -201,6 +222,8 @@ class LocalHarness:
                     if "cycles" in message:
                         check = next(one for one in self._checks if one.name == message["id"])
                         self._answers.take(check, message["cycles"])
+                        if check is self._additions:
+                            self._distrusted = self._distrusted or mistrust(message["counters"])
                 break
             except (HungError, LostError) as error:
                 await self._drop_process()
@@ -211,6 +234,7 @@ class LocalHarness:
             self._set_state("unfit", note=contradiction)
             raise UnfitError(contradiction)
         self._set_state(self._beat.state, noise=self._answers.noise(self._checks))
+        self._beat = replace(self._beat, checks=self._answers.latest(self._checks))
         return self._answers.trouble(self._checks)
 
     async def _ready(self, frame: Frame, settings: Settings) -> MeasuringProcess:
@@ -220,7 +244,10 @@ class LocalHarness:
             await self._drop_process()
             self._process = await MeasuringProcess.start(self._nursery, frame, settings)
             self._setting = setting
+            self._is_fresh = True
             self.confinement = self._process.confinement
+            self._counters = self._process.counters
+            self._no_counters = self._process.counters_note
         return self._process
 
     async def _drop_process(self) -> None:
@@ -244,4 +271,5 @@ class LocalHarness:
             ghz=before.ghz if ghz is None else ghz,
             rate=before.rate if rate is None else rate,
             note=note or (before.note if state == before.state else ""),
+            checks=before.checks,
         )

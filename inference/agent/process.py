@@ -11,8 +11,10 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
+from inference.agent.child import ALTERED
 from inference.agent.nursery import SPAWN
 from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.testimony import Testimony, TestimonyError
 
 _LINE_LIMIT = 1 << 20
 _START_SECONDS = 20.0
@@ -20,16 +22,21 @@ _DEATH_SECONDS = 5.0
 
 _DEATHS = {
     signal.SIGILL: "illegal instruction",
-    signal.SIGSEGV: "touches memory that is not its own",
-    signal.SIGBUS: "touches memory that does not exist",
+    signal.SIGSEGV: "touches memory that is not its own, or does what is left to the kernel",
+    signal.SIGBUS: "touches memory that does not exist, or is not aligned as it asked for",
     signal.SIGFPE: "arithmetic exception (division by zero, or its result does not fit)",
     signal.SIGTRAP: "runs into a trap",
     signal.SIGSYS: "makes a forbidden system call",
 }
+_OVERWRITTEN = "overwrites the process that measures it"
 
 
 class UnfitError(Exception):
     """Nothing can be measured on this computer; the message says why."""
+
+
+class FrameRefusedError(UnfitError):
+    """Nothing can be measured in this frame: it is for another kind of computer."""
 
 
 class LostError(Exception):
@@ -41,7 +48,9 @@ class LostError(Exception):
 
 
 class HungError(Exception):
-    """The measuring process did not answer in time."""
+    """The measuring process did not answer in time, which only its own code can bring about."""
+
+    guilty = True
 
 
 class Nursery:
@@ -66,7 +75,8 @@ class Nursery:
         here, there = socket.socketpair()
         try:
             socket.send_fds(self._connection, [SPAWN], [there.fileno()])
-            pid = await asyncio.wait_for(self._births.get(), _START_SECONDS)
+            async with asyncio.timeout(_START_SECONDS):
+                pid = await self._births.get()
         except (OSError, TimeoutError) as error:
             here.close()
             raise UnfitError("the process that starts measuring processes is gone") from error
@@ -80,9 +90,19 @@ class Nursery:
         if future is None:
             return None
         try:
-            return await asyncio.wait_for(asyncio.shield(future), _DEATH_SECONDS)
+            async with asyncio.timeout(_DEATH_SECONDS):
+                return await asyncio.shield(future)
         except TimeoutError:
             return None
+
+    def is_dead(self, pid: int) -> bool:
+        """Whether it has ended: its number may be another process's by now."""
+        future = self._deaths.get(pid)
+        return future is None or future.done()
+
+    def forget(self, pid: int) -> None:
+        """Nobody will ask for a process any more."""
+        self._deaths.pop(pid, None)
 
     def close(self) -> None:
         """Hang up: the fork server and all measuring processes end."""
@@ -103,7 +123,9 @@ class Nursery:
                 self._deaths[facts["born"]] = loop.create_future()
                 self._births.put_nowait(facts["born"])
             else:
-                self._deaths[facts["gone"]].set_result(facts["status"])
+                future = self._deaths.get(facts["gone"])
+                if future is not None and not future.done():
+                    future.set_result(facts["status"])
 
 
 class MeasuringProcess:
@@ -113,6 +135,9 @@ class MeasuringProcess:
         self._nursery = nursery
         self.pid = pid
         self.confinement: dict[str, bool] = {}
+        self.counters: Sequence[str] = ()
+        self.counters_note = ""
+        self._has_run = False
         self._reader: asyncio.StreamReader
         self._writer: asyncio.StreamWriter
 
@@ -132,6 +157,7 @@ class MeasuringProcess:
             await process.stop()
             raise UnfitError(hello["unfit"])
         process.confinement = hello["ready"]
+        process.counters, process.counters_note = hello["counters"], hello["note"]
         process._send({"frame": frame.as_json(), "settings": settings.as_json()})
         return process
 
@@ -140,37 +166,50 @@ class MeasuringProcess:
     ) -> AsyncIterator[dict[str, Any]]:
         """The process's messages about each item, in order. `quiet`: see `Timer.time`.
 
-        Raises `UnfitError` where the frame is not for this computer, `LostError` when the process dies, and
-        `HungError` when an item takes longer than `timeout` seconds: the last `start` tells which.
+        Raises `FrameRefusedError` where the frame is not for this computer, `LostError` when the process dies
+        or says what it cannot mean, and `HungError` when an item takes longer than `timeout` seconds: the
+        last `start` tells which.
         """
         self._send({"items": [item.as_json() for item in items], "quiet": quiet})
-        while "done" not in (message := await self._receive(timeout)):
-            if "unfit" in message:
-                raise UnfitError(message["unfit"])
+        testimony = Testimony([item.id for item in items])
+        while True:
+            message = await self._receive(timeout)
+            if "unfit" in message and not self._has_run:  # foreign code would say it later
+                raise FrameRefusedError(str(message["unfit"]))
+            self._has_run = True
+            try:
+                testimony.take(message)
+            except TestimonyError:
+                raise LostError(_OVERWRITTEN, guilty=True) from None
+            if "done" in message:
+                return
             yield message
 
     async def stop(self) -> None:
         """End it, whatever it does."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        if not self._nursery.is_dead(self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
         self._writer.close()
         await self._nursery.death(self.pid)
+        self._nursery.forget(self.pid)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._writer.write(json.dumps(message).encode() + b"\n")
 
     async def _receive(self, timeout: float) -> dict[str, Any]:
         try:
-            line = await asyncio.wait_for(self._reader.readuntil(b"\n"), timeout)
+            async with asyncio.timeout(timeout):  # before Python 3.12, `wait_for` may swallow a cancellation
+                line = await self._reader.readuntil(b"\n")
             message = json.loads(line)
         except TimeoutError:
             raise HungError(f"does not end within {timeout:g} s") from None
         except (OSError, asyncio.IncompleteReadError):
             raise await self._obituary() from None
-        except (ValueError, asyncio.LimitOverrunError):
-            raise LostError("overwrites the process that measures it", guilty=True) from None
+        except (ValueError, RecursionError, asyncio.LimitOverrunError):
+            raise LostError(_OVERWRITTEN, guilty=True) from None
         if not isinstance(message, dict):
-            raise LostError("overwrites the process that measures it", guilty=True)
+            raise LostError(_OVERWRITTEN, guilty=True)
         return message
 
     async def _obituary(self) -> LostError:
@@ -184,4 +223,6 @@ class MeasuringProcess:
             return LostError(
                 f"ended by signal {number}", guilty=number not in (signal.SIGKILL, signal.SIGTERM)
             )
+        if os.WEXITSTATUS(status) == ALTERED:
+            return LostError("changes its own code, or that which times it", guilty=True)
         return LostError(f"ended with status {os.WEXITSTATUS(status)}", guilty=True)

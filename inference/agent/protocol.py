@@ -16,13 +16,12 @@ time and answers with all of its results at once; until they are acknowledged it
 again after a reconnection, naming the batch in `holds`. The `fence` is the number of the lease: results
 under an old one are acknowledged and thrown away.
 
-Both sides refuse messages larger than `MAX_MESSAGE_BYTES`, and the server agents of another `PROTOCOL`.
+Both sides refuse messages larger than `MAX_MESSAGE_BYTES`, another `PROTOCOL`, and floods (`rate`).
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import contextlib
 import json
 import math
@@ -35,8 +34,13 @@ MAX_MESSAGE_BYTES = 4 * 2**20
 MAX_ITEMS = 512
 """Experiments in one batch."""
 
+MAX_CHECKS = 20
+"""Blocks with known answers."""
+
 MAX_COUNTERS = 100
 """Events counted of one experiment."""
+
+MAX_ID = 4096  # characters of an experiment's id
 
 Json = dict[str, Any]
 Value = TypeVar("Value")
@@ -54,11 +58,22 @@ class ProtocolError(ValueError):
 class Frame:
     """What surrounds the loop bodies of a batch.
 
-    `isa`: "x86-64". `memory_register` points to the middle of a zero-filled region of `memory_bytes` bytes
+    `isa`: "x86-64" or "AArch64". `memory_register` points to the middle of a region of `memory_bytes` bytes
     in each direction; `counter_register` counts the iterations. `registers` are the values of the other
-    general-purpose registers, `vector` the 64-bit pattern that every vector register is filled with,
-    `memory` the 64-bit pattern that fills the region. `avx`: vector registers are 256 bits wide and are
-    cleared by `vzeroupper` at the end.
+    general-purpose registers, `addresses` the offsets from that middle of those that hold addresses (AArch64
+    alone), `vector` the 64-bit pattern that every vector register is filled with, `memory` the one that fills
+    the region. `avx`: vector registers are 256 bits wide and are cleared by `vzeroupper` at the end.
+
+    `vectors` are the patterns of vector registers (`xmm15`) that differ from `vector`. `mask_bits`: 16 or 64
+    where there are mask registers, of which k1 to k7 are set to as many ones; vector registers are 512 bits
+    wide then, 32 of them. `fpu`: "mmx" or "x87" where the registers that these share are filled, with
+    `vector`, but st0 with one; they are given back empty.
+
+    Basic blocks have `pages` > 0: so many pages of memory may they touch, wherever these are; each is mapped
+    when it is touched first, all to one page that is filled with `memory`. No register is reserved for
+    memory then, all others start with `registers` (0 where nothing is said), and an empty `counter_register`
+    counts in memory. `unrolled`: the copies are no loop; registers, and memory that was written, begin anew
+    with the first, and the difference between both lengths of an item is what counts.
     """
 
     isa: str = "x86-64"
@@ -69,15 +84,31 @@ class Frame:
     memory: int = 0x3F8CCCCD3F8CCCCD
     memory_bytes: int = 16384
     avx: bool = True
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    mask_bits: int = 0
+    fpu: str = ""
+    pages: int = 0
+    unrolled: bool = False
+    addresses: Mapping[str, int] = field(default_factory=dict)
+
+    def plain(self) -> Frame:
+        """The frame of loop bodies with known answers, measured in between: this one if it is for such."""
+        return Frame(isa=self.isa, avx=self.avx) if self.pages else self
 
     def as_json(self) -> Json:
-        """A JSON object of the fields."""
-        return {**vars(self), "registers": dict(self.registers)}
+        """A JSON object of the fields; without those of later protocols that say nothing."""
+        content = {**vars(self), "registers": dict(self.registers)}
+        content |= {"vectors": dict(self.vectors), "addresses": dict(self.addresses)}
+        for name in ("vectors", "mask_bits", "fpu", "pages", "unrolled", "addresses"):
+            if not content[name]:
+                del content[name]
+        return content
 
     @classmethod
     def read(cls, given: object) -> Frame:
         """Raises `ProtocolError`."""
-        return _read(cls, given, registers=_registers)
+        maps = dict.fromkeys(("registers", "vectors", "addresses"), _registers)
+        return _within(_read(cls, given, **maps), _FRAME_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -93,8 +124,8 @@ class Settings:
     tolerance: float = 0.01
     min_passes: int = 2
     max_passes: int = 7
-    repetitions: int = 8
-    sample_us: float = 40.0
+    repetitions: int = 5
+    sample_us: float = 20.0
     patience: float = 60.0
     timeout: float = 2.0
 
@@ -105,7 +136,7 @@ class Settings:
     @classmethod
     def read(cls, given: object) -> Settings:
         """Raises `ProtocolError`."""
-        return _read(cls, given)
+        return _within(_read(cls, given), _SETTINGS_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -135,6 +166,8 @@ class Item:
     def read(cls, given: object) -> Item:
         """Raises `ProtocolError`."""
         item = _read(cls, given, code=_code, terms=_terms)
+        if len(item.id) > MAX_ID:
+            raise ProtocolError(f"item {item.id:.80}: an id has at most {MAX_ID} characters")
         if not (0 < item.half_bytes <= len(item.code) and 0 < item.half_copies <= item.copies):
             raise ProtocolError(f"item {item.id}: its shorter loop does not fit into its code")
         if item.instructions < 1:
@@ -209,6 +242,7 @@ class Beat:
     `noise`: median relative deviation of known blocks from their known times. `ghz`: the clock that the
     chain of dependent additions shows. `rate`: settled experiments per second, lately. `batch`: the one
     being measured, of which `done` of `total` items have settled. `note`: why it is contended or unfit.
+    `checks`: of each known block its latest time and the true one, in cycles per instruction.
     """
 
     state: str
@@ -219,16 +253,23 @@ class Beat:
     done: int = 0
     total: int = 0
     note: str = ""
+    checks: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
 
     def as_json(self) -> Json:
         """A JSON object of the fields."""
-        return dict(vars(self))
+        return {**vars(self), "checks": {name: list(pair) for name, pair in self.checks.items()}}
 
     @classmethod
     def read(cls, given: object) -> Beat:
         """Raises `ProtocolError`."""
         beat = _read(
-            cls, given, noise=_maybe_number, ghz=_maybe_number, rate=_maybe_number, batch=_maybe_whole
+            cls,
+            given,
+            noise=_maybe_number,
+            ghz=_maybe_number,
+            rate=_maybe_number,
+            batch=_maybe_whole,
+            checks=_checks,
         )
         if beat.state not in AGENT_STATES:
             raise ProtocolError(f"unknown state {beat.state!r}")
@@ -247,7 +288,7 @@ def decode(text: str | bytes) -> Json:
     if len(text) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
     try:
-        message = json.loads(text)
+        message = json.loads(text, parse_constant=_no_number, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not JSON: {error}") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
@@ -276,6 +317,25 @@ def _read(cls: type[Value], given: object, **special: Callable[[str, Any], Any])
         return cls(**values)
     except TypeError as error:  # a field without a default is missing
         raise ProtocolError(f"{cls.__name__}: {error}") from None
+
+
+def _within(read: Value, limits: Mapping[str, tuple[float, float]]) -> Value:
+    """What has been read, where its numbers lie within their limits."""
+    for name, (least, most) in limits.items():
+        if not least <= (value := getattr(read, name)) <= most:
+            raise ProtocolError(f"{name} must be between {least:g} and {most:g}, not {value!r:.80}")
+    return read
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    """An object whose keys are different: of equal ones, readers could each take another."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ProtocolError("an object has the same key twice")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ProtocolError(f"{text} is no number in JSON")
 
 
 def _text(name: str, value: object) -> str:
@@ -309,6 +369,17 @@ def _maybe_number(name: str, value: object) -> float | None:
     return None if value is None else _number(name, value)
 
 
+def _checks(name: str, value: object) -> dict[str, tuple[float, float | None]]:
+    if not isinstance(value, Mapping) or len(value) > MAX_CHECKS:
+        raise ProtocolError(f"{name} must be an object of at most {MAX_CHECKS} entries, not {value!r:.80}")
+    found: dict[str, tuple[float, float | None]] = {}
+    for key, pair in value.items():
+        if not isinstance(key, str) or not isinstance(pair, list) or len(pair) != 2:
+            raise ProtocolError(f"{name} must give a time and the true time, not {pair!r:.80}")
+        found[key] = (_number(name, pair[0]), _maybe_number(name, pair[1]))
+    return found
+
+
 def _maybe_whole(name: str, value: object) -> int | None:
     return None if value is None else _whole(name, value)
 
@@ -316,7 +387,7 @@ def _maybe_whole(name: str, value: object) -> int | None:
 def _code(name: str, value: object) -> bytes:
     try:
         return base64.b64decode(_text(name, value), validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # also where it is not ASCII
         raise ProtocolError(f"{name}: {error}") from None
 
 
@@ -352,8 +423,22 @@ def _settings(_name: str, value: object) -> Settings:
 def _items(name: str, value: object) -> tuple[Item, ...]:
     if not isinstance(value, list) or len(value) > MAX_ITEMS:
         raise ProtocolError(f"{name} must be a list of at most {MAX_ITEMS} experiments")
-    return tuple(Item.read(one) for one in value)
+    items = tuple(map(Item.read, value))
+    if len({item.id for item in items}) < len(items):
+        raise ProtocolError(f"{name} must have ids of their own")
+    return items
 
+
+_FRAME_LIMITS = {"vector": (0, 2**64 - 1), "memory": (0, 2**64 - 1), "memory_bytes": (64, 2**26)}
+_SETTINGS_LIMITS: Mapping[str, tuple[float, float]] = {
+    "tolerance": (0.0, 1e6),
+    **dict.fromkeys(("min_passes", "max_passes"), (0, 1000)),
+    "repetitions": (1, 10_000),
+    "sample_us": (0.1, 1e6),
+    "patience": (0.0, 1e6),
+    "timeout": (0.001, 3600.0),
+}
+"""Beyond these, measuring would never end, or memory would not do."""
 
 _PLAIN: dict[str, Callable[[str, Any], Any]] = {
     "str": _text,

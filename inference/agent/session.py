@@ -6,12 +6,15 @@ import asyncio
 import logging
 import random
 import secrets
+import ssl
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from inference.agent.connection import Connection, ConnectionLostError, opened
+from inference.agent.connection import Connection, ConnectionLostError, opened, trusting
 from inference.agent.passes import Harness
-from inference.agent.process import UnfitError
+from inference.agent.process import FrameRefusedError, UnfitError
 from inference.agent.protocol import (
     PROTOCOL,
     Batch,
@@ -23,13 +26,16 @@ from inference.agent.protocol import (
     encode,
     whole,
 )
+from inference.agent.rate import Allowance
 
 log = logging.getLogger("pmweb-agent")
 
 _FIRST_PAUSE = 0.2
 _LONGEST_PAUSE = 10.0
 _BEAT_SECONDS = 2.0
+_SHORTEST_BEAT, _LONGEST_BEAT = 0.01, 60.0
 _HELLO_SECONDS = 15.0
+_LONGEST_WORD = 500
 
 
 class RefusedError(Exception):
@@ -52,8 +58,15 @@ class Agent:
     """One agent process; keeps its batch and its results over broken connections."""
 
     def __init__(
-        self, server: str, token: str, harness: Harness, facts: Callable[[], Json], version: str
+        self,
+        server: str,
+        token: str,
+        harness: Harness,
+        facts: Callable[[], Json],
+        version: str,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self._tls = tls or trusting(None)
         self._server = server
         self._token = token
         self._harness = harness
@@ -71,7 +84,7 @@ class Agent:
         try:
             while True:
                 try:
-                    async with opened(self._server, self._token) as connection:
+                    async with opened(self._server, self._token, self._tls) as connection:
                         beat_seconds = await self._greet(connection)
                         pause, told = _FIRST_PAUSE, ""
                         await self._serve(connection, beat_seconds)
@@ -107,9 +120,13 @@ class Agent:
         if answer["type"] == "refused":
             raise _refusal(answer)
         if answer["type"] != "welcome":
-            raise ProtocolError(f"a welcome was expected, not {answer['type']!r}")
-        log.info("connected to %s as %s", self._server, answer.get("machine"))
-        return float(answer.get("beat_seconds", _BEAT_SECONDS))
+            raise ProtocolError(f"a welcome was expected, not {answer['type']!r:.40}")
+        if (spoken := whole(answer, "protocol")) != PROTOCOL:
+            raise ProtocolError(
+                f"it speaks protocol {spoken}, this agent {PROTOCOL}: download the agent again from there"
+            )
+        log.info("connected to %s as %s", self._server, _plain(answer.get("machine")))
+        return _beat_seconds(answer.get("beat_seconds", _BEAT_SECONDS))
 
     async def _serve(self, connection: Connection, beat_seconds: float) -> None:
         self._connection = connection
@@ -142,39 +159,65 @@ class Agent:
         return replace(beat, state=state, batch=held.batch, done=held.done, total=held.size)
 
     async def _listen(self, connection: Connection) -> None:
+        """Do as the server says; one that talks nonsense, or without end, is called again later."""
+        allowance = Allowance()
         while True:
-            message = decode(await connection.receive())
-            if message["type"] == "refused":
-                raise _refusal(message)
-            number = whole(message, "batch")
-            if message["type"] == "batch":
-                await self._take(number, whole(message, "fence"), message.get("content"))
-            elif message["type"] == "stored" and self._holds(number):
-                self._held = None
-            elif message["type"] == "drop" and self._holds(number):
-                await self._drop()
+            text = await connection.receive()
+            try:
+                was_due = await self._obey(decode(text))
+            except (ProtocolError, RecursionError) as error:
+                raise ConnectionLostError(f"the server is not understood: {_plain(str(error))}") from error
+            if not was_due and not allowance.allows():
+                raise ConnectionLostError("the server sends more than anybody asked for")
 
-    def _holds(self, number: int) -> bool:
-        return self._held is not None and self._held.batch == number
+    async def _obey(self, message: Json) -> bool:
+        """Whether the message was due: a batch where there was none, or thanks for results."""
+        kind = message["type"]
+        if kind == "refused":
+            raise _refusal(message)
+        if kind not in {"batch", "stored", "drop"}:
+            raise ProtocolError(f"a server that has welcomed an agent sends no {kind!r:.40}")
+        number = whole(message, "batch")
+        held = self._held
+        if kind == "batch":
+            await self._take(number, whole(message, "fence"), message.get("content"))
+            return held is None
+        if held is None or held.batch != number:
+            return False
+        if kind == "drop":
+            await self._drop()
+            return False
+        if held.results is None:  # thanks for those of an earlier lease
+            return False
+        self._held = None
+        return True
 
     async def _take(self, number: int, fence: int, content: object) -> None:
         """Begin with a batch; the one held until now is no longer wanted."""
         held = self._held
         if held is not None and (held.batch, held.fence) == (number, fence):
             return  # given once more after a reconnection: it is being worked on, or reported already
-        await self._drop()
         batch = Batch.read(content)
+        await self._drop()
         task = asyncio.create_task(self._measure(number, batch))
         self._held = _Held(number, fence, task, len(batch.items))
 
     async def _measure(self, number: int, batch: Batch) -> None:
         try:
             results = await self._harness.measure(batch, self._note)
+        except FrameRefusedError as error:
+            results = [Result(item.id, "failed", note=str(error)) for item in batch.items]
         except UnfitError as error:
             log.error("cannot measure: %s", error)
             self._unfit = str(error)  # told with every beat
             return
-        if self._holds(number) and self._held is not None:
+        except Exception:
+            log.exception("batch %d cannot be measured; it is given back", number)
+            self._held = None
+            if self._connection is not None:
+                await self._connection.close()
+            return
+        if self._held is not None and self._held.batch == number:
             self._held.results = results
             await self._report()
 
@@ -205,16 +248,32 @@ class Agent:
             await asyncio.gather(held.task, return_exceptions=True)
 
 
+def _beat_seconds(given: Any) -> float:
+    if type(given) not in {int, float} or not abs(given) <= sys.float_info.max:
+        raise ProtocolError(f"beat_seconds must be a number, not {given!r:.40}")
+    return float(min(max(given, _SHORTEST_BEAT), _LONGEST_BEAT))
+
+
+def _plain(text: object) -> str:
+    """What a server says, fit for a terminal."""
+    return "".join(sign if sign.isprintable() else " " for sign in str(text)[:_LONGEST_WORD])
+
+
 def _refusal(message: Json) -> RefusedError | ConnectionLostError:
     """What a `refused` means for this agent; it may come at any time, such as when a token is revoked."""
-    reason = str(message.get("reason", "no reason given"))
+    reason = _plain(message.get("reason", "no reason given"))
     if message.get("retry"):
         return ConnectionLostError(f"refused for now: {reason}")
     return RefusedError(reason)
 
 
 async def run_agent(
-    server: str, token: str, harness: Harness, facts: Callable[[], Json], version: str
+    server: str,
+    token: str,
+    harness: Harness,
+    facts: Callable[[], Json],
+    version: str,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """Serve until cancelled. Raises `RefusedError`, `ProtocolError` or `AddressError`."""
-    await Agent(server, token, harness, facts, version).run()
+    await Agent(server, token, harness, facts, version, tls).run()

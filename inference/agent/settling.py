@@ -17,7 +17,7 @@ _RELATIVE_TOLERANCE = 0.005  # of slow experiments, where the absolute one asks 
 class Candidate:
     """An item with the cycles that its passes have shown so far.
 
-    `crude` ones are of a timing that was disturbed.
+    `crude` ones are of a timing that was disturbed. `counted`: {event: its number in each pass}.
     """
 
     item: Item
@@ -26,6 +26,7 @@ class Candidate:
     crude: float | None = None
     failure: str = ""
     kills: int = 0
+    counted: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def has_a_time(self) -> bool:
@@ -55,10 +56,14 @@ class Candidate:
         """Whether another pass would change nothing, or is one too many."""
         return bool(self.failure or self.has_settled(settings) or self.passes >= max(settings.max_passes, 2))
 
-    def is_to_blame(self, end: HungError | LostError) -> bool:
-        """Whether this item ended its process; being killed from outside is no proof at first."""
+    def is_to_blame(self, end: HungError | LostError, *, first: bool = True) -> bool:
+        """Whether this item ended its process.
+
+        Being killed from outside is no proof at first, nor is any end where it was not the `first` in there:
+        another one may have left the damage. Such an item is timed again, in a process of its own at first.
+        """
         self.kills += 1
-        if isinstance(end, LostError) and not end.guilty and self.kills <= KILLS:
+        if not (end.guilty and first) and self.kills <= KILLS:
             return False
         self.failure = str(end)
         return True
@@ -75,7 +80,8 @@ class Candidate:
         spread = max(self.cycles) - min(self.cycles)
         agreed = self._agreed(settings)
         if agreed is not None:
-            return Result(self.item.id, "settled", agreed, spread, self.passes)
+            counters = {name: statistics.median(numbers) for name, numbers in self.counted.items()}
+            return Result(self.item.id, "settled", agreed, spread, self.passes, counters=counters)
         cycles = statistics.median_low(self.cycles)
         state, note = (
             ("contended", trouble) if trouble else ("unsettled", f"{self.passes} passes do not agree")

@@ -2,8 +2,8 @@
 
 A socket is closed with 4400 after messages that make no sense, 4401 where the token lets nobody in (or no
 longer does), 4408 when nothing was heard for too long, 4409 when a newer connection speaks for the machine or
-another agent does, 1013 when the database does not answer: the agent comes back later. Where words help,
-they are sent first, as `refused`.
+another agent does, 4429 when the agent sends more than it has to say, 1013 when the database does not
+answer: the agent comes back later. Where words help, they are sent first, as `refused`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
 from inference.agent.protocol import PROTOCOL, ProtocolError, decode, encode
+from inference.agent.rate import Allowance
 from inference.consumers.database_thread import DatabaseThread
 from inference.core.protocols import Json
 from inference.models import Machine
@@ -32,8 +33,10 @@ BAD_MESSAGES = 4400
 NO_ENTRY = 4401
 SILENT = 4408
 REPLACED = 4409
+FLOOD = 4429
 TRY_AGAIN = 1013
 
+REVOKED = "the token of this agent was revoked"
 BEAT_SECONDS = 2.0
 MOST_BAD_MESSAGES = 3
 
@@ -54,6 +57,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._session: Session | None = None
         self._lease: tuple[int, int] | None = None
         self._bad = 0
+        self._allowance = Allowance()
         self._over = False
         self._looking: asyncio.Task[None] | None = None
         self._machine: Machine | None = None
@@ -102,6 +106,9 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         try:
             message = decode(text)
+            if not self._is_due(message) and not self._allowance.allows():
+                await self._end(FLOOD, "more messages than an agent has to send", retry=True)
+                return
             if self._session is None:
                 await self._greet(message)
             else:
@@ -110,6 +117,13 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._end(BAD_MESSAGES, f"{error}: download the agent again from {_site(self.scope)}")
         except ProtocolError as error:
             await self._count_bad(str(error))
+        except RecursionError:  # it can just be read, but hardly be quoted
+            await self._count_bad("a message is nested too deeply")
+
+    def _is_due(self, message: Json) -> bool:
+        """Whether these are the results that this connection has been waiting for."""
+        named = (message.get("batch"), message.get("fence"))
+        return message["type"] == "results" and named == self._lease
 
     def _answers(self, kind: str) -> Callable[[Session, Json], Awaitable[None]]:
         if kind == "beat":
@@ -129,6 +143,10 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._end(REPLACED, answer.reason, retry=answer.retry)
             return
         self._session = answer
+        # Between its first look and this session the token may have been revoked; from now on, that ends it.
+        if await database.run(tokens.machine_of, _token(self.scope)) is None:
+            await self._end(NO_ENTRY, REVOKED)
+            return
         await self._say("welcome", protocol=PROTOCOL, machine=answer.machine, beat_seconds=BEAT_SECONDS)
         await self._resume(hello, answer)
         await self._look(answer)
@@ -205,7 +223,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._end(TRY_AGAIN)
             return
         if self._machine is None:
-            await self._end(NO_ENTRY, "the token of this agent was revoked")
+            await self._end(NO_ENTRY, REVOKED)
         else:
             await self._end(REPLACED)
 
@@ -218,7 +236,11 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.close(code)
 
     async def _say(self, kind: str, **content: object) -> None:
-        await self.send(text_data=encode(kind, **content))
+        try:
+            await self.send(text_data=encode(kind, **content))
+        except RuntimeError as error:  # the web server's: the agent has gone, and `disconnect` follows
+            self._over = True
+            logger.info("agent of %s: %s", self._machine, error)
 
 
 def _lease(session: Session) -> batches.Leased | None:

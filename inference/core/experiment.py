@@ -53,6 +53,33 @@ class Experiment:
         return "; ".join(f"{count}*{scheme}" if count > 1 else scheme for scheme, count in self.terms)
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class OrderedExperiment(Experiment):
+    """An experiment whose instructions shall stand in this order; never equal to the multiset of the same.
+
+    The model knows no order (Definition 3.1). Measuring several orders of one multiset shows what that costs
+    (thesis §3.2.2). `order` holds every scheme as often as `terms` says.
+    """
+
+    order: tuple[str, ...]
+
+    @classmethod
+    def in_order(cls, order: Iterable[str]) -> OrderedExperiment:
+        """The experiment of these schemes, one after the other."""
+        sequence = tuple(order)
+        return cls(Experiment.of(sequence).terms, sequence)
+
+    def __post_init__(self) -> None:
+        Experiment.__post_init__(self)
+        if Counter(self.order) != dict(self.terms):
+            raise InvalidInputError(f"the order {self.order} is not one of {self}")
+
+    @property
+    def multiset(self) -> Experiment:
+        """The same without an order."""
+        return Experiment(self.terms)
+
+
 def _check_terms(terms: Collection[tuple[str, int]]) -> None:
     if not terms:
         raise InvalidInputError("an experiment needs at least one instruction scheme")

@@ -109,8 +109,8 @@ class BatchBoard(Protocol):
         """
         ...
 
-    def earlier(self) -> Mapping[Experiment, Result]:
-        """Results that came for earlier attempts of the same run and were never collected."""
+    def earlier(self) -> Mapping[str, Result]:
+        """Results that came for earlier attempts of the same run and were never collected, by item."""
         ...
 
     def close(self) -> None:

@@ -71,14 +71,23 @@ class LoadEntry:
     called: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a file says of an instruction besides: the extension that has it, and its category."""
+
+    extension: str
+    category: str
+
+
 @dataclass(frozen=True)
 class Document:
     """The content of a file. `facts` is what a preview shows about it: units, tools, names it mentions.
 
     `refused` are the scheme names of entries that something else is wrong with, as (name, row, column): so
     that one look at a file finds all that is wrong with it. Of a `partial` document, loads, usages and
-    verdicts without a scheme are left out; of all others, an unknown name is a problem. `dropped` are entries
-    of it that bring nothing whatever the instruction set, {name: why}. Where there are
+    verdicts without a scheme are left out, and experiments too; of all others, an unknown name is a
+    problem. `dropped` are entries of it that bring nothing whatever the instruction set, {name: why}.
+    `features` by scheme name describe the schemes of an instruction set that the file founds. Where there are
     `verdicts`, `usages` are those of the schemes that they characterise.
     """
 
@@ -93,6 +102,7 @@ class Document:
     ports: tuple[str, ...] = ()
     r_max: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, Features] = field(default_factory=dict)
 
 
 def check_name(name: object, problems: Problems, *, row: int | None, column: str) -> str | None:

@@ -22,6 +22,12 @@ from inference.exchange.problems import Problems
 from inference.exchange.rejects_json import is_rejects, read_rejects_alone
 from inference.exchange.resource_json import is_resource_json, read_resource_json
 from inference.exchange.source import Source
+from inference.exchange.uops_info_digest import (
+    is_digest,
+    is_measured_digest,
+    read_digest,
+    read_measured_digest,
+)
 from inference.exchange.uops_info_json import is_uops_info, read_uops_info
 
 
@@ -76,6 +82,14 @@ FORMATS = (
         Content.REJECTS,
         is_rejects,
         read_rejects_alone,
+    ),
+    Format("uops-info-xml", "instructions.xml of uops.info", Content.MAPPING, is_digest, read_digest),
+    Format(
+        "uops-info-measured",
+        "measurements of uops.info (instructions.xml)",
+        Content.EXPERIMENTS,
+        is_measured_digest,
+        read_measured_digest,
     ),
     Format("uops-info", "port usages of uops.info (JSON)", Content.MAPPING, is_uops_info, read_uops_info),
     Format("palmed-mapping", "Palmed resource mapping (JSON)", Content.RESOURCES, is_palmed, read_palmed),

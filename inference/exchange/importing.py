@@ -64,6 +64,7 @@ class Preview:
     own_name: str
     explanation: Explanation | None = None
     evidence: tuple[ExperimentSet, ...] = ()
+    microarchitecture: str = ""
 
     @property
     def model(self) -> type[ExperimentSet] | type[PortMapping] | type[ResourceMapping]:
@@ -118,7 +119,14 @@ def preview(
         isa = likely_isa(reading.scheme_names(), reading.document.facts) or _default_isa()
     known: Names = AnyNames() if isa is None or founding else vocabulary(isa)
     parsed = resolve(reading, known)
-    seen = Preview(parsed, None if founding else isa, founding, _name(parsed), evidence=tuple(evidence))
+    seen = Preview(
+        parsed,
+        None if founding else isa,
+        founding,
+        _name(parsed),
+        evidence=tuple(evidence),
+        microarchitecture=microarchitecture,
+    )
     if parsed.mapping is not None and parsed.verdicts:
         return replace(seen, explanation=_explanation(seen, known, rejects))
     if seen.acceptable and (rejects or evidence):
@@ -206,7 +214,7 @@ def commit(
         raise RefusedError(f"{parsed.file_name} has {count}; nothing was imported")
     source = f"{PurePath(parsed.file_name).name}, {parsed.format.title}"[:SOURCE_LENGTH]
     free_or_refuse(seen.model, name)
-    isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200])
+    isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200], parsed.features)
     row: ExperimentSet | PortMapping | ResourceMapping
     if parsed.resources is not None:
         row = store_resource_mapping(

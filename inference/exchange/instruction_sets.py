@@ -1,4 +1,8 @@
-"""Instruction sets in the database: x86-64 from the ISA room, others from the names in an imported file."""
+"""Instruction sets in the database.
+
+x86-64 and AArch64 come with the software (the ISA room), others from documents in the public format
+(`inference.isa.document`) or, with no more than texts, from the names in an imported file.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,18 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Count, Max
 
+from inference.exchange.document import Features
+from inference.exchange.errors import ExchangeError
 from inference.exchange.names import free_or_refuse
 from inference.exchange.stored import BATCH, scheme_ids
-from inference.isa import x86
+from inference.isa import aarch64, x86
+from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Scheme
 from inference.models import ISA, InstructionScheme
 
 X86 = "x86-64"
+AARCH64 = aarch64.NAME
 GONE = "the source no longer has this scheme"
 _FIELDS = (
     "mnemonic",
@@ -30,6 +38,7 @@ _FIELDS = (
     "exclusion",
     "starter",
 )
+_PLAIN = Features("", "")
 _vocabularies: dict[int, tuple[object, SchemeNames]] = {}
 
 
@@ -82,6 +91,31 @@ def load_x86() -> tuple[ISA, bool]:
     return store_isa(X86, x86.schemes(), source), True
 
 
+def load_aarch64() -> tuple[ISA, bool]:
+    """The instruction set AArch64, made or updated where its document has changed; (row, whether it was)."""
+    digest = hashlib.sha256(aarch64.DOCUMENT.read_bytes()).hexdigest()[:12]
+    isa = ISA.objects.filter(name=AARCH64).first()
+    if isa is not None and isa.source.endswith(digest):
+        return isa, False
+    found = aarch64.instruction_set()
+    return store_isa(AARCH64, found.schemes, f"{found.source}, document {digest}"), True
+
+
+SUPPLIED = {X86: load_x86, AARCH64: load_aarch64}
+"""Instruction sets that come with the software, and what loads each."""
+
+
+def load_document(content: bytes) -> ISA:
+    """An instruction set from a document in the public format, made or updated. Raises `ExchangeError`."""
+    try:
+        found = read_instruction_set(content)
+    except InstructionSetError as error:
+        raise ExchangeError(f"no instruction set: {error}") from error
+    if found.name in SUPPLIED:
+        raise ExchangeError(f"{found.name} comes with this software: give the document another name")
+    return store_isa(found.name, found.schemes, found.source)
+
+
 def x86_source() -> str:
     """The version of the opcode tables, and a digest of the rules that read them: no change is missed."""
     digest = hashlib.sha256()
@@ -92,20 +126,34 @@ def x86_source() -> str:
 
 
 @transaction.atomic
-def new_isa(name: str, texts: Iterable[str], source: str) -> ISA:
-    """An instruction set of which only the scheme texts are known; raises `NameTakenError`."""
+def new_isa(
+    name: str, texts: Iterable[str], source: str, features: Mapping[str, Features] | None = None
+) -> ISA:
+    """An instruction set of which the scheme texts are known, and of some the features; raises
+    `NameTakenError`.
+    """
     free_or_refuse(ISA, name)
     isa = ISA.objects.create(name=name, source=source)
-    add_schemes(isa, texts)
+    add_schemes(isa, texts, features or {})
     return isa
 
 
-def add_schemes(isa: ISA, texts: Iterable[str]) -> None:
-    """Give an instruction set further schemes of which only the texts are known."""
+def add_schemes(isa: ISA, texts: Iterable[str], features: Mapping[str, Features]) -> None:
+    """Give an instruction set further schemes of which the texts are known, and perhaps features."""
     InstructionScheme.objects.bulk_create(
-        [InstructionScheme(isa=isa, text=text, mnemonic=mnemonic_of(text)) for text in texts],
+        [_scheme(isa, text, features.get(text, _PLAIN)) for text in texts],
         batch_size=BATCH,
         ignore_conflicts=True,
+    )
+
+
+def _scheme(isa: ISA, text: str, features: Features) -> InstructionScheme:
+    return InstructionScheme(
+        isa=isa,
+        text=text,
+        mnemonic=mnemonic_of(text),
+        extension=features.extension[:60],
+        category=features.category[:60],
     )
 
 

@@ -13,7 +13,14 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit
 from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
-from inference.exchange.document import Document, ExperimentEntry, LoadEntry, UsageEntry, VerdictEntry
+from inference.exchange.document import (
+    Document,
+    ExperimentEntry,
+    Features,
+    LoadEntry,
+    UsageEntry,
+    VerdictEntry,
+)
 from inference.exchange.formats import Content, Format, format_of, known_formats
 from inference.exchange.palmed_json import NameList, translated
 from inference.exchange.problems import Problem, Problems, excerpt
@@ -90,6 +97,7 @@ class Parsed:
     left_out: Mapping[str, str] = field(default_factory=dict)
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, Features] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     problem_count: int = 0
 
@@ -156,7 +164,10 @@ def resolve(reading: Reading, names: Names) -> Parsed:
     mapping = _mapping(reading.document, known, problems, left_out)
     verdicts = _verdicts(reading.document, known, left_out)
     loads = _loads(reading.document, known, problems, left_out)
-    measured = () if problems else _measured(reading.document.experiments, known)
+    experiments = _known_experiments(reading.document, known, problems, left_out)
+    measured = () if problems else _measured(experiments, known)
+    _name_nearest(left_out, names)
+    features = reading.document.features
     return Parsed(
         file_name=reading.file_name,
         format=reading.format,
@@ -167,6 +178,7 @@ def resolve(reading: Reading, names: Names) -> Parsed:
         left_out=left_out,
         merged={text: written for text, written in merged.items() if len(written) > 1 and not partial},
         facts=reading.document.facts,
+        features={text: features[name] for name, text in reversed(known.items()) if name in features},
         problems=tuple(sorted(problems.listed, key=lambda problem: problem.row or 0)),
         problem_count=problems.count,
     )
@@ -174,10 +186,10 @@ def resolve(reading: Reading, names: Names) -> Parsed:
 
 def _places(document: Document) -> Iterable[tuple[str, int, str]]:
     """(scheme name, row, column) of every mention."""
-    for entry in document.experiments:
-        for name, _ in entry.terms:
-            yield name, entry.row, entry.column
     if not document.partial:
+        for entry in document.experiments:
+            for name, _ in entry.terms:
+                yield name, entry.row, entry.column
         for said in (*document.usages, *document.verdicts, *document.loads):
             yield said.scheme, said.row, said.column
     yield from document.refused
@@ -211,24 +223,56 @@ def _report_unknown(
 
 
 def _measured(entries: Iterable[ExperimentEntry], texts: Mapping[str, str]) -> tuple[Measured, ...]:
-    measured = []
-    for entry in entries:
-        counts: dict[str, int] = {}
-        for name, count in entry.terms:
-            counts[texts[name]] = counts.get(texts[name], 0) + count
-        measured.append(
-            Measured(
-                Experiment.of(counts),
-                entry.cycles,
-                note=entry.note,
-                annotations=entry.annotations,
-                counters=entry.counters,
-            )
+    return tuple(
+        Measured(
+            _experiment(entry, texts),
+            entry.cycles,
+            note=entry.note,
+            annotations=entry.annotations,
+            counters=entry.counters,
         )
-    return tuple(measured)
+        for entry in entries
+    )
+
+
+def _experiment(entry: ExperimentEntry, texts: Mapping[str, str]) -> Experiment:
+    counts: dict[str, int] = {}
+    for name, count in entry.terms:
+        counts[texts[name]] = counts.get(texts[name], 0) + count
+    return Experiment.of(counts)
 
 
 NO_SCHEME = "the instruction set has no such scheme"
+HINTS = 200  # instructions without a scheme that get the nearest one; of more, the file is about others
+
+
+def _name_nearest(left_out: dict[str, str], names: Names) -> None:
+    """Say of instructions without a scheme which one comes nearest."""
+    unknown = [name for name, why in left_out.items() if why == NO_SCHEME]
+    for name in unknown[:HINTS]:
+        if nearest := names.nearest(name):
+            left_out[name] = f"{NO_SCHEME}; the nearest is {nearest[0]}"
+
+
+def _known_experiments(
+    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
+) -> Iterable[ExperimentEntry]:
+    """The experiments to take; those of a partial document need a scheme, and the first of each counts."""
+    if not document.partial:
+        return document.experiments
+    first: dict[Experiment, ExperimentEntry] = {}
+    for entry in document.experiments:
+        unknown = [name for name, _ in entry.terms if name not in texts]
+        left_out.update(dict.fromkeys(unknown, NO_SCHEME))
+        if unknown:
+            continue
+        meant = _experiment(entry, texts)
+        if first.setdefault(meant, entry) is not entry:
+            written, same = ("; ".join(name for name, _ in each.terms) for each in (entry, first[meant]))
+            left_out[written] = f"{meant} has the time of {same}"
+    if document.experiments and not first:
+        _nothing_known(len(left_out), problems)
+    return first.values()
 
 
 def _mapping(

@@ -6,30 +6,25 @@ time.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inference.core.mapping import MAX_PORTS, Uops, uops_of
+from inference.core.mapping import MAX_PORTS
 from inference.core.metrics import Unit
-from inference.exchange.document import ENTRY_LIMIT, Document, UsageEntry, check_name
-from inference.exchange.json_fields import COUNT_LIMIT
-from inference.exchange.problems import Problems, excerpt
+from inference.exchange.document import ENTRY_LIMIT, Document, Features, UsageEntry, check_name
+from inference.exchange.port_usages import (
+    SEVERAL,
+    choose_one,
+    is_usage,
+    mapping_name,
+    ports_of,
+    uops_in,
+)
+from inference.exchange.problems import Problems
 from inference.exchange.source import Source
 
 MEASUREMENTS = "measurements"
-_KIND = re.compile(r"(\d{1,5})\*(FP|p)([0-9A-F]+)")
-_KINDS = re.compile(rf"{_KIND.pattern}(?:\+{_KIND.pattern})*")
-NAMES = {
-    "CON": "Conroe", "WOL": "Wolfdale", "NHM": "Nehalem", "WSM": "Westmere", "SNB": "Sandy Bridge",
-    "IVB": "Ivy Bridge", "HSW": "Haswell", "BDW": "Broadwell", "SKL": "Skylake", "SKX": "Skylake-SP",
-    "KBL": "Kaby Lake", "CFL": "Coffee Lake", "CNL": "Cannon Lake", "CLX": "Cascade Lake", "ICL": "Ice Lake",
-    "TGL": "Tiger Lake", "RKL": "Rocket Lake", "ZEN+": "Zen+", "ZEN2": "Zen 2", "ZEN3": "Zen 3",
-}  # fmt: skip
-"""What the abbreviations mean, as `inference.isa.x86.microarchitectures` has it."""
-
-SEVERAL = "the table has different port usages for its variants"
 
 
 def is_uops_info(source: Source) -> bool:
@@ -50,14 +45,8 @@ def read_uops_info(source: Source, problems: Problems, unit: Unit) -> Document:
         return Document()
     known = _microarchitectures(source.data)
     facts: dict[str, Any] = {"microarchitectures": known}
-    wanted = known[0] if len(known) == 1 and not source.wanted else source.wanted
-    if wanted not in known:
-        problems.add(
-            f"there is no microarchitecture {excerpt(wanted)}"
-            if wanted
-            else f"the file has port usages of {len(known)} microarchitectures",
-            f"choose one (--microarchitecture in the shell): {', '.join(known)}",
-        )
+    wanted = choose_one(source.wanted, known, problems)
+    if wanted is None:
         return Document(facts=facts)
     texts: dict[str, tuple[int, str]] = {}
     dropped: dict[str, str] = {}
@@ -66,21 +55,34 @@ def read_uops_info(source: Source, problems: Problems, unit: Unit) -> Document:
         if len(said) > 1:
             dropped[name] = SEVERAL
         for text in said if len(said) == 1 else ():
-            if _is_usage(text, row, wanted, problems):
+            if is_usage(text, row, wanted, problems):
                 texts[name] = row, text
-    ports = _ports(text for _, text in texts.values())
+    ports = ports_of(text for _, text in texts.values())
     if not 1 <= len(ports) <= MAX_PORTS:
         problems.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected", column=wanted)
         return Document(facts=facts)
     bits = {port: bit for bit, port in enumerate(ports)}
-    usages = tuple(
-        UsageEntry(row, wanted, scheme, _uops(text, bits))
-        for name, (row, text) in texts.items()
-        if (scheme := check_name(name, problems, row=row, column="scheme")) is not None
-    )
+    usages = []
+    features = {}
+    for name, (row, text) in texts.items():
+        scheme = check_name(name, problems, row=row, column="scheme")
+        if scheme is not None:
+            usages.append(UsageEntry(row, wanted, scheme, uops_in(text, bits)))
+            features[scheme] = _features(source.data[name])
     number = len(usages) + len(dropped)
-    facts |= {"arch": wanted, "name": f"uops.info, {NAMES.get(wanted, wanted)}", "instructions": number}
-    return Document(usages=usages, partial=True, dropped=dropped, ports=ports, facts=facts)
+    facts |= {"arch": wanted, "name": mapping_name(wanted), "instructions": number}
+    return Document(
+        usages=tuple(usages), partial=True, dropped=dropped, ports=ports, facts=facts, features=features
+    )
+
+
+def _features(entries: object) -> Features:
+    """Extension and category, which all variants of a scheme have in common."""
+    first = (
+        next((each for each in entries if isinstance(each, dict)), {}) if isinstance(entries, list) else {}
+    )
+    told = (first.get("isa-set") or first.get("extension"), first.get("category"))
+    return Features(*(text if isinstance(text, str) else "" for text in told))
 
 
 def _microarchitectures(data: Mapping[str, Any]) -> list[str]:
@@ -96,26 +98,3 @@ def _measurements(entries: object) -> Iterator[Mapping[str, Any]]:
     for each in entries if isinstance(entries, list) else ():
         if isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict):
             yield each[MEASUREMENTS]
-
-
-def _is_usage(text: str, row: int, wanted: str, problems: Problems) -> bool:
-    """Whether this is a sum of counted port sets; notes the problem where it is not."""
-    if _KINDS.fullmatch(text) and all(1 <= count <= COUNT_LIMIT for count, _ in _kinds(text)):
-        return True
-    problems.add(f"{excerpt(text)} is no port usage", "e.g. 2*p01+1*p23 is expected", row=row, column=wanted)
-    return False
-
-
-def _ports(texts: Iterator[str]) -> tuple[str, ...]:
-    """All ports that occur, those of the integer core first: "0", "1", …, "A", or "FP0", …"""
-    found = {port for text in texts for _, ports in _kinds(text) for port in ports}
-    return tuple(sorted(found, key=lambda port: (len(port), port)))
-
-
-def _kinds(text: str) -> Iterator[tuple[int, list[str]]]:
-    for count, file, digits in _KIND.findall(text):
-        yield int(count), [file.removeprefix("p") + digit for digit in digits]
-
-
-def _uops(text: str, bits: Mapping[str, int]) -> Uops:
-    return uops_of((sum(1 << bits[port] for port in set(ports)), count) for count, ports in _kinds(text))

@@ -24,12 +24,15 @@ _NOISE, _CLOCK = LIGHT[0], LIGHT[1]
 
 @dataclass(frozen=True)
 class Reading:
-    """A machine at a moment; `noise` is a fraction, `ghz` its clock, either None where nothing was told."""
+    """A machine at a moment; `noise` is a fraction, `ghz` its clock, `rate` the settled experiments per
+    second; each None where nothing was told.
+    """
 
     at: datetime
     state: str
     noise: float | None = None
     ghz: float | None = None
+    rate: float | None = None
 
 
 def noise_over_time(readings: Sequence[Reading]) -> Json:
@@ -65,11 +68,13 @@ def thinned(readings: Sequence[Reading], limit: int) -> list[Reading]:
 def _merged(readings: Sequence[Reading]) -> Reading:
     noises = [each.noise for each in readings if each.noise is not None]
     clocks = [each.ghz for each in readings if each.ghz is not None]
+    rates = [each.rate for each in readings if each.rate is not None]
     return Reading(
         at=readings[len(readings) // 2].at,
         state=min((each.state for each in readings), key=_goodness),
         noise=statistics.median(noises) if noises else None,
         ghz=statistics.median(clocks) if clocks else None,
+        rate=statistics.median(rates) if rates else None,
     )
 
 
@@ -90,7 +95,7 @@ class Span:
 def spans(readings: Sequence[Reading]) -> list[Span]:
     """The stretches in shaded states, each up to the next reading or the gap behind it."""
     found: list[Span] = []
-    longest = _longest_step(readings)
+    longest = longest_step(readings)
     usual = longest / _SILENT_STEPS
     for here, after in zip(readings, [*readings[1:], None], strict=True):
         near = after is not None and after.at - here.at <= longest
@@ -104,7 +109,7 @@ def spans(readings: Sequence[Reading]) -> list[Span]:
     return found
 
 
-def _longest_step(readings: Sequence[Reading]) -> timedelta:
+def longest_step(readings: Sequence[Reading]) -> timedelta:
     """The longest time between two readings that is not a gap."""
     steps = [(later.at - earlier.at).total_seconds() for earlier, later in pairwise(readings)]
     usual = timedelta(seconds=statistics.median(steps)) if steps else timedelta()
@@ -120,7 +125,7 @@ def _columns(readings: Sequence[Reading]) -> tuple[list[str], Column, Column, li
     noises: Column = []
     clocks: Column = []
     words: list[str] = []
-    longest = _longest_step(readings)
+    longest = longest_step(readings)
     previous: datetime | None = None
     for each in readings:
         if previous is not None and each.at - previous > longest:

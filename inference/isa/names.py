@@ -31,13 +31,16 @@ class SchemeNames:
         if (text := self._squeezed.get(squeezed(name))) is not None:
             return text
         reading = read(name)
-        if reading is None or not reading.understood:
+        if reading is None or not reading.understood or not self._is_for(reading):
             return None
         for index in (self._by_key, self._by_reduced_key):
             for key in reading.variants():
                 if found := index.get(key):
                     return _closest_accesses(reading, found)
         return None
+
+    def _is_for(self, reading: Reading) -> bool:
+        return not reading.mark or reading.mark in self._all_text
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
         """Up to `n` scheme texts that look most like `name`, the best first; [] for an empty set or name.
@@ -59,6 +62,10 @@ class SchemeNames:
     @cached_property
     def _squeezed(self) -> Mapping[str, str]:
         return {squeezed(text): text for text in reversed(self._texts)}
+
+    @cached_property
+    def _all_text(self) -> str:
+        return "\n".join(self._texts)
 
     @cached_property
     def _readings(self) -> list[tuple[str, Reading]]:

@@ -19,6 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from inference.isa.aarch64 import names as aarch64_names
+
 Key = tuple[str, tuple[str, ...]]
 """Prefixes and mnemonic, and the operands without their accesses; all in lower case."""
 
@@ -30,6 +32,7 @@ MAX_OPERANDS = 8
 
 _PREFIXES = frozenset({"lock", "rep", "repe", "repne", "repz", "repnz", "data16", "rex.w", "{evex}", "{vex}"})
 _SAME_PREFIX = {"repz": "repe", "repnz": "repne"}
+_SAME_REPEAT = {"rep": "repe", "repe": "rep"}
 
 _SAME_MNEMONIC = {"retfq": "rex.w retf", "movabs": "mov"}
 _SAME_CONDITION = {
@@ -57,13 +60,15 @@ class Reading:
     """A scheme name taken apart: `head` is prefixes and mnemonic, `operands` are as scheme texts name them.
 
     `accesses` has one entry per operand, empty where the name does not say. What is not `understood` is kept
-    as it stands: good enough to look for similar names, too little to say which scheme is meant.
+    as it stands: good enough to look for similar names, too little to say which scheme is meant. `mark`: a
+    name in this style is for instruction sets alone that have it in some scheme text.
     """
 
     head: str
     operands: tuple[str, ...]
     accesses: tuple[str, ...]
     understood: bool = True
+    mark: str = ""
 
     @property
     def mnemonic(self) -> str:
@@ -95,8 +100,10 @@ class Reading:
             yield self.head, self.operands[:-1]
         if mnemonic == "xchg":
             yield self.head, self.operands[::-1]
-        if prefix == "rep":  # the same byte as repe, which is what it is called where flags are compared
-            yield "repe" + blank + mnemonic, self.operands
+        if prefix in _SAME_REPEAT:  # one byte, called repe where flags are compared
+            yield _SAME_REPEAT[prefix] + blank + mnemonic, self.operands
+        if mnemonic.startswith("f") and self.operands[:1] == ("st0",):  # what x87 code leaves unsaid
+            yield self.head, self.operands[1:]
 
 
 def _operand_variants(operand: str) -> tuple[str, ...]:
@@ -104,6 +111,8 @@ def _operand_variants(operand: str) -> tuple[str, ...]:
         return "rel[32]", "rel[8]"
     if operand == "mem[512]":  # a cache line, as uops.info sees prefetches
         return operand, "mem[8]"
+    if operand in aarch64_names.CLASSES:
+        return aarch64_names.CLASSES[operand]
     if operand in {"gpr[8a]", "gpr[8b]"}:
         return operand, "gpr[8]"
     if operand in _ABSOLUTE:
@@ -192,14 +201,19 @@ _PMEVO_TERMS = {
     "((imm:8))": "D8",
     "((mimm:16))": "D",
 }
+_PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")
 _VECTOR = {"64": "mm", "128": "xmm", "256": "ymm", "512": "zmm"}
 
 
 def _read_pmevo(plain: str) -> Reading | None:
     foreign = plain.startswith("_")  # so begin PMEvo's names for AArch64
     mnemonic, _, rest = plain.replace(" ", "").lstrip("_").partition("_")
-    reading = _reading(mnemonic, rest.split(",_") if rest else [], _pmevo_operand)
-    return replace(reading, understood=False) if reading and foreign else reading
+    if foreign:
+        parts = _PMEVO_COMMA.split(rest) if rest else []
+        found = dict(zip(parts, aarch64_names.operands(mnemonic, parts), strict=True))
+        reading = _reading(aarch64_names.SAME_MNEMONIC.get(mnemonic, mnemonic), parts, found.get)
+        return None if reading is None else replace(reading, mark=aarch64_names.MARK)
+    return _reading(mnemonic, rest.split(",_") if rest else [], _pmevo_operand)
 
 
 def _pmevo_operand(part: str) -> tuple[str, str] | None:
@@ -256,6 +270,11 @@ _REGISTER_SETS = {
 }
 
 
+def register_class(names: frozenset[str]) -> str | None:
+    """What operands of these registers (in lower case) are called, None for a set that no scheme has."""
+    return _REGISTER_SETS.get(names)
+
+
 def _read_iwho(head: str, rest: str) -> Reading | None:
     return _reading(head, rest.split(", "), _iwho_operand)
 
@@ -276,7 +295,7 @@ def _iwho_operand(part: str) -> tuple[str, str] | None:
 
 def _iwho_name(what: str, width: int) -> str | None:
     if "," in what:
-        return _REGISTER_SETS.get(frozenset(what.split(",")))
+        return register_class(frozenset(what.split(",")))
     match = _IWHO_CLASS.fullmatch(what)
     if match is None:
         return what if what.isalnum() else None  # a fixed register

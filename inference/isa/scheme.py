@@ -42,6 +42,7 @@ encodings of one text (`add r, r` has two) are one scheme.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,3 +105,14 @@ class Scheme:
     width: int
     exclusion: str
     starter: bool
+
+
+def memory_use(operands: Iterable[Operand]) -> MemoryUse:
+    """How the operands of a scheme use memory, implicit ones included."""
+    in_memory = [operand for operand in operands if operand.kind in {"memory", "address"}]
+    accesses = {letter for operand in in_memory for letter in operand.access}
+    if accesses == {"R", "W"}:
+        return "RW"
+    if accesses:
+        return "R" if "R" in accesses else "W"
+    return "A" if in_memory else ""

@@ -12,7 +12,12 @@ phrase" is looked for in the scheme text. Values may be quoted as well: `ext:"SS
 | `category:` | kind of operation |
 | `memory:` | `none`, `R`, `W` or `RW`: how memory is accessed |
 | `width:` | widest explicit operand in bits |
-| `is:` | `starter`, `default` (offered for inference) or `excluded` |
+| `is:` | `starter`, `default` (offered for inference), `excluded` (all others), or one of `IS_VALUES` below |
+
+Of the schemes that are not in the default set, `is:measurable` ones are measured when they are asked for, by
+groups `legacy-sse`, `mmx`, `x87` and `avx512`, and `breakable` ones when other instructions may break their
+dependencies. AVX-512 has more schemes than everything else together: they are found only by a search that
+names it (`names_avx512`) or where a switch says so.
 
 Search does not tell upper from lower case.
 """
@@ -20,13 +25,24 @@ Search does not tell upper from lower case.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
 
 Key = Literal["text", "mnemonic", "ext", "category", "memory", "width", "is"]
 KEYS = ("mnemonic", "ext", "category", "memory", "width", "is")
 MEMORY_VALUES = ("none", "R", "W", "RW")
-IS_VALUES = ("starter", "default", "excluded")
+IS_VALUES = (
+    "starter",
+    "default",
+    "excluded",
+    "measurable",
+    "breakable",
+    "legacy-sse",
+    "mmx",
+    "x87",
+    "avx512",
+)
 MAX_LENGTH = 500
 MAX_TERMS = 30
 MAX_WIDTH = 32_767  # what the database column holds
@@ -39,6 +55,9 @@ _TERM = re.compile(
         (?=\s|$)""",
     re.VERBOSE,
 )
+
+
+_ONLY_AVX512 = ("zmm", "{evex}", "{k}", "{1to", "{er}", "{sae}")
 
 
 class SearchError(ValueError):
@@ -74,6 +93,20 @@ def parse_search(query: str) -> tuple[Term, ...]:
     if len(terms) > MAX_TERMS:
         raise SearchError(f"the search has {len(terms)} terms; at most {MAX_TERMS} are allowed")
     return tuple(terms)
+
+
+def names_avx512(terms: Iterable[Term]) -> bool:
+    """Whether a search is about AVX-512, as no other one is."""
+    return any(not term.negated and _is_avx512(term) for term in terms)
+
+
+def _is_avx512(term: Term) -> bool:
+    value = term.value.lower()
+    if term.key == "ext":
+        return value.startswith("avx512")
+    if term.key == "text":
+        return any(mark in value for mark in _ONLY_AVX512)
+    return (term.key, value) in {("is", "avx512"), ("width", "512")}
 
 
 def _complaint(rest: str) -> str:

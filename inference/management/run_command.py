@@ -22,7 +22,7 @@ from inference.exchange.stored import scheme_ids
 from inference.isa.search import SearchError
 from inference.management.data_command import DataCommand
 from inference.models import ISA, Run
-from inference.models.scheme_search import PROBE_SELECTION, select_schemes
+from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
 from inference.runs import leases, lifecycle
 from inference.runs.errors import RunsError, RunStateError
 from inference.runs.journal import events_since
@@ -30,7 +30,7 @@ from inference.runs.lease import Lease
 from inference.runs.supervisor import Supervisor
 from inference.runs.worker import worker_name
 
-SCHEMES_METAVAR = "probes|starter|default|all|FILTER"
+SCHEMES_METAVAR = f"probes|starter|default|{'|'.join(GROUP_SELECTIONS)}|all|FILTER"
 
 _TELL_EVERY = 1.0
 

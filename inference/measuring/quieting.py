@@ -202,8 +202,10 @@ def help_for_unfit(facts: Facts) -> str:
     system, machine = facts.get("system", "Linux"), facts.get("machine", "x86_64")
     if system != "Linux":
         return "Add a Linux computer under Machines, or learn from uploaded measurements here."
-    if machine not in {"x86_64", "AMD64"}:
-        return "Add a computer with an x86-64 processor under Machines."
+    if facts.get("emulated"):
+        return "Start the agent on the real computer; --emulated runs code here, whose times mean nothing."
+    if machine not in {"x86_64", "AMD64", "aarch64", "arm64"}:
+        return "Add a computer with an x86-64 or AArch64 processor under Machines."
     if "microsoft" in str(facts.get("kernel", "")).lower():
         return (
             "The Windows Subsystem for Linux shares its cores with Windows. Start Linux itself, such as "

@@ -9,13 +9,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Protocol
 
-from inference.agent.protocol import Batch, Item, Result, Settings
-from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.agent.protocol import Batch, Frame, Item, Result, Settings
+from inference.core.experiment import Experiment, Measured, MeasurementState, OrderedExperiment
 from inference.core.protocols import BatchBoard, Json
 from inference.isa.scheme import Scheme
-from inference.isa.x86.assembling import CannotMeasureError, frame, unroll
+from inference.isa.x86.assembling import CannotMeasureError, unroll, unroll_in_order
 from inference.isa.x86.availability import missing_feature
+from inference.isa.x86.breaking import Kind
 from inference.isa.x86.scheme_set import schemes
+from inference.isa.x86.surroundings import DEFAULTS, Options, Surroundings
+from inference.measuring.drift import DriftWatch
 from inference.measuring.results import failure, measured_of
 
 BATCH = 96
@@ -27,7 +30,6 @@ PATIENCE = 1800.0
 """Seconds of a disturbed computer until its contended results are taken as they are."""
 
 _AVX_ENCODINGS = ("VEX", "EVEX")
-_VECTORS = ("xmm", "ymm", "zmm")
 
 
 class Code(Protocol):
@@ -54,17 +56,38 @@ class Code(Protocol):
         ...
 
 
+class Around(Protocol):
+    """What loop bodies need around them, of whichever instruction set."""
+
+    @property
+    def frame(self) -> Frame:
+        """Registers and memory of the bodies."""
+        ...
+
+    @property
+    def options(self) -> Options:
+        """How they are made."""
+        ...
+
+    def obstacle(self, scheme: Scheme) -> str:
+        """Why a scheme cannot be measured within this frame, "" where it can."""
+        ...
+
+
 Assemble = Callable[[Sequence[tuple[str, int]]], Code]
+AssembleInOrder = Callable[[Sequence[str]], Code]
 
 
 class RemoteMeasurer:
     """Assembles experiments, posts them in batches on a board, and gives back what comes.
 
-    `identity` names the machine and its harness; what is measured how is added here. `flags` are the CPU's
+    `identity` names the machine and its harness; what is measured how is added here. `surroundings` of the
+    loop bodies are the usual ones with or without `avx` unless they are given. `flags` are the CPU's
     as in /proc/cpuinfo, None where every instruction may be tried. An experiment that cannot be assembled
     or executed there is a failure that says why, and is never posted. Contended results are posted again
     until the computer has been disturbed for `patience` seconds. Results that came for an earlier attempt
-    of the run are used first.
+    of the run are used first. An `OrderedExperiment` is assembled in its order, and is another item than the
+    same without one. A `watch` measures some results again now and then.
     """
 
     def __init__(
@@ -76,25 +99,32 @@ class RemoteMeasurer:
         avx: bool,
         *,
         assemble: Assemble = unroll,
+        assemble_in_order: AssembleInOrder = unroll_in_order,
+        surroundings: Around | None = None,
         patience: float = PATIENCE,
+        watch: DriftWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._board = board
         self._flags = flags
-        self._avx = avx
+        self._surroundings: Around = surroundings or Surroundings(avx)
         self._settings = settings
-        self._frame = frame(avx)
+        self._frame = self._surroundings.frame
         self._identity = {
             **identity,
             "settings": settings.as_json(),
             "frame": self._frame.as_json(),
         }
+        if chosen := self._surroundings.options.as_json():  # the usual ones are not named: as ever
+            self._identity["bodies"] = chosen
         self._assemble = assemble
+        self._assemble_in_order = assemble_in_order
         self._patience = patience
         self._clock = clock
+        self._watch = watch
         self._obstacles: dict[str, str] = {}
-        self._posted: dict[int, Sequence[Item]] = {}
-        self._spare: dict[Experiment, Measured] | None = None
+        self._posted: dict[int, Sequence[_Prepared]] = {}
+        self._spare: dict[str, Result] | None = None
         self._disturbed: dict[Experiment, float] = {}
         self._disturbed_since: float | None = None
 
@@ -113,8 +143,19 @@ class RemoteMeasurer:
             self._obstacles[scheme] = self._look(scheme)
         return self._obstacles[scheme]
 
+    def breakers(self, scheme: str) -> Sequence[Kind]:
+        """Kinds of instructions that stand before each copy of a scheme that can be measured."""
+        if not self._surroundings.options.breaking:
+            return ()
+        return unroll([(scheme, 1)], instructions=1, breaking=True).breakers
+
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in the order asked; takes no more of them than it can post."""
+        if self._watch is not None:
+            return self._watch.over(self._answers, experiments)
+        return self._answers(experiments)
+
+    def _answers(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         work = _Work(experiments)
         size = FIRST_BATCH
         while True:
@@ -133,75 +174,72 @@ class RemoteMeasurer:
         if known is not None and self._flags is not None:
             if reason := missing_feature(known, self._flags):
                 return reason
-            if self._avx and known.encoding == "legacy" and _has_vectors(known):
-                return "legacy SSE does not go with the VEX-encoded schemes of this run"
+            if reason := self._surroundings.obstacle(known):
+                return reason
         try:
             self._assemble([(scheme, 1)])
         except CannotMeasureError as error:
             return error.reason
         return ""
 
-    def _take(self, work: _Work, size: int) -> list[Item]:
-        """The next experiments to post, at most `size`; what has an answer already gets it."""
-        taken: list[Item] = []
+    def _take(self, work: _Work, size: int) -> list[_Prepared]:
+        """The next experiments to post, at most `size`; what has an answer already gets it.
+
+        Their code is asked for in the end: some assemblers make it for all of them at once.
+        """
+        taken: list[tuple[Experiment, Code]] = []
         while len(taken) < size and (experiment := work.next()) is not None:
             found = self._at_hand(experiment) or self._prepared(experiment)
-            if isinstance(found, Item):
-                taken.append(found)
+            if not isinstance(found, Measured):
+                taken.append((experiment, found))
             else:
                 work.answer(experiment, found)
                 if work.has_ready:
                     break
-        return taken
+        return [(experiment, _item(experiment, code)) for experiment, code in taken]
 
     def _at_hand(self, experiment: Experiment) -> Measured | None:
         """A result that came when nobody waited for it."""
         if self._spare is None:
             came = self._board.earlier().items()
-            self._spare = {e: measured_of(e, r) for e, r in came if r.state != "contended"}
-        return self._spare.pop(experiment, None)
+            self._spare = {item: result for item, result in came if result.state != "contended"}
+        found = self._spare.pop(item_id(experiment), None)
+        return None if found is None else measured_of(experiment, found)
 
-    def _prepared(self, experiment: Experiment) -> Item | Measured:
+    def _prepared(self, experiment: Experiment) -> Code | Measured:
         """As code, or a failure that says why there is none."""
         for scheme in experiment.schemes:
             if reason := self.obstacle(scheme):
                 return failure(experiment, f"{scheme}: {reason}")
         try:
-            code = self._assemble(experiment.terms)
+            if isinstance(experiment, OrderedExperiment):
+                return self._assemble_in_order(experiment.order)
+            return self._assemble(experiment.terms)
         except CannotMeasureError as error:
             return failure(experiment, f"{error.scheme}: {error.reason}")
-        return Item(
-            id=item_id(experiment),
-            code=code.code,
-            copies=code.copies,
-            half_bytes=code.half_bytes,
-            half_copies=code.half_copies,
-            instructions=experiment.length,
-            terms=experiment.terms,
-        )
 
-    def _post(self, items: Sequence[Item]) -> None:
+    def _post(self, prepared: Sequence[_Prepared]) -> None:
+        items = tuple(item for _, item in prepared)
         seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
-        number = self._board.post(Batch(self._frame, self._settings, tuple(items), seed))
-        self._posted[number] = items
+        number = self._board.post(Batch(self._frame, self._settings, items, seed))
+        self._posted[number] = prepared
 
     def _collect(self, work: _Work) -> None:
         """Wait for a batch; results that nobody here waits for any more are kept for the next question."""
         number, results = self._board.collect()
         found = {result.id: result for result in results}
-        answers = [
-            _answer(Experiment(item.terms), found.get(item.id)) for item in self._posted.pop(number, ())
-        ]
+        prepared = self._posted.pop(number, ())
+        answers = [_answer(experiment, found.get(item.id)) for experiment, item in prepared]
         again = self._contended(answers)
         assert self._spare is not None, "nothing is posted before earlier results are known"
-        for answer in answers:
+        for answer, (_, item) in zip(answers, prepared, strict=True):
             if work.waits_for(answer.experiment):
                 if answer.experiment in again:
                     work.ask_again(answer.experiment)
                 else:
                     work.answer(answer.experiment, answer)
-            elif answer.experiment not in again:
-                self._spare[answer.experiment] = answer
+            elif answer.experiment not in again and item.id in found:
+                self._spare[item.id] = found[item.id]
 
     def _contended(self, answers: Sequence[Measured]) -> set[Experiment]:
         """Those of the experiments that are worth another try."""
@@ -224,6 +262,9 @@ class RemoteMeasurer:
             else:
                 del self._disturbed[experiment]
         return again
+
+
+_Prepared = tuple[Experiment, Item]
 
 
 class _Work:
@@ -283,9 +324,22 @@ class _Work:
             yield result
 
 
+def _item(experiment: Experiment, code: Code) -> Item:
+    return Item(
+        id=item_id(experiment),
+        code=code.code,
+        copies=code.copies,
+        half_bytes=code.half_bytes,
+        half_copies=code.half_copies,
+        instructions=experiment.length,
+        terms=experiment.terms,
+    )
+
+
 def item_id(experiment: Experiment) -> str:
-    """The same for the same experiment wherever it is posted."""
-    return hashlib.blake2b(repr(experiment.terms).encode(), digest_size=12).hexdigest()
+    """The same for the same experiment wherever it is posted; an order is part of it."""
+    told = experiment.order if isinstance(experiment, OrderedExperiment) else experiment.terms
+    return hashlib.blake2b(repr(told).encode(), digest_size=12).hexdigest()
 
 
 def _answer(experiment: Experiment, result: Result | None) -> Measured:
@@ -294,14 +348,21 @@ def _answer(experiment: Experiment, result: Result | None) -> Measured:
     return measured_of(experiment, result)
 
 
+def surroundings_of(
+    schemes: Iterable[str], flags: Collection[str], options: Options = DEFAULTS
+) -> Surroundings:
+    """What loop bodies of these schemes need around them on a processor with these flags."""
+    texts = list(schemes)
+    known = _schemes_by_text()
+    found = [known[text] for text in texts if text in known and not missing_feature(known[text], flags)]
+    avx = "avx" in flags and wants_avx(texts)
+    return Surroundings.of(found, avx=avx, flags=flags, options=options)
+
+
 def wants_avx(schemes: Iterable[str]) -> bool:
     """Whether one of the schemes needs loop bodies with AVX around them; legacy SSE wants them without."""
     known = _schemes_by_text()
     return any(known[text].encoding in _AVX_ENCODINGS for text in schemes if text in known)
-
-
-def _has_vectors(scheme: Scheme) -> bool:
-    return any(operand.name.lower().startswith(_VECTORS) for operand in scheme.operands)
 
 
 @cache

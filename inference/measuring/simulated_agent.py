@@ -32,8 +32,8 @@ class StandIn:
     half_copies: int = 1
 
 
-def stand_in(_terms: Sequence[tuple[str, int]]) -> StandIn:
-    """What stands for the code of any experiment."""
+def stand_in(_asked: Sequence[object]) -> StandIn:
+    """What stands for the code of any experiment, in whatever order."""
     return StandIn()
 
 
@@ -125,10 +125,14 @@ class SimulatedHarness:
         return Result(result.id, "contended", result.cycles, result.spread, result.passes, "simulated")
 
 
-def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING) -> Json:
-    """What a simulated agent says of its computer, as `inference.agent.facts` does for a real one."""
+def simulated_facts(name: str, mapping: PortMapping, counters: str = NOTHING, isa: str = "") -> Json:
+    """What a simulated agent says of its computer, as `inference.agent.facts` does for a real one.
+
+    `isa`: the instruction set that the mapping is about, where that is known.
+    """
     return {
         "simulated": True,
+        "isa": isa,
         "cpu": f"simulated processor: {name}",
         "schemes": len(mapping.usage),
         "ports": len(mapping.ports),

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
+from operator import or_
 
 from django.db.models import Q, QuerySet
 
-from inference.isa.search import Term, parse_search
+from inference.isa.search import Term, names_avx512, parse_search
+from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE
 from inference.isa.x86.probes import PROBES
 from inference.models.isa import InstructionScheme
+
+
+def _begins(beginnings: Iterable[str]) -> Q:
+    """Schemes whose reason for being left out begins with one of these."""
+    return reduce(or_, (Q(exclusion__startswith=one) for one in beginnings))
+
+
+MEASURABLE = Q(exclusion="") | _begins(SELECTABLE)
+"""Schemes that can be measured, without anything to break their dependencies."""
+
+BREAKABLE_ONES = _begins(BREAKABLE)
+AVX512 = Q(encoding="EVEX") | Q(extension__istartswith="AVX512") | Q(extension__icontains="+AVX512")
+"""AVX-512 with its mask registers: more schemes than everything else together."""
 
 _IS = {
     "starter": Q(starter=True),
     "default": Q(exclusion=""),
     "excluded": ~Q(exclusion=""),
+    "measurable": MEASURABLE,
+    "breakable": BREAKABLE_ONES,
+    "legacy-sse": _begins([GROUPS["legacy-sse"]]),
+    "mmx": _begins([GROUPS["mmx"]]),
+    "x87": _begins([GROUPS["x87"]]),
+    "avx512": AVX512,
 }
 _BY_KEY: dict[str, Callable[[str], Q]] = {
     "text": lambda value: Q(text__icontains=value),
@@ -48,11 +70,47 @@ def condition(term: Term) -> Q:
 PROBE_SELECTION = "probes"
 """One or two schemes for each kind of execution unit; see `inference.isa.x86.probes`."""
 
-NAMED_SELECTIONS = {"starter": "is:starter is:default", "default": "is:default", "all": ""}
+GROUP_SELECTIONS = {
+    "legacy-sse": "legacy SSE: measured apart from VEX-encoded instructions",
+    "mmx": "MMX",
+    "x87": "x87, as far as it leaves the register stack where it is",
+    "avx512": "AVX-512",
+}
+"""Groups of schemes that are measured when they are asked for; see `inference.isa.x86.exclusion`."""
+
+NAMED_SELECTIONS = {
+    "starter": "is:starter is:default",
+    "default": "is:default",
+    **{name: f"is:{name} is:measurable" for name in GROUP_SELECTIONS},
+    "all": "",
+}
+
+
+def searched_schemes(
+    schemes: QuerySet[InstructionScheme], query: str, *, avx512: bool = False
+) -> QuerySet[InstructionScheme]:
+    """The same without AVX-512, unless `avx512` or the search text names it."""
+    found = search_schemes(schemes, query)
+    return found if avx512 or names_avx512(parse_search(query)) else found.exclude(AVX512)
 
 
 def select_schemes(schemes: QuerySet[InstructionScheme], selection: str) -> QuerySet[InstructionScheme]:
-    """The schemes that `--schemes` or the infer form means: probes, starter, default, all, or a search."""
-    if selection.strip().lower() == PROBE_SELECTION:
+    """The schemes that `--schemes` or a form means: probes, starter, default, a group, all, or a search.
+
+    A search finds AVX-512 only if it names it.
+    """
+    word = selection.strip().lower()
+    if word == PROBE_SELECTION:
         return schemes.filter(text__in=PROBES)
-    return search_schemes(schemes, NAMED_SELECTIONS.get(selection.strip().lower(), selection))
+    if word in NAMED_SELECTIONS:
+        return search_schemes(schemes, NAMED_SELECTIONS[word])
+    return searched_schemes(schemes, selection)
+
+
+def goes_beyond_default(selection: str) -> bool:
+    """Whether a selection asks for schemes that are not in the default set. Raises `SearchError`."""
+    word = selection.strip().lower()
+    if word in NAMED_SELECTIONS:
+        return word in GROUP_SELECTIONS
+    terms = parse_search(selection)
+    return names_avx512(terms) or any(term.key == "is" and not term.negated for term in terms)

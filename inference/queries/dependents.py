@@ -57,7 +57,7 @@ def _of_mapping(row: PortMapping) -> list[Dependent]:
         *_counted(row.evaluations.count(), "evaluation", GONE),
         *_counted(row.front.exclude(picked=row).count(), "point of its front", GONE, "points of its front"),
         *_counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
-        *_users(_runs_with(row, "simulate", "mapping", "")),
+        *_users(_runs_with(row, "simulate", "mapping", "reference")),
     ]
 
 
@@ -97,9 +97,9 @@ def _of_machine(row: Machine) -> list[Dependent]:
 
 def _runs_with(row: ExperimentSet | PortMapping, source: str, field: str, other: str) -> QuerySet[Run]:
     """Runs whose description names a row: among the sources, or in a field of its own."""
-    named = Q(**{f"config__{field}": row.pk}) | Q(**{f"config__source__{source}": row.pk})
-    if other:
-        named |= Q(**{f"config__{other}": row.pk})
+    named = Q(**{f"config__source__{source}": row.pk})
+    for one in (field, other):
+        named |= Q(**{f"config__{one}": row.pk})
     lists = Run.objects.filter(**{f"config__source__{source}__isnull": False})
     listed: list[tuple[int, Any]] = list(lists.values_list("pk", f"config__source__{source}"))
     naming = [run for run, ids in listed if isinstance(ids, list) and row.pk in ids]

@@ -12,7 +12,9 @@ from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, 
 from django.db.models.functions import Mod
 from django.utils import timezone
 
+from inference.exchange.instruction_sets import AARCH64
 from inference.figures.noise import Reading
+from inference.isa.aarch64.microarchitectures import arm_microarchitecture
 from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
 from inference.measuring.quieting import help_for_unfit
 from inference.models import Batch, Machine, MachineReading, Run
@@ -22,7 +24,13 @@ NOISE_WINDOW = timedelta(minutes=30)
 
 MOST_READINGS = 10_000
 
-_COUNTS = {"": "time only", "none": "time only"}
+_COUNTS = {
+    "": "time only",
+    "none": "time only",
+    "instructions": "time, cycles and instructions",
+    "uops": "time, cycles, instructions and µops",
+    "ports": "time, cycles, instructions and the µops of every port",
+}
 
 
 @dataclass(frozen=True)
@@ -99,10 +107,12 @@ def reason_of_unfitness(machine: Machine) -> str:
 def microarchitecture_of(machine: Machine) -> Microarchitecture | None:
     """What is inside its processor, as far as vendor, family and model tell."""
     facts = machine.facts
+    if machine.isa.name == AARCH64:
+        return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
     family, model = facts.get("family"), facts.get("model")
     if not isinstance(family, int) or not isinstance(model, int):
         return None
-    return microarchitecture(str(facts.get("vendor", "")), family, model)
+    return microarchitecture(str(facts.get("vendor", "")), family, model, str(facts.get("core_type") or ""))
 
 
 def counts_of(machine: Machine) -> str:
@@ -110,7 +120,8 @@ def counts_of(machine: Machine) -> str:
     if "counters" not in machine.facts:
         return ""
     told = str(machine.facts["counters"] or "")
-    return _COUNTS.get(told, told)
+    counts, why = _COUNTS.get(told, told), machine.facts.get("counters_note")
+    return f"{counts}: {why}" if why else counts
 
 
 def readings_of(machine: Machine, since: datetime) -> list[Reading]:
@@ -119,7 +130,7 @@ def readings_of(machine: Machine, since: datetime) -> list[Reading]:
     step = math.ceil(rows.count() / MOST_READINGS)
     if step > 1:
         rows = rows.annotate(turn=Mod("id", Value(step))).filter(turn=0)
-    return [Reading(*row) for row in rows.values_list("at", "state", "noise", "ghz")]
+    return [Reading(*row) for row in rows.values_list("at", "state", "noise", "ghz", "rate")]
 
 
 def recent_noise(readings: Sequence[Reading], now: datetime | None = None) -> float | None:
@@ -131,7 +142,9 @@ def recent_noise(readings: Sequence[Reading], now: datetime | None = None) -> fl
 
 def runs_on(machine: Machine) -> QuerySet[Run]:
     """Runs that measure or have measured on a machine, newest first."""
-    asked = Q(config__source__machine=machine.pk) | Q(kind="measure", config__machine=machine.pk)
+    asked = Q(config__source__machine=machine.pk) | Q(
+        kind__in=("measure", "check-model"), config__machine=machine.pk
+    )
     return Run.objects.filter(asked).defer("result").order_by("-id")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from collections.abc import Mapping as Dictionary
 from dataclasses import dataclass, replace
 
@@ -13,7 +15,7 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.throughput import inverse_throughput
 from inference.exchange.evidence import Evidence
 from inference.exchange.stored import load_mapping
-from inference.models import PortMapping
+from inference.models import Machine, PortMapping
 from inference.queries.comparing import comparable
 from inference.queries.machines import microarchitecture_of
 
@@ -59,9 +61,23 @@ def references(row: PortMapping) -> QuerySet[PortMapping]:
 def usual_reference(row: PortMapping, candidates: list[PortMapping]) -> PortMapping | None:
     """An imported mapping that says to be of the same microarchitecture, or else the newest imported one."""
     imported = [each for each in candidates if each.origin == PortMapping.Origin.IMPORT]
-    known = None if row.machine is None else microarchitecture_of(row.machine)
-    named = [each for each in imported if known is not None and known.name.lower() in each.name.lower()]
-    return next(iter(named or imported), None)
+    named = None if row.machine is None else named_after(row.machine, imported)
+    return named or next(iter(imported), None)
+
+
+def named_after(machine: Machine, candidates: Iterable[PortMapping]) -> PortMapping | None:
+    """The first that has the name of the machine's microarchitecture in its own: not Zen 3 for Zen."""
+    known = microarchitecture_of(machine)
+    if known is None:
+        return None
+    whole = re.compile(rf"\b{re.escape(known.name)}(?![\w+-]| \d)", re.IGNORECASE)
+    return next((each for each in candidates if whole.search(each.name)), None)
+
+
+def documented_for(machine: Machine) -> PortMapping | None:
+    """The newest imported mapping that says to be of the machine's microarchitecture."""
+    imported = PortMapping.objects.filter(isa=machine.isa_id, origin=PortMapping.Origin.IMPORT)
+    return named_after(machine, imported.order_by("-id"))
 
 
 def beside(value: Mapping, evidence: Evidence, reference: PortMapping) -> Beside:

@@ -32,7 +32,7 @@ class Lane:
 def lanes(jobs: int = 1) -> tuple[Lane, ...]:
     """The lanes of a worker that does so many inferences at a time: these, measuring runs, short runs."""
     short = frozenset(kind for kind, job in JOBS.items() if job.short)
-    measuring = frozenset({"measure"})
+    measuring = frozenset({"measure", "check-model"})
     return (
         Lane(frozenset(JOBS) - short - measuring, jobs),
         Lane(measuring, MEASURING_SLOTS),

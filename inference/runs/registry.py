@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from inference.runs.errors import ConfigError
 from inference.runs.job import Job
+from inference.runs.jobs.block import BlockJob
+from inference.runs.jobs.check_model import CheckModelJob
 from inference.runs.jobs.evaluate import EvaluateJob
 from inference.runs.jobs.import_file import ImportJob
 from inference.runs.jobs.infer import InferJob
@@ -12,6 +14,8 @@ from inference.runs.jobs.measure import MeasureJob
 JOBS: dict[str, Job] = {
     "infer": InferJob(),
     "measure": MeasureJob(),
+    "check-model": CheckModelJob(),
+    "block": BlockJob(),
     "import": ImportJob(),
     "evaluate": EvaluateJob(),
 }

@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from inference.isa.search import SearchError
+from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
 from inference.queries.paging import Order, Page, page_of
 from inference.queries.resource_mappings import loads_of
 from inference.queries.schemes import instruction_sets, measurements_with, usages_of
@@ -33,6 +33,8 @@ SYNTAX = (
     ("memory:none", "none, R, W or RW: how memory is used"),
     ("width:256", "widest operand, in bits"),
     ("is:default", "offered for inference; also is:starter, is:excluded"),
+    ("is:measurable", "also those of the groups is:legacy-sse, is:mmx, is:x87, is:avx512"),
+    ("is:breakable", "measurable with other instructions that break their dependencies"),
     ("-ext:AVX", "a leading minus: not so"),
     ("vpadd -memory:R width:256", "several terms: all must hold"),
 )
@@ -48,10 +50,16 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(instruction_sets(), pk=pk)
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), COLUMNS, "row")
+    avx512 = request.GET.get("avx512") == "on"
+    everything = InstructionScheme.objects.filter(isa=found)
+    switch = everything.filter(AVX512).exists()
     page: Page[InstructionScheme] | None = None
     error = ""
+    hidden = 0
     try:
-        rows = search_schemes(InstructionScheme.objects.filter(isa=found), q)
+        rows = searched_schemes(everything, q, avx512=avx512)
+        if switch and not avx512 and not names_avx512(parse_search(q)):
+            hidden = search_schemes(everything, q).filter(AVX512).count()
         page = page_of(rows, order, COLUMNS, request.GET.get("page", ""))
     except SearchError as problem:
         error = str(problem)
@@ -62,6 +70,9 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
             "isa": found,
             "page": page,
             "q": q,
+            "avx512": avx512,
+            "hidden": hidden,
+            "switch": switch,
             "sort": "" if order.column == "row" else str(order),
             "error": error,
             "syntax": SYNTAX,

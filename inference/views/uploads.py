@@ -11,6 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -20,11 +21,13 @@ from django.views.decorators.http import require_POST
 
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.exchange.errors import NameTakenError
+from inference.exchange.errors import ExchangeError, NameTakenError
 from inference.exchange.explained_json import RATE
 from inference.exchange.importing import Preview, name_list_of, preview, rejects_of
+from inference.exchange.incoming import XML_PEEK, taken_in
 from inference.exchange.names import free_name, free_or_refuse
 from inference.exchange.palmed_json import INSTRUCTIONS
+from inference.exchange.uops_info_xml import is_xml
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.queries.uploads import waiting_name_lists, waiting_rejects, waiting_uploads
 from inference.runs import lifecycle
@@ -67,6 +70,12 @@ class ImportForm(forms.Form):
     )
     name = forms.CharField(max_length=200, help_text="Commands and other pages find it by this name.")
     note = forms.CharField(required=False, max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}))
+    others = forms.MultipleChoiceField(
+        required=False,
+        label="Of the same file, import also",
+        help_text="Each becomes a mapping or a set of its own, under the name the file proposes.",
+        widget=forms.CheckboxSelectMultiple,
+    )
     evidence = SetsField(
         ExperimentSet.objects.none(),
         required=False,
@@ -80,6 +89,11 @@ class ImportForm(forms.Form):
         self.model = seen.model
         if seen.isa is not None:
             del self.fields["new_isa"]
+        others = other_microarchitectures(seen)
+        if others and seen.isa is not None:
+            self.fields["others"].choices = [(each, each) for each in others]  # type: ignore[attr-defined]
+        else:
+            del self.fields["others"]
         sets = ExperimentSet.objects.none() if seen.explanation is None else _possible_evidence(seen.isa)
         if sets.exists():
             self.fields["evidence"].queryset = sets  # type: ignore[attr-defined]
@@ -93,6 +107,12 @@ class ImportForm(forms.Form):
     def clean_new_isa(self) -> str:
         """Refuse a name in use."""
         return _free(ISA, self.cleaned_data["new_isa"])
+
+
+def other_microarchitectures(seen: Preview) -> list[str]:
+    """Those that a file has besides the one that was read of it."""
+    facts = seen.parsed.facts
+    return [each for each in facts.get("microarchitectures", ()) if each != seen.microarchitecture]
 
 
 def _possible_evidence(isa: ISA | None) -> QuerySet[ExperimentSet]:
@@ -116,25 +136,37 @@ def upload(request: HttpRequest) -> HttpResponse:
         files = request.FILES.getlist("files")
         error = _refusal(files)
         if not error:
-            kept = [_keep(request, file) for file in files]
-            return redirect("upload-preview", kept[0].pk) if len(kept) == 1 else redirect("upload")
+            try:
+                kept = _keep_all(request, files)
+            except ExchangeError as problem:
+                error = str(problem)
+            else:
+                return redirect("upload-preview", kept[0].pk) if len(kept) == 1 else redirect("upload")
     context = {"error": error, "waiting": waiting_uploads(), "limit": settings.UPLOAD_LIMIT_BYTES}
     return render(request, "inference/upload.html", context, status=400 if error else 200)
 
 
 def _refusal(files: list[UploadedFile]) -> str:
     if not files:
-        return "No file was chosen. Choose one or more CSV or JSON files."
+        return "No file was chosen. Choose one or more CSV, JSON or XML files."
     limit = settings.UPLOAD_LIMIT_BYTES
     for file in files:
-        if (file.size or 0) > limit:
+        beginning = file.read(XML_PEEK)
+        file.seek(0)
+        if (file.size or 0) > limit and not is_xml(beginning):
             return f"{file.name} has {(file.size or 0) >> 20} MiB; a file can have at most {limit >> 20} MiB."
     return ""
 
 
+@transaction.atomic
+def _keep_all(request: HttpRequest, files: list[UploadedFile]) -> list[Upload]:
+    """Store all of the files or, after an `ExchangeError`, none."""
+    return [_keep(request, file) for file in files]
+
+
 def _keep(request: HttpRequest, file: UploadedFile) -> Upload:
     """Store a file, or find it if the same one waits already."""
-    content = file.read()
+    content = taken_in(file, file.name or "upload", settings.UPLOAD_LIMIT_BYTES)
     digest = hashlib.sha256(content).hexdigest()
     name = PurePath(file.name or "upload").name[:300]
     same = waiting_uploads().filter(sha256=digest, file_name=name).first()
@@ -263,6 +295,9 @@ def _start(
         "unit": unit.value,
     }
     config |= beside.config()
+    if answers.get("others"):
+        config["microarchitecture"] = seen.microarchitecture
+        config["others"] = answers["others"]
     if answers.get("evidence"):
         config["evidence"] = [each.name for each in answers["evidence"]]
     name = free_name(Run, f"Import {found.file_name}")

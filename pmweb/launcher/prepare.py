@@ -30,7 +30,7 @@ def prepare() -> None:
     try:
         _ = settings.SECRET_KEY  # made now, so that trouble with it is told here and not on the first page
         migrate_database()
-        call_command("load-isa", stdout=io.StringIO())
+        call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
         ensure_administrator()
     except ImproperlyConfigured as error:
         raise LaunchError(f"{error}.") from error

@@ -134,9 +134,6 @@ for (const element of document.querySelectorAll("[data-heat-map-of]")) {
   map.chosen = binOf(new URLSearchParams(window.location.search).get("bin"), figure.data[0].customdata);
   map.show({ figure });
 }
-for (const select of document.querySelectorAll("[data-submits]")) {
-  select.addEventListener("change", () => select.form.requestSubmit());
-}
 
 // An evaluation that is still to come: its run's journal tells when to look.
 for (const element of document.querySelectorAll("[data-waits-for]")) {

@@ -7,6 +7,7 @@ import { Figure } from "./figures.js";
 import { Front } from "./front.js";
 import { HeatMap } from "./heatmap.js";
 import { LiveJournal } from "./live.js";
+import { ModelCheck } from "./model-check.js";
 import { throttled } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
 import { duration } from "./ticking.js";
@@ -54,6 +55,7 @@ const sweeps = one("sweeps") ? new Figure(one("sweeps")) : null;
 const lengths = one("lengths") ? new Figure(one("lengths")) : null;
 if (lengths && record.heat_map?.lengths.data[0].x.length) lengths.show(record.heat_map.lengths);
 const front = one("front") ? new Front(one("front")) : null;
+const model = document.getElementById("model-figures") ? new ModelCheck() : null;
 // Figures that come with regions of the page.
 function readFigures() {
   front?.read();
@@ -68,10 +70,11 @@ async function refreshHead() {
   const fresh = await fetchPage(window.location.href);
   if (!fresh) return;
   const ended = record.final.includes(record.state);
-  const regions = ["run-state", "run-actions", "run-search", ...(ended ? ["run-stages", "run-log"] : [])];
+  const regions = ["run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-stages", "run-log"] : [])];
   for (const id of regions) replaceRegion(fresh, id);
   showEvolved(fresh);
   showExplained(fresh);
+  showModel(fresh);
   if (ended) showEndOfLog();
 }
 // A search by counter-examples is drawn by the server, live as afterwards.
@@ -106,6 +109,16 @@ const refreshExplained = throttled(async () => {
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (fresh) showExplained(fresh);
 }, 1000);
+// A check of the model: its list may be searched meanwhile.
+function showModel(fresh) {
+  if (!model) return;
+  model.take(fresh);
+  showUnused(fresh, ["model-list"]);
+}
+const refreshModel = throttled(async () => {
+  const fresh = await fetchPage(window.location.href).catch(() => null);
+  if (fresh) showModel(fresh);
+}, 2000);
 const refreshHeadSoon = throttled(() => refreshHead().catch(() => {}));
 
 // ---- one function per kind of event
@@ -194,6 +207,7 @@ function showGeneration(generation) {
 const LISTENERS = {
   ...Object.fromEntries(["seeded", "ports", "candidates", "decision", "contradiction", "undecided"].map((kind) => [kind, refreshSearch])),
   ...Object.fromEntries(["funnel", "excluded", "bottleneck", "blocking", "verdicts"].map((kind) => [kind, refreshExplained])),
+  ...Object.fromEntries(["model_alone", "model_mixes", "model_orders"].map((kind) => [kind, refreshModel])),
   progress: showProgress,
   phase: (payload, at) => {
     showPhase(payload);

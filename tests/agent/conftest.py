@@ -9,11 +9,11 @@ import pytest
 import pytest_asyncio
 
 from inference.agent import nursery
-from inference.agent.checks import ADDITIONS
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
 from inference.agent.process import Nursery
 from inference.agent.protocol import Frame, Item, Settings
+from inference.agent.targets.x86_64 import ADDITIONS
 
 needs_x86 = pytest.mark.skipif(
     platform.system() != "Linux" or platform.machine() != "x86_64",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from iced_x86 import Decoder, InstructionInfoFactory, Mnemonic, OpAccess, Register, RegisterExt
 
-from inference.agent.checks import ADDITIONS, COPIES, LOADS, Answers, checks, expected
+from inference.agent.checks import COPIES, Answers
+from inference.agent.targets.x86_64 import ADDITIONS, LOADS, checks, expected
 
 ALL = checks(avx=True)
 

@@ -15,20 +15,30 @@ from inference.agent import nursery
 from inference.agent.passes import UnfitHarness
 
 OPTIONS = argparse.Namespace(
-    server="http://localhost:1", token="t", core=None, user=None, allow_root=True, die_with_parent=False
+    server="http://localhost:1",
+    token="t",
+    ca=None,
+    core=None,
+    user=None,
+    allow_root=True,
+    die_with_parent=False,
+    emulated=False,
 )
 
 
 @pytest.mark.parametrize(
     ("system", "machine", "reason"),
-    [("Darwin", "arm64", "measuring needs Linux"), ("Linux", "aarch64", "needs an x86-64 processor")],
+    [
+        ("Darwin", "arm64", "measuring needs Linux"),
+        ("Linux", "riscv64", "needs a processor of x86-64 or AArch64"),
+    ],
 )
 def test_where_nothing_can_be_measured_the_agent_says_why_and_starts_no_process(
     monkeypatch: pytest.MonkeyPatch, system: str, machine: str, reason: str
 ):
     told: dict[str, Any] = {}
 
-    async def pretend(_server: str, _token: str, harness: Any, facts: Any, _version: str) -> None:
+    async def pretend(_server: str, _token: str, harness: Any, facts: Any, _version: str, _tls: Any) -> None:
         told.update(harness=harness, facts=facts())
 
     monkeypatch.setattr(platform, "system", lambda: system)

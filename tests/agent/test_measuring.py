@@ -29,8 +29,6 @@ DEADLY = {
     "ended with status 0": b"\xb8\x3c\x00\x00\x00\x31\xff\x0f\x05",  # exit(0)
 }
 WRITES_EVERYWHERE = b"\x48\x89\xe7\x48\xc7\xc1\xff\xff\xff\x7f\xf3\xaa"  # rep stosb up the stack
-OPENS_A_FILE = b"\xb8\x02\x00\x00\x00\x48\x89\xe7\x31\xf6\x0f\x05"  # open(stack, O_RDONLY)
-FORKS = b"\xb8\x39\x00\x00\x00\x0f\x05"
 
 
 async def test_code_that_kills_its_process_costs_one_named_result_and_nothing_else(harness: LocalHarness):
@@ -42,18 +40,6 @@ async def test_code_that_kills_its_process_costs_one_named_result_and_nothing_el
         assert reason in by_id[reason].note
     assert by_id["stack"].state == "failed"
     assert by_id[ADD.id].cycles is not None
-
-
-async def test_foreign_code_cannot_open_files_nor_start_processes(processes: Nursery):
-    process = await MeasuringProcess.start(processes, frame(), HASTY)
-    if not process.confinement["system_calls"]:
-        pytest.skip("this kernel does not filter system calls")
-    async for _ in process.time([item("open", OPENS_A_FILE), item("fork", FORKS)], 5.0):
-        pass
-    threads = Path(f"/proc/{process.pid}/task")
-    assert [thread.name for thread in threads.iterdir()] == [str(process.pid)]
-    assert (threads / str(process.pid) / "children").read_text() == ""
-    await process.stop()
 
 
 async def test_measuring_works_in_a_fork_of_a_large_process():

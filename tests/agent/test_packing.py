@@ -80,7 +80,7 @@ def test_packing_twice_gives_the_same_bytes(agent):
 
 def test_it_contains_the_agent_its_library_and_both_licences_and_nothing_compiled():
     contents = files()
-    sources = {path.name for path in (ROOT / "inference" / "agent").glob("*.py")}
+    sources = {path.name for path in (ROOT / "inference" / "agent").rglob("*.py")}
     packed = {name.rpartition("/")[2] for name in contents if name.startswith("inference/agent/")}
     assert packed == sources - {"packing.py"}
     assert b"MIT" in contents["LICENSE"]

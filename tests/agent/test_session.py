@@ -11,8 +11,18 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 from inference.agent.connection import AddressError, socket_address
-from inference.agent.process import UnfitError
-from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Result, Settings, decode, encode
+from inference.agent.process import FrameRefusedError, UnfitError
+from inference.agent.protocol import (
+    PROTOCOL,
+    Batch,
+    Beat,
+    Frame,
+    ProtocolError,
+    Result,
+    Settings,
+    decode,
+    encode,
+)
 from inference.agent.session import Agent, RefusedError
 from tests.agent.conftest import item
 
@@ -27,7 +37,7 @@ class Scripted:
         self.may_answer = asyncio.Event()
         self.measured: list[Batch] = []
         self.cancelled = 0
-        self.unfit = ""
+        self.trouble: Exception | None = None
 
     async def measure(self, batch: Batch, progress: Callable[[int, int], None]) -> list[Result]:
         self.measured.append(batch)
@@ -37,8 +47,8 @@ class Scripted:
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        if self.unfit:
-            raise UnfitError(self.unfit)
+        if self.trouble is not None:
+            raise self.trouble
         return [Result(one.id, "settled", 1.0, 0.0, 2) for one in batch.items]
 
     def beat(self) -> Beat:
@@ -190,7 +200,7 @@ async def test_a_refusal_in_the_middle_of_a_conversation_counts_as_well():
 
 async def test_a_computer_that_turns_out_unfit_says_so_with_every_beat_and_reports_nothing():
     harness = Scripted()
-    harness.unfit = "no executable memory"
+    harness.trouble = UnfitError("no executable memory")
     harness.may_answer.set()
     async with conversation(harness) as (arrived, _):
         talk = await arrived.get()
@@ -199,6 +209,53 @@ async def test_a_computer_that_turns_out_unfit_says_so_with_every_beat_and_repor
         while (beat := await talk.hear("beat"))["state"] != "unfit":
             pass
         assert beat["note"] == "no executable memory"
+
+
+async def test_a_batch_for_another_kind_of_computer_fails_and_the_agent_stays_fit():
+    harness = Scripted()
+    harness.trouble = FrameRefusedError("the frame is for another computer")
+    harness.may_answer.set()
+    async with conversation(harness) as (arrived, _):
+        talk = await arrived.get()
+        await talk.welcome()
+        await talk.say("batch", batch=7, fence=3, content=BATCH.as_json())
+        results = (await talk.hear("results"))["results"]
+        assert {result["note"] for result in results} == {"the frame is for another computer"}
+        await talk.say("stored", batch=7)
+        assert (await talk.hear("beat"))["state"] == "idle"
+
+
+async def test_a_batch_at_which_the_agent_fails_is_given_back():
+    harness = Scripted()
+    harness.trouble = KeyError("a bug")
+    harness.may_answer.set()
+    async with conversation(harness) as (arrived, _):
+        talk = await arrived.get()
+        await talk.welcome()
+        await talk.say("batch", batch=7, fence=3, content=BATCH.as_json())
+        again = await asyncio.wait_for(arrived.get(), PATIENCE)
+        assert (await again.welcome())["holds"] is None
+
+
+async def test_a_server_that_makes_no_sense_is_called_again():
+    harness = Scripted()
+    async with conversation(harness) as (arrived, _):
+        for nonsense in ({"kind": "batch"}, {"kind": "drop", "batch": "x"}, {"kind": "exec"}):
+            talk = await asyncio.wait_for(arrived.get(), PATIENCE)
+            await talk.welcome()
+            await talk.say(**nonsense)
+        await asyncio.wait_for(arrived.get(), PATIENCE)
+    assert not harness.measured
+
+
+@pytest.mark.parametrize("changes", [{"protocol": 2}, {"protocol": None}, {"beat_seconds": "often"}])
+async def test_a_welcome_of_another_protocol_ends_the_agent(changes: dict[str, object]):
+    async with conversation(Scripted()) as (arrived, running):
+        talk = await arrived.get()
+        await talk.hear("hello")
+        await talk.say(**({"kind": "welcome", "protocol": PROTOCOL, "machine": "m"} | changes))
+        with pytest.raises(ProtocolError):
+            await asyncio.wait_for(running, PATIENCE)
 
 
 @pytest.mark.parametrize(

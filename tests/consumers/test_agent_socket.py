@@ -12,6 +12,7 @@ from channels.testing import WebsocketCommunicator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from inference.agent import rate
 from inference.agent.protocol import encode
 from inference.consumers import agent_urlpatterns, agents
 from inference.exchange.instruction_sets import new_isa
@@ -172,6 +173,25 @@ async def test_a_revoked_token_ends_the_connection(lab):
         await heard(socket)
         await database_sync_to_async(tokens.revoke_all)(machine)
         assert await refusal(socket) == ("the token of this agent was revoked", False, 4401)
+
+
+async def test_a_token_that_is_revoked_before_the_greeting_lets_nobody_in(lab):
+    machine, token, *_ = lab
+    async with dialled(token) as socket:
+        await database_sync_to_async(tokens.revoke_all)(machine)
+        await socket.send_to(text_data=hello())
+        assert await refusal(socket) == ("the token of this agent was revoked", False, 4401)
+    assert await state() == "waiting"
+
+
+async def test_an_agent_that_sends_without_end_is_sent_away(lab):
+    async with welcomed(lab[1]) as socket:
+        assert (await heard(socket))["type"] == "batch"
+        for _ in range(int(rate.AT_ONCE) * 2):
+            await socket.send_to(text_data=encode("beat", state="idle"))
+        reason, retry, code = await refusal(socket)
+        assert (reason, retry, code) == ("more messages than an agent has to send", True, 4429)
+    assert await state() == "waiting"
 
 
 async def test_results_that_make_no_sense_are_not_stored_and_the_third_time_is_the_last(lab):

@@ -198,7 +198,7 @@ def test_schemes_that_the_instruction_set_lacks_are_left_out_and_named(db: None)
     new_isa(X86, [ADD, NEG], "by hand")
     seen = preview(MAPPING, "zen.json")
     assert seen.acceptable
-    assert seen.parsed.left_out["bsf RW:GPR:64, R:GPR:64"] == NO_SCHEME
+    assert seen.parsed.left_out["bsf RW:GPR:64, R:GPR:64"].startswith(NO_SCHEME)
     assert len(seen.parsed.left_out) == 4
     assert commit(seen, "zen").row.report["left_out"] == seen.parsed.left_out
 

@@ -197,6 +197,6 @@ def test_the_published_zen_model_is_matched_almost_completely(db: None) -> None:
     assert alone.lines() == []
     assert alone.facts == {"instructions": 2813, "classes": 567}
     assert len(alone.resources.resources) == 20
-    assert list(alone.left_out.values()).count(NO_SCHEME) == 32
+    assert sum(why.startswith(NO_SCHEME) for why in alone.left_out.values()) == 32
     assert (len(alone.left_out), len(alone.schemes)) == (116, 2693)
     assert len(preview(content, "zen.json", isa=isa, names=names).parsed.schemes) == 2732

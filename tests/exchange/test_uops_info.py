@@ -11,7 +11,7 @@ from django.conf import settings
 from inference.exchange.importing import commit, preview
 from inference.exchange.instruction_sets import load_x86, new_isa
 from inference.exchange.parsing import AnyNames, Parsed, read, resolve
-from inference.exchange.uops_info_json import SEVERAL
+from inference.exchange.port_usages import SEVERAL
 
 GOLDEN = Path(__file__).parent / "golden" / "uops-info.json"
 TABLE = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.agent.checks import expected
+from inference.agent.targets.x86_64 import expected
 from inference.isa.x86.microarchitectures import known_cpi, microarchitecture
 from inference.isa.x86.starter import STARTER_SET
 

@@ -47,7 +47,7 @@ def test_each_key_is_read(query, term):
         ("extension:AVX", "mnemonic:, ext:, category:, memory:, width:, is:"),
         ("GPR:64", "quotes around text that contains a colon"),
         ("memory:X", "memory:none, memory:R, memory:W, memory:RW"),
-        ("is:fast", "is:starter, is:default, is:excluded"),
+        ("is:fast", "is:starter, is:default, is:excluded, is:measurable, is:breakable, is:legacy-sse"),
         ("width:wide", "width:256"),
         ("width:99999999999999999999", "width:256"),
         ("width:²", "width:256"),

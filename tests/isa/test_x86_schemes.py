@@ -203,7 +203,7 @@ def test_operands_become_plain_json_objects(by_text):
         ("add GPR[8a]:RW, IMM[8]:R", "special case of add GPR[8], IMM[8]"),
         ("push GPR[64]:R", "stack pointer"),
         ("lock add MEM[64]:RW, GPR[64]:R", "locked"),
-        ("vpgatherdd XMM:RW, MEM[32,XMM]:R, XMM:RW", "vector of valid addresses"),
+        ("vpgatherdd XMM:RW, MEM[32,XMM]:R, XMM:RW", "uses up its mask"),
         ("cpuid", "whole processor"),
         ("vmovntps MEM[256]:W, YMM:R", "caches"),
         ("rdrand GPR[64]:W", "random"),

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from inference.agent.passes import Harness
 from inference.agent.protocol import Batch, Result
-from inference.core.experiment import Experiment
 
 
 class MemoryBoard:
     """Keeps what was posted in order; `most` is the greatest number of batches that ever waited."""
 
-    def __init__(self, harness: Harness, earlier: Mapping[Experiment, Result] | None = None) -> None:
+    def __init__(self, harness: Harness, earlier: Mapping[str, Result] | None = None) -> None:
         self.harness = harness
         self.posted: list[Batch] = []
         self.waiting: dict[int, Batch] = {}
@@ -35,7 +34,7 @@ class MemoryBoard:
         batch = self.waiting.pop(number)
         return number, asyncio.run(self.harness.measure(batch, lambda _done, _total: None))
 
-    def earlier(self) -> Mapping[Experiment, Result]:
+    def earlier(self) -> Mapping[str, Result]:
         return self._earlier
 
     def close(self) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from inference.agent.protocol import Batch, Beat, Result, Settings
-from inference.core.experiment import Experiment, MeasurementState
+from inference.core.experiment import Experiment, MeasurementState, OrderedExperiment
 from inference.core.mapping import PortMapping
 from inference.isa.x86.assembling import unroll
 from inference.measuring.remote import (
@@ -21,7 +21,7 @@ from inference.measuring.remote import (
     item_id,
     wants_avx,
 )
-from inference.measuring.simulated_agent import SimulatedHarness, stand_in
+from inference.measuring.simulated_agent import SimulatedHarness, StandIn, stand_in
 from tests.measuring.boards import MemoryBoard
 
 MAPPING = PortMapping(("0", "1"), {"a": ((3, 1),), "b": ((1, 1),)})
@@ -154,11 +154,31 @@ def test_results_of_an_earlier_attempt_are_used_first() -> None:
     e, f, g = (Experiment.of({"a": k}) for k in (1, 2, 3))
     board = simulated()
     board._earlier = {
-        e: Result("x", "settled", cycles=7.0),
-        f: Result("y", "contended", cycles=7.0),
+        item_id(e): Result(item_id(e), "settled", cycles=7.0),
+        item_id(f): Result(item_id(f), "contended", cycles=7.0),
     }
     assert [r.cycles for r in measurer(board).measure([e, f, g])] == [7.0, 1.0, 1.5]
     assert [[item.terms for item in batch.items] for batch in board.posted] == [[f.terms, g.terms]]
+
+
+def test_orders_of_one_multiset_are_items_of_their_own_assembled_in_their_order() -> None:
+    board = simulated()
+    seen: list[tuple[str, ...]] = []
+
+    def assemble_in_order(order: Sequence[str]) -> StandIn:
+        seen.append(tuple(order))
+        return stand_in(order)
+
+    orders = [OrderedExperiment.in_order(order) for order in ("ab", "ba")]
+    asked = [orders[0], orders[0].multiset, orders[1], orders[0]]
+    board._earlier = {item_id(orders[1]): Result(item_id(orders[1]), "settled", cycles=7.0)}
+    results = list(measurer(board, assemble_in_order=assemble_in_order).measure(asked))
+    assert [result.experiment for result in results] == asked
+    assert [result.cycles for result in results] == [1.0, 1.0, 7.0, 1.0]
+    assert seen == [("a", "b")], "the other one was measured before"
+    posted = [item for batch in board.posted for item in batch.items]
+    assert [item.id for item in posted] == [item_id(orders[0]), item_id(orders[0].multiset)]
+    assert len({item_id(each) for each in (*orders, orders[0].multiset)}) == 3
 
 
 def test_results_that_nobody_waited_for_answer_the_next_question() -> None:

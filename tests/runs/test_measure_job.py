@@ -162,6 +162,9 @@ def test_the_description_is_completed(machine):
         "seed": 1,
         "experiments": [],
         "repeats": 1,
+        "unroll": 100,
+        "breaking": False,
+        "values": "usual",
     }
     assert lifecycle.submit("measure", run.config, "again").config == run.config
 
@@ -174,7 +177,7 @@ def test_the_description_is_completed(machine):
         ({"mixes": 0}, "mixes must be a whole number from 1"),
         ({"length": 51}, "length must be a whole number from 1 to 50"),
         ({"seed": -1}, "seed must be a whole number from 0"),
-        ({"schemes": "some"}, "all, default, starter, probes or a list"),
+        ({"schemes": "some"}, "all, default, starter, probes, legacy-sse, mmx, x87, avx512 or a list"),
         ({"colour": 1}, "no field 'colour'"),
         ({"isa": "arm"}, "the machine is for 'toy'"),
     ],

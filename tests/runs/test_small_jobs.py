@@ -81,6 +81,27 @@ def test_explained_results_are_imported_with_what_their_runs_rejected_and_measur
     assert not Upload.objects.exists()
 
 
+SEVERAL = b"""{"a": [{"measurements": {"SKL": "1*p0", "ICL": "1*p01", "ZEN+": "1*FP0"}}],
+    "b": [{"measurements": {"SKL": "1*p1"}}]}"""
+
+
+def test_one_file_brings_several_microarchitectures_or_none(isa):
+    config = {"upload": upload(SEVERAL).pk, "isa": "toy", "name": "mine", "microarchitecture": "SKL"}
+    run = do("import", config | {"others": ["ICL", "ZEN+"]})
+    assert run.state == "done", run.error
+    names = ["mine", "uops.info, Ice Lake", "uops.info, Zen+"]
+    assert sorted(PortMapping.objects.values_list("name", flat=True)) == names
+    assert run.result["name"] == "mine"
+    assert "uops.info, Zen+: 1 rows" in [each["text"] for each in payloads(run, "log")]
+    run = do("import", config | {"upload": upload(SEVERAL).pk, "name": "next", "others": ["P4"]})
+    assert run.state == "failed"
+    assert "there is no microarchitecture 'P4'" in run.error
+    assert PortMapping.objects.count() == 3
+    founding = {"upload": upload(SEVERAL).pk, "new_isa": "other", "others": ["ICL"]}
+    with pytest.raises(ConfigError, match="import one first"):
+        lifecycle.submit("import", founding, "a run")
+
+
 def test_what_comes_beside_a_file_must_be_there_and_fit(isa, measured):
     content = upload(EXPLAINED).pk
     with pytest.raises(ConfigError, match="rejects: there is no uploaded file with the id 99"):

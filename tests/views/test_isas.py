@@ -8,8 +8,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from inference.core.resources import ResourceMapping
-from inference.exchange.instruction_sets import new_isa
+from inference.exchange.instruction_sets import new_isa, store_isa
 from inference.exchange.resource_mappings import store_resource_mapping
+from inference.isa.x86.scheme_set import described
 from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping
 from inference.models import ResourceMapping as Row
 from inference.queries.paging import PAGE_SIZE
@@ -46,6 +47,20 @@ def test_a_search_narrows_the_table(visitor: Client, isa: ISA, search: str, foun
     assert answer.status_code == 200
     assert _shown(answer) == found
     assert ("No scheme matches" in answer.text) == (not found)
+
+
+def test_avx512_is_behind_a_switch_that_only_its_instruction_set_has(visitor: Client, isa: ISA) -> None:
+    assert 'name="avx512"' not in visitor.get(reverse("isa", args=[isa.pk])).text
+    narrow, wide = "vaddps YMM:W, YMM:R, YMM:R", "vaddps ZMM:W, ZMM:R, ZMM:R"
+    found = [each for text in (narrow, wide) if (each := described(text)) is not None]
+    with_it = store_isa("wider", [scheme for scheme, _ in found], "some")
+    url = reverse("isa", args=[with_it.pk])
+    off = visitor.get(url)
+    assert _shown(off) == [narrow]
+    assert "1 more with AVX-512" in off.text
+    assert "switch these on" in visitor.get(url, {"q": "-ymm"}).text
+    assert _shown(visitor.get(url, {"avx512": "on"})) == [narrow, wide]
+    assert _shown(visitor.get(url, {"q": "width:512"})) == [wide]
 
 
 def test_a_search_that_cannot_be_read_names_the_keys_and_keeps_the_text(visitor: Client, isa: ISA) -> None:

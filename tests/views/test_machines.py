@@ -413,3 +413,34 @@ def test_very_many_flags_are_shown_all_the_same(visitor: Client, machine: Machin
     machine.facts = clean_facts({**FACTS, "flags": [f"flag{k}<" for k in range(4000)]})
     machine.save()
     assert "flag3999&lt;" in visitor.get(reverse("machine", args=[machine.pk])).text
+
+
+def test_the_noise_page_answers_also_when_nothing_is_known(visitor: Client, machine: Machine):
+    page = visitor.get(reverse("machine-trust", args=[machine.pk])).text
+    assert "Nothing is known yet" in page
+    assert "No reading in this time" in page
+
+
+def test_the_noise_page_draws_what_the_agent_told(visitor: Client, machine: Machine):
+    now = timezone.now()
+    for k in range(6):
+        state = "contended" if k == 2 else "idle"
+        MachineReading.objects.create(
+            machine=machine, at=now - timedelta(minutes=k), state=state, noise=0.004, ghz=3.1, rate=80
+        )
+    Machine.objects.update(facts=FACTS | {"checks": {"additions": [0.2508, 0.25]}})
+    address = reverse("machine-trust", args=[machine.pk])
+    assert f'<a href="{address}">' in visitor.get(reverse("machine", args=[machine.pk])).text
+    answer = visitor.get(address, {"hours": "168"})
+    assert [strip.label for strip in answer.context["picture"].strips] == ["Noise", "Clock", "Settled"]
+    assert "0.251" in answer.text
+    assert 'class="contended"' in answer.text
+    assert "Disturbed by hour of the day" in answer.text
+
+
+def test_a_hybrid_machine_names_its_kind_and_says_how_to_add_the_other(visitor: Client, machine: Machine):
+    kinds = {"core_type": "performance", "core_cpus": "0-15", "other_cores": {"efficient": "16-23"}}
+    Machine.objects.update(facts=FACTS | kinds)
+    page = visitor.get(reverse("machine", args=[machine.pk])).text
+    assert "performance, processors 0-15" in page
+    assert "To measure its efficient cores (processors 16-23)" in page

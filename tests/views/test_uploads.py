@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -305,3 +306,26 @@ def test_a_table_of_several_microarchitectures_asks_for_one(visitor: Client, isa
     assert seen.context["seen"].name == "uops.info, Ice Lake"
     visitor.post(preview_url(found) + "?microarchitecture=ICL", {"name": "ICL", "note": ""})
     assert Run.objects.get().config["microarchitecture"] == "ICL"
+
+
+def test_xml_is_condensed_on_arrival_and_several_parts_are_imported(visitor: Client, isa: ISA) -> None:
+    golden = Path(__file__).parent.parent / "exchange" / "golden" / "uops-info.xml"
+    (found,) = send(visitor, ("instructions.xml", golden.read_bytes()))
+    assert len(bytes(found.content)) < golden.stat().st_size / 2
+    assert "choose one" in visitor.get(preview_url(found)).text
+    chosen = preview_url(found) + "?microarchitecture=SKL"
+    seen = visitor.get(chosen)
+    assert seen.context["seen"].parsed.format.key == "uops-info-xml"
+    assert seen.context["seen"].parsed.mapping.usage.keys() == {ADD}
+    assert "the instruction set has no such scheme; the nearest is" in seen.text
+    visitor.post(chosen, {"name": "SKL", "note": "", "others": ["ICL", "SKL measured"]})
+    config = Run.objects.get().config
+    assert (config["microarchitecture"], config["others"]) == ("SKL", ["ICL", "SKL measured"])
+
+
+def test_what_is_no_xml_is_refused_before_anything_is_stored(visitor: Client, isa: ISA) -> None:
+    files = [SimpleUploadedFile("a.csv", CSV), SimpleUploadedFile("b.xml", b"<root><instruction></root>")]
+    answer = visitor.post(reverse("upload"), {"files": files})
+    assert answer.status_code == 400
+    assert "b.xml, line 1, column 21: this is not well-formed XML" in answer.text
+    assert not Upload.objects.exists()

@@ -121,10 +121,15 @@ def find_candidates(bench: Bench) -> None:
 
     Without counts, whatever takes 1/n cycles is one for the time being.
     """
+    widest = bench.settings.widest
     for scheme in bench.left:
         cycles = bench.cycles(scheme)
         width = width_of(cycles, bench.settings.epsilon)
         alone = bench.alone[scheme].experiment
+        if widest is not None and width is not None and width > widest:
+            text = f"{1 / cycles:.2g} per cycle, and no µop may use more than {widest} ports: it uses none"
+            bench.exclude(scheme, "candidates", Reason.NO_PORTS, text, [fact(bench, alone, None)])
+            continue
         if bench.counts_from == THROUGHPUT:
             if width is not None:
                 bench.widths[scheme] = width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from inference.core.experiment import Experiment
 from inference.core.explain.bench import Bench, fact
@@ -23,7 +24,10 @@ def classes_by_time(bench: Bench) -> list[list[str]]:
 
     Each candidate is paired with one member of each class of its width: O(n · classes) experiments. Two that
     take as long together as one after the other use the same ports. A candidate for which that holds with
-    two classes contradicts itself, and is left out; where µops are not counted it is no single µop.
+    two classes contradicts itself, and is left out.
+
+    Where µops are not counted, members may have others beside that one, so all that a class is good for is
+    its representative. Then one class is enough for a candidate, and the likeliest is tried first.
     """
     classes: list[list[str]] = []
     for width in sorted(set(bench.widths.values()), reverse=True):
@@ -33,10 +37,13 @@ def classes_by_time(bench: Bench) -> list[list[str]]:
 
 
 def _of_one_width(bench: Bench, order: Sequence[str]) -> list[list[str]]:
+    one_is_enough = bench.counts_from == THROUGHPUT
     classes: list[list[str]] = []
     waiting = list(order)
     while waiting:
         chunk, waiting = waiting[:_CHUNK], waiting[_CHUNK:]
+        if one_is_enough:
+            chunk = _unlike(bench, chunk, classes)
         while chunk:
             known = [members[0] for members in classes]
             _measure_pairs(bench, [(scheme, head) for scheme in chunk for head in known])
@@ -52,6 +59,26 @@ def _of_one_width(bench: Bench, order: Sequence[str]) -> list[list[str]]:
             chunk = rest
         bench.teller.progress("classes", len(order) - len(waiting), len(order), "candidates")
     return classes
+
+
+def _unlike(bench: Bench, chunk: Sequence[str], classes: Sequence[list[str]]) -> list[str]:
+    """Put candidates into classes, of which the likeliest are tried first; those that belong to none."""
+    left = {scheme: sorted(classes, key=partial(_likeness, scheme), reverse=True) for scheme in chunk}
+    for place in range(len(classes)):
+        tried = {scheme: order[place] for scheme, order in left.items()}
+        _measure_pairs(bench, [(scheme, members[0]) for scheme, members in tried.items()])
+        for scheme, members in tried.items():
+            if _joins(bench, scheme, [members]):
+                del left[scheme]
+    return list(left)
+
+
+def _likeness(scheme: str, members: Sequence[str]) -> tuple[int, int, int]:
+    """How likely a class has a scheme's ports: members of its mnemonic, then of its operands, then any."""
+    mnemonic, _, operands = scheme.partition(" ")
+    parts = [member.partition(" ") for member in members]
+    alike = sum(part[0] == mnemonic for part in parts), sum(part[2] == operands for part in parts)
+    return *alike, len(members)
 
 
 def _joins(bench: Bench, scheme: str, classes: Sequence[list[str]]) -> bool:

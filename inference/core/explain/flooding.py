@@ -82,6 +82,8 @@ class Floods:
         sampler = bench.sampler
         wanted: dict[Experiment, int] = {}
         for test in tests:
+            if self._is_blind(test.blocker):
+                continue
             settings, width = bench.settings, test.blocker.width
             wanted[test.base] = sampler.enough(test.base, BASE_ERROR / width, settings.samples)
             if (test.tested, run) in self._since:
@@ -94,6 +96,8 @@ class Floods:
     def witness(self, test: Test, found: Mapping[int, int], run: int) -> Witness:
         """What a test shows, given what was found on smaller port sets."""
         bench = self._bench
+        if self._is_blind(test.blocker):
+            return _undecided(test, run)
         blocker, width = test.blocker, test.blocker.width
         since = self._since.get((test.tested, run), 0)
         if not bench.sampler.repeats or since >= bench.sampler.count(test.tested):
@@ -115,8 +119,6 @@ class Floods:
             seen = Seen.USES if uops > 0 else Seen.EVADES
             if uops < 0 or abs(surplus - round(surplus)) > tolerance:
                 seen = Seen.ODD
-            if blocker.wide and bench.settings.evidence != PORT_COUNTERS:
-                seen, uops = Seen.UNDECIDED, 0
             if bench.is_unstable(test.tested) or bench.is_unstable(test.base):
                 seen = Seen.UNSTABLE
         return Witness(
@@ -136,6 +138,10 @@ class Floods:
             run=run,
         )
 
+    def _is_blind(self, blocker: Blocker) -> bool:
+        """Whether no time shows anything beside this blocker (§6.2.3), so that none need be taken."""
+        return blocker.wide and self._bench.settings.evidence != PORT_COUNTERS
+
     def is_free(self, scheme: str, blocker: Blocker, run: int) -> bool:
         """Whether nothing of the scheme is bound to the blocked ports, for certain."""
         return self.witness(self.test(scheme, blocker), {}, run).seen is Seen.EVADES
@@ -150,3 +156,22 @@ class Floods:
                 found[blocker.mask] = found.get(blocker.mask, 0) + witness.uops
             told.append(witness)
         return told
+
+
+def _undecided(test: Test, run: int) -> Witness:
+    return Witness(
+        blocker=test.blocker.scheme,
+        mask=test.blocker.mask,
+        copies=test.copies,
+        base=test.base,
+        base_cycles=None,
+        tested=test.tested,
+        cycles=None,
+        samples=0,
+        surplus=None,
+        below=0,
+        uops=0,
+        tolerance=0.0,
+        seen=Seen.UNDECIDED,
+        run=run,
+    )

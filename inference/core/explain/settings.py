@@ -45,6 +45,12 @@ class ExplainSettings:
     r_max: float | None = setting(
         None, "Instructions per cycle beside the ports; empty: measured (§6.2.3).", "measured"
     )
+    widest: int | None = setting(
+        None,
+        "The most ports that one µop may use; what is quicker alone uses none. Empty: as documented for the "
+        "machine's microarchitecture, else any number.",
+        None,
+    )
     uops_from: str = setting(
         AUTO,
         "How many µops a scheme has: auto (a table given, else a counter, else throughput), table, counter, "
@@ -109,6 +115,8 @@ class ExplainSettings:
         check_whole("most_ports", self.most_ports, 1, MOST_PORTS)
         if self.r_max is not None:
             check_number("r_max", self.r_max, *R_MAX_RANGE)
+        if self.widest is not None:
+            check_whole("widest", self.widest, 1, MOST_PORTS)
         check_choice("uops_from", self.uops_from, SOURCES)
         if not self.padding.strip():
             raise InvalidInputError("padding must be an instruction scheme, e.g. nop")

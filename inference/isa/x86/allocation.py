@@ -30,20 +30,18 @@ length of an instruction does not depend on the slot.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import gcd
 
-from inference.isa.x86.demands import RESERVED, RSI, Bank, Choice, Demands, Fixed, Role
+from inference.isa.unrolling import evenly_mixed
+from inference.isa.x86.choosing import BANKS, LEGACY_VECTORS, RESERVED, RSI, Bank, Choice, Fixed, Role
+from inference.isa.x86.demands import Demands
 
 LINE = 64
 WINDOW = 4096
-WRITTEN = 4
+WRITTEN: dict[Bank, int] = {"general": 4, "vector": 4, "mask": 2, "mmx": 2, "x87": 1}
 """Registers of a class that mere writes take turns in, where others need registers as well."""
 WRITTEN_LINES = 20
 """Cache lines that mere writes take turns in: far more than are written within five cycles. The number suits
 bodies of 100 instructions, in which the turns begin anew with every iteration."""
-
-_LEFT_OUT = 2
-"""Registers that may stay unused for the sake of evenly mixed chains."""
 
 # Farther from the middle than a displacement of eight bits reaches.
 _LAST_WRITTEN = -3 * LINE
@@ -66,12 +64,16 @@ _ORDERS: dict[Bank, dict[Role, tuple[int, ...]]] = {
     },
     # The low half of the vector registers makes for shorter code where it stands in the last operand.
     "vector": {
-        "R": (1, 2, 3, 4, 5, 6, 7, 0, *range(8, 16)),
-        "W": (*range(15, 7, -1), 0, *range(7, 0, -1)),
-        "RW": (*range(4, 16), 3, 2, 1, 0),
+        "R": (1, 2, 3, 4, 5, 6, 7, 0, *range(8, 32)),
+        "W": (*range(31, 7, -1), 0, *range(7, 0, -1)),
+        "RW": (*range(4, 16), 3, 2, 1, 0, *range(16, 32)),
     },
+    "mask": {"R": (1, 2, 3, 4, 5, 6, 7), "W": (6, 4, 2, 7, 5, 3, 1), "RW": (7, 6, 5, 4, 3, 2, 1)},
+    "mmx": {"R": (1, 2, 3, 0, 4, 5, 6, 7), "W": (7, 6, 5, 4, 0, 3, 2, 1), "RW": (4, 5, 6, 7, 0, 3, 2, 1)},
+    "x87": {"R": (1, 2, 3, 4, 5, 6, 7), "W": (7, 6, 5, 4, 3, 2, 1), "RW": (2, 3, 4, 5, 6, 7, 1)},
 }
 """In which order families join the sets."""
+_MOST_FAMILIES = 32
 
 
 class AllocationError(ValueError):
@@ -89,6 +91,8 @@ class Partition:
         read = {family for family, role in fixed if role != "W"}
         written = {family for family, role in fixed if role != "R"}
         taken = read | written | RESERVED[bank]
+        if bank == "vector" and not _names_upper_half(schemes):
+            taken |= frozenset(range(LEGACY_VECTORS, _MOST_FAMILIES))
         if bank == "general" and any(scheme.low_base for scheme in schemes):
             taken |= {RSI}
         self._free = set(self._order["W"]) - taken
@@ -127,9 +131,7 @@ class Partition:
         """Give what is left to one set, whose size and `operands` per copy had best have no common factor."""
         fewest = len(self._sets[role])
         self._sets[role] += [family for family in self._order[role] if family in self._free]
-        most = len(self._sets[role])
-        sizes = range(most, max(fewest, most - _LEFT_OUT) - 1, -1)
-        del self._sets[role][min(sizes, key=lambda size: gcd(size, operands)) :]
+        del self._sets[role][evenly_mixed(fewest, len(self._sets[role]), operands) :]
 
     def _provide(self, role: Role, used: set[int], choices: Sequence[Choice]) -> None:
         """Make the set large enough for the operands of one scheme, which shall not share a family."""
@@ -140,9 +142,9 @@ class Partition:
             used.add(fitting[0] if fitting else self._take(role, choice))
 
     def _widen(self, choice: Choice) -> None:
-        while sum(
-            family in choice.registers for family in self._sets["W"]
-        ) < WRITTEN and not self._free.isdisjoint(choice.registers):
+        while sum(family in choice.registers for family in self._sets["W"]) < WRITTEN[
+            choice.bank
+        ] and not self._free.isdisjoint(choice.registers):
             self._take("W", choice)
 
     def _take(self, role: Role, choice: Choice) -> int:
@@ -154,6 +156,15 @@ class Partition:
         raise AllocationError("the registers do not suffice")
 
 
+def _names_upper_half(schemes: Iterable[Demands]) -> bool:
+    """Whether one of them can use the vector registers that EVEX alone can name."""
+    return any(
+        choice.bank == "vector" and max(choice.registers) >= LEGACY_VECTORS
+        for scheme in schemes
+        for choice in scheme.choices
+    )
+
+
 def _most_constrained_first(needed: tuple[set[int], list[Choice]]) -> int:
     return min((len(choice.registers) for choice in needed[1]), default=0)
 
@@ -163,12 +174,9 @@ class Allocator:
 
     def __init__(self, copy: Iterable[Demands]) -> None:
         """`copy` is what will be asked for again and again. Raises `AllocationError`."""
-        together = tuple(copy)
-        self._partitions: dict[Bank, Partition] = {
-            "general": Partition("general", together),
-            "vector": Partition("vector", together),
-        }
-        self._last_uses: dict[Bank, list[int]] = {"general": [0] * 16, "vector": [0] * 16}
+        together = self._copy = tuple(copy)
+        self._partitions: dict[Bank, Partition] = {bank: Partition(bank, together) for bank in BANKS}
+        self._last_uses: dict[Bank, list[int]] = {bank: [0] * _MOST_FAMILIES for bank in BANKS}
         self._last_slots = {offset: 0 for offsets in SLOTS.values() for offset in offsets}
         self._time = 0
         self._candidates = {
@@ -182,6 +190,17 @@ class Allocator:
     def families(self, bank: Bank, role: Role) -> tuple[int, ...]:
         """The set for operands of this role."""
         return self._partitions[bank].families(role)
+
+    def chains(self) -> float | None:
+        """The least number of registers that take turns, per operand of a copy that is read and written."""
+        sharing: dict[tuple[Bank, frozenset[int]], int] = {}
+        for scheme in self._copy:
+            broken = {breaker.target for breaker in scheme.breakers}
+            for choice in scheme.choices:
+                if choice.role == "RW" and choice not in broken:
+                    key = choice.bank, frozenset(self._candidates[choice])
+                    sharing[key] = sharing.get(key, 0) + 1
+        return min((len(families) / count for (_, families), count in sharing.items()), default=None)
 
     def registers(self, scheme: Demands) -> list[int]:
         """A family for every choice of the scheme, in their order."""

@@ -7,7 +7,7 @@ where it lies, and leaves stack pointer, memory register and counter alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -15,39 +15,36 @@ from iced_x86 import Decoder, Encoder, Formatter, FormatterSyntax, Instruction, 
 
 from inference.agent.protocol import Frame
 from inference.isa.scheme import Scheme
+from inference.isa.unrolling import CannotMeasureError, interleaved
+from inference.isa.x86 import breaking as breakers
 from inference.isa.x86.allocation import AllocationError, Allocator
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.immediates import immediate
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
 from inference.isa.x86.scheme_set import described
+from inference.isa.x86.surroundings import INSTRUCTIONS, Surroundings, clash
+
+__all__ = ["CannotMeasureError", "LoopCode", "frame", "unroll", "unroll_in_order"]
 
 _SMALLEST_DISPLACEMENT, _LARGEST_DISPLACEMENT = -128, 127  # that fit into a byte
-
-# Every value is below 16, so that a bit of that number lies within any memory operand, and odd.
-_VALUES = {
-    "rax": 7, "rcx": 5, "rdx": 3, "rbx": 9, "rbp": 11, "rdi": 13,
-    "r8": 15, "r9": 7, "r10": 5, "r11": 3, "r12": 9, "r13": 11,
-}  # fmt: skip
-
-
-class CannotMeasureError(ValueError):
-    """A scheme that cannot be part of an experiment on a real processor, and why."""
-
-    def __init__(self, scheme: str, reason: str) -> None:
-        self.scheme = scheme
-        self.reason = reason
-        super().__init__(f"{scheme!r} cannot be measured: {reason}")
 
 
 @dataclass(frozen=True)
 class LoopCode:
-    """A loop body: `copies` copies of an experiment, the first `half_copies` of them in `half_bytes`."""
+    """A loop body: `copies` copies of an experiment, the first `half_copies` of them in `half_bytes`.
+
+    `chains`: how many registers the most confined operand that is read and written takes turns in, over how
+    many of them there are in a copy, None where there is none: a latency of up to so many times the measured
+    cycles is hidden. `breakers`: kinds of instructions that stand before others to break dependencies.
+    """
 
     code: bytes
     copies: int
     half_bytes: int
     half_copies: int
+    chains: float | None = None
+    breakers: tuple[breakers.Kind, ...] = ()
 
     @cached_property
     def listing(self) -> tuple[str, ...]:
@@ -66,16 +63,28 @@ class _Plan:
     pattern: Instruction
 
 
-def unroll(terms: Sequence[tuple[str, int]], instructions: int = 100) -> LoopCode:
+def unroll(
+    terms: Sequence[tuple[str, int]], instructions: int = INSTRUCTIONS, *, breaking: bool = False
+) -> LoopCode:
     """A loop body of at least two copies and about so many instructions.
 
     `terms` are (scheme text, multiplicity) pairs; equal multisets give equal code. Legacy SSE wants
-    `frame(avx=False)`. Raises `CannotMeasureError` for a scheme that is unknown or cannot be instantiated and
-    for legacy SSE beside VEX-encoded schemes; `ValueError` for a multiplicity below 1 or no term at all.
+    `frame(avx=False)`. `breaking`: dependencies of hard-wired operands are broken by other instructions.
+    Raises `CannotMeasureError` for a scheme that is unknown or cannot be instantiated and for schemes that do
+    not go together (`surroundings`); `ValueError` for a multiplicity below 1 or no term at all.
     """
-    order = _interleaved(terms)
-    plans = {text: _plan(text) for text in order}
-    _refuse_mixture(plans.values())
+    return unroll_in_order(interleaved(terms), instructions, breaking=breaking)
+
+
+def unroll_in_order(
+    order: Sequence[str], instructions: int = INSTRUCTIONS, *, breaking: bool = False
+) -> LoopCode:
+    """A loop body as `unroll` makes them, of copies in which the schemes stand in this order."""
+    if not order:
+        raise ValueError("an experiment has at least one instruction")
+    plans = {text: _plan(text, breaking) for text in order}
+    if clashing := clash(plan.scheme for plan in plans.values()):
+        raise CannotMeasureError(clashing[0].text, clashing[1])
     sequence = [plans[text] for text in order]
     try:
         allocator = Allocator(plan.demands for plan in sequence)
@@ -90,8 +99,10 @@ def unroll(terms: Sequence[tuple[str, int]], instructions: int = 100) -> LoopCod
         if copy == half_copies:
             half_bytes = length
         for plan in sequence:
-            length += encoder.encode(_instruction(plan, allocator), ADDRESS_OF_CODE)
-    return LoopCode(encoder.take_buffer(), copies, half_bytes, half_copies)
+            for instruction in _instructions(plan, allocator):
+                length += encoder.encode(instruction, ADDRESS_OF_CODE)
+    used = dict.fromkeys(one.kind for plan in sequence for one in plan.demands.breakers)
+    return LoopCode(encoder.take_buffer(), copies, half_bytes, half_copies, allocator.chains(), tuple(used))
 
 
 def frame(avx: bool = True) -> Frame:
@@ -100,29 +111,16 @@ def frame(avx: bool = True) -> Frame:
     rsi is not among the registers: it keeps the address of the memory, which the frame's function is called
     with. Instructions that name ah, bh, ch or dh address memory through it.
     """
-    return Frame(registers=_VALUES, avx=avx)
-
-
-def _interleaved(terms: Sequence[tuple[str, int]]) -> list[str]:
-    """The schemes of one copy, the instances of each as far apart as they can be."""
-    counts: dict[str, int] = {}
-    for text, count in terms:
-        if count < 1:
-            raise ValueError(f"the multiplicity of {text!r} must be > 0, not {count}")
-        counts[text] = counts.get(text, 0) + count
-    if not counts:
-        raise ValueError("an experiment has at least one instruction")
-    places = [((2 * k + 1) / count, text) for text, count in counts.items() for k in range(count)]
-    return [text for _, text in sorted(places)]
+    return Surroundings(avx).frame
 
 
 @cache
-def _plan(text: str) -> _Plan:
+def _plan(text: str, breaking: bool) -> _Plan:
     found = described(text)
     if found is None:
         raise CannotMeasureError(text, "there is no such scheme for x86-64")
     scheme, form = found
-    if reason := obstacle(scheme, form):
+    if reason := obstacle(scheme, form, breaking=breaking):
         raise CannotMeasureError(text, reason)
     return _Plan(scheme, demands(scheme, form), _pattern(form))
 
@@ -142,36 +140,29 @@ def _pattern(form: Form) -> Instruction:
     return instruction
 
 
-def _instruction(plan: _Plan, allocator: Allocator) -> Instruction:
-    """The next instance of a scheme."""
+def _instructions(plan: _Plan, allocator: Allocator) -> Iterator[Instruction]:
+    """The next instance of a scheme, what breaks its dependencies first."""
     wanted = plan.demands
+    families = dict(zip(wanted.choices, allocator.registers(wanted), strict=True))
+    for breaker in wanted.breakers:
+        yield breakers.instruction(breaker, families)
     instruction = plan.pattern.copy()
-    for choice, family in zip(wanted.choices, allocator.registers(wanted), strict=True):
+    for choice, family in families.items():
         register = choice.registers[family]
         if choice.part == "register":
             instruction.set_op_register(choice.position, register)
         elif choice.part == "base":
             instruction.memory_base = register
-        else:
+        elif choice.part == "index":
             instruction.memory_index = register
+        elif choice.part == "mask":
+            instruction.op_mask = register
     if wanted.memory is not None:
         offset = allocator.slot(wanted.memory)
         short = _SMALLEST_DISPLACEMENT <= offset <= _LARGEST_DISPLACEMENT
         instruction.memory_base = Register.RSI if wanted.low_base else Register.R14
+        if wanted.index is not None:
+            instruction.memory_index = wanted.index
         instruction.memory_displ_size = 1 if short else 8
         instruction.memory_displacement = offset % 2**64
-    return instruction
-
-
-def _refuse_mixture(plans: Iterable[_Plan]) -> None:
-    """Legacy SSE keeps the upper halves of vector registers: after VEX-encoded writes it waits for them."""
-    vectors = {"legacy": "", "VEX": ""}
-    for plan in plans:
-        if plan.scheme.encoding in vectors and any(
-            operand.name.startswith(("XMM", "YMM", "xmm", "zmm")) for operand in plan.scheme.operands
-        ):
-            vectors[plan.scheme.encoding] = plan.scheme.text
-    if all(vectors.values()):
-        raise CannotMeasureError(
-            vectors["legacy"], f"legacy SSE and VEX-encoded instructions ({vectors['VEX']}) do not mix"
-        )
+    yield instruction

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from inference.isa.scheme import Scheme
 
@@ -35,10 +36,20 @@ def flag(extension: str) -> str:
     return "" if extension in _ALWAYS else _FLAGS.get(extension, extension.lower())
 
 
+def flags_of(facts: Mapping[str, Any]) -> frozenset[str] | None:
+    """The flags of a CPU by what an agent says of its computer; None where it says nothing.
+
+    Those that the kernel lists, and those that the processor itself tells: an old kernel does not know all.
+    """
+    listed, told = facts.get("flags"), facts.get("cpuid")
+    return None if listed is None else frozenset(listed) | frozenset(told or ())
+
+
 def missing_feature(scheme: Scheme, flags: Collection[str]) -> str:
     """What the scheme needs and a CPU with these flags has not, in words; empty where nothing is missing.
 
-    Linux lists a flag only if it has switched on the registers that come with it.
+    A flag counts only if the operating system has switched on the registers that come with it: neither Linux
+    nor the agent lists it otherwise.
     """
     for extension in scheme.extension.split("+"):
         needed = flag(extension)

@@ -1,7 +1,13 @@
 """Why a scheme is not in the default inference set, in words for the user.
 
 The default set holds what a throughput measurement in user mode can say something about: copies of the scheme
-can be made independent of each other, and nothing but ports limits how fast they run.
+can be made independent of each other, and nothing but ports limits how fast they run. There are three kinds
+of reasons against a scheme, told apart by how they begin, so that a database can tell as well:
+
+- it belongs to a group that is measured when asked for (`GROUPS`), or is a special case of another scheme,
+- something hard-wired is read and written, so that copies are independent only with another instruction in
+  front of each (`BREAKABLE`, see `breaking`),
+- anything else: it is not measured at all.
 """
 
 from __future__ import annotations
@@ -13,6 +19,23 @@ from iced_x86 import EncodingKind, OpCodeInfo
 from inference.isa.scheme import Operand
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR8_HIGH
+from inference.isa.x86.instances import instance
+
+GROUPS = {"legacy-sse": "legacy SSE", "mmx": "MMX:", "x87": "x87:", "avx512": "AVX-512"}
+"""{a set of schemes to be chosen by name: how its reason begins}."""
+
+SELECTABLE = (*GROUPS.values(), "a special case of", "an undocumented second encoding")
+"""Beginnings of reasons that do not keep a scheme from being measured."""
+
+BREAKABLE = (
+    "reads and writes the flags",
+    "reads and writes the fixed register",
+    "reads and writes one of ah",
+    "uses up its mask",
+)
+"""Beginnings of reasons that hold unless dependencies are broken by other instructions."""
+
+ARITHMETIC_FLAGS = frozenset({"cf", "of", "sf", "zf", "af", "pf"})
 
 _SYSTEM = "talks to the operating system or the whole processor; its time says nothing about ports"
 
@@ -23,14 +46,13 @@ _BY_CATEGORY = {
     "return": "changes the control flow",
     "interrupt": "changes the control flow",
     "transaction": "transactional memory",
-    "x87": "x87: its register stack makes every instruction depend on the one before",
     "system": _SYSTEM,
     "state": "saves, restores or clears register state as a whole",
     "fence": "waits for earlier memory accesses",
     "cache": "manages the caches",
     "random": "waits for the hardware random number generator",
-    "gather": "needs a vector of valid addresses",
-    "scatter": "needs a vector of valid addresses",
+    "gather": "uses up its mask: each copy needs a new one",
+    "scatter": "needs a vector of different valid addresses",
     "stack": "moves the stack pointer",
     "string": "moves its fixed address registers along",
 }
@@ -57,37 +79,43 @@ _BY_FEATURE = {
     "WIDE_KL": "needs a wrapping key that the operating system loads",
     "RAO_INT": "an atomic access that the caches carry out",
     "CMPCCXADD": "an atomic access that waits for all others",
+    "AVX512PF": "only Xeon Phi has it",
+    "AVX512_4FMAPS": "only Xeon Phi has it",
+    "AVX512_4VNNIW": "only Xeon Phi has it",
     "PREFETCHITI": "a hint about code that only counts for rip-relative addresses",
     "MOVDIR64B": "goes past the caches",
     "MOVDIRI": "goes past the caches",
 }
 
 
-_FIXED = {
-    "flags": "reads and writes the flags {}",
-    "register": "reads and writes the fixed register {}",
-    "memory": "reads and writes memory at the fixed register {}",
-}
 _WAITS = "each copy waits for the one before"
-_MEASURABLE = ("legacy SSE", "a special case of", "an undocumented second encoding")
+
+_X87_STATE = frozenset({"fldcw", "fldenv", "fnstenv", "fnsave", "frstor", "fninit", "fnclex", "ffree"})
 
 
 def exclusion(
     form: Form, info: OpCodeInfo, kind: str, features: Sequence[str], operands: Sequence[Operand]
 ) -> str:
-    """The reason for leaving a scheme out of the default inference set, empty where there is none."""
-    return next(reasons(form, info, kind, features, operands), "")
+    """The weightiest reason for leaving a scheme out of the default inference set, "" where there is none."""
+    return min(reasons(form, info, kind, features, operands), key=_weight, default="")
 
 
-def prevents_measuring(reason: str) -> bool:
-    """Whether a reason means that a scheme cannot be measured, not only that it is not offered by default."""
-    return not reason.startswith(_MEASURABLE)
+def prevents_measuring(reason: str, *, breaking: bool = False) -> bool:
+    """Whether a reason means that a scheme cannot be measured, not only that it is not offered by default.
+
+    `breaking`: other instructions break what dependencies they can.
+    """
+    return not reason.startswith((*SELECTABLE, *BREAKABLE) if breaking else SELECTABLE)
+
+
+def _weight(reason: str) -> int:
+    return 2 if reason.startswith(SELECTABLE) else 1 if reason.startswith(BREAKABLE) else 0
 
 
 def reasons(
     form: Form, info: OpCodeInfo, kind: str, features: Sequence[str], operands: Sequence[Operand]
 ) -> Iterator[str]:
-    """All reasons for leaving a scheme out of the default inference set, the weightiest first."""
+    """All reasons for leaving a scheme out of the default inference set."""
     if info.is_privileged or info.must_be_cpl0 or info.is_input_output:
         yield "needs kernel rights"
     if info.encoding == EncodingKind.EVEX:
@@ -99,6 +127,8 @@ def reasons(
             yield _BY_FEATURE[feature]
     if kind in _BY_CATEGORY:
         yield _BY_CATEGORY[kind]
+    if kind == "x87":
+        yield from _by_stack(form)
     yield from _by_operands(form, info, operands)
     yield from _by_dependency(operands)
 
@@ -113,7 +143,7 @@ def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> I
     general = ", ".join(hole.name for hole in form.narrows or ())
     possible = (
         ("MM" in names, "MMX: shares its registers with x87"),
-        ("K" in names, "AVX-512 mask registers"),
+        (not names.isdisjoint({"K", "Kx2"}), "AVX-512 mask registers"),
         (legacy_vector, "legacy SSE: mixing it with VEX-encoded instructions costs extra cycles"),
         (not names.isdisjoint({"SEG", "fs", "gs"}), "uses a segment register"),
         (form.prefix == "lock", "a locked access waits for all others"),
@@ -124,9 +154,28 @@ def _by_operands(form: Form, info: OpCodeInfo, operands: Sequence[Operand]) -> I
         (form.prefix in {"data16", "rex.w"}, "its operand-size prefix only lengthens it"),
         (form.mnemonic == "sal", "an undocumented second encoding of shl"),
         (form.mnemonic == "pause", "waits on purpose"),
+        (
+            form.mnemonic in {"div", "idiv"} and GPR8_HIGH.name in names,
+            "divides by the second byte of a register, which small values leave zero",
+        ),
+        (_has_fixed_address(operands), "accesses memory at a fixed register"),
         (_touches_direction(operands), "changes the direction of string instructions"),
     )
     return (reason for holds, reason in possible if holds)
+
+
+def _by_stack(form: Form) -> Iterator[str]:
+    """What x87's registers are in the way of: they are numbered from the top of a stack."""
+    moves = instance(form).fpu_stack_increment_info()
+    if form.mnemonic in _X87_STATE:
+        yield "changes or saves the state of the x87 unit"
+    elif moves.increment or moves.writes_top:
+        yield "moves the x87 register stack: what its registers are called changes from copy to copy"
+    yield "x87: works on registers of its own"
+
+
+def _has_fixed_address(operands: Sequence[Operand]) -> bool:
+    return any(operand.kind == "memory" and operand.registers for operand in operands)
 
 
 def _touches_direction(operands: Sequence[Operand]) -> bool:
@@ -138,7 +187,13 @@ def _by_dependency(operands: Sequence[Operand]) -> Iterator[str]:
     for operand in operands:
         if operand.access != "RW":
             continue
+        named = ", ".join(operand.registers)
         if operand.name == GPR8_HIGH.name:
             yield "reads and writes one of ah, bh, ch, dh: too few registers for independent copies"
-        if operand.registers:
-            yield f"{_FIXED[operand.kind].format(', '.join(operand.registers))}: {_WAITS}"
+        elif operand.kind == "flags":
+            general = ARITHMETIC_FLAGS.issuperset(operand.registers)
+            yield f"reads and writes the {'' if general else 'special '}flags {named}: {_WAITS}"
+        elif operand.kind == "register" and named.startswith("st"):
+            yield f"reads and writes {named}, the top of the x87 register stack: {_WAITS}"
+        elif operand.kind == "register" and named:
+            yield f"reads and writes the fixed register {named}: {_WAITS}"

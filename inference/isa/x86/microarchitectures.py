@@ -24,38 +24,40 @@ class Microarchitecture:
     `ports`: how many an inference should start from: execution and store-data ports where there are few; of
     the 13 and more that Zen has since its third generation, the 10 with which PMEvo predicts best. `r_max`:
     instructions per cycle that rename or dispatch lets through (fused pairs count once), None where it is
-    not documented for certain. `source`: where this is said.
+    not documented for certain. `source`: where this is said. `widest`: the most ports that one µop may use,
+    None where that is not documented for certain.
     """
 
     name: str
     ports: int
     r_max: float | None
     source: str
+    widest: int | None = None
 
 
 def _amd_guide(family: str) -> str:
     return f"AMD, Software Optimization Guide for the AMD Family {family} Processors"
 
 
-_SANDY_BRIDGE = Microarchitecture("Sandy Bridge", 6, 4.0, _INTEL_GUIDE)
-_IVY_BRIDGE = Microarchitecture("Ivy Bridge", 6, 4.0, _INTEL_GUIDE)
-_HASWELL = Microarchitecture("Haswell", 8, 4.0, _INTEL_GUIDE)
-_BROADWELL = Microarchitecture("Broadwell", 8, 4.0, _INTEL_GUIDE)
-_SKYLAKE = Microarchitecture("Skylake", 8, 4.0, _INTEL_GUIDE)
-_SKYLAKE_SP = Microarchitecture("Skylake-SP", 8, 4.0, _INTEL_GUIDE)
-_ICE_LAKE = Microarchitecture("Ice Lake", 10, 5.0, _INTEL_GUIDE)
-_ICE_LAKE_SP = Microarchitecture("Ice Lake-SP", 10, 5.0, _INTEL_GUIDE)
-_TIGER_LAKE = Microarchitecture("Tiger Lake", 10, 5.0, _INTEL_GUIDE)
-_ROCKET_LAKE = Microarchitecture("Rocket Lake", 10, 5.0, _INTEL_GUIDE)
+_SANDY_BRIDGE = Microarchitecture("Sandy Bridge", 6, 4.0, _INTEL_GUIDE, widest=3)
+_IVY_BRIDGE = Microarchitecture("Ivy Bridge", 6, 4.0, _INTEL_GUIDE, widest=3)
+_HASWELL = Microarchitecture("Haswell", 8, 4.0, _INTEL_GUIDE, widest=4)
+_BROADWELL = Microarchitecture("Broadwell", 8, 4.0, _INTEL_GUIDE, widest=4)
+_SKYLAKE = Microarchitecture("Skylake", 8, 4.0, _INTEL_GUIDE, widest=4)
+_SKYLAKE_SP = Microarchitecture("Skylake-SP", 8, 4.0, _INTEL_GUIDE, widest=4)
+_ICE_LAKE = Microarchitecture("Ice Lake", 10, 5.0, _INTEL_GUIDE, widest=4)
+_ICE_LAKE_SP = Microarchitecture("Ice Lake-SP", 10, 5.0, _INTEL_GUIDE, widest=4)
+_TIGER_LAKE = Microarchitecture("Tiger Lake", 10, 5.0, _INTEL_GUIDE, widest=4)
+_ROCKET_LAKE = Microarchitecture("Rocket Lake", 10, 5.0, _INTEL_GUIDE, widest=4)
 _ALDER_LAKE = Microarchitecture("Alder Lake (Golden Cove or Gracemont)", 12, None, _INTEL_GUIDE)
 _RAPTOR_LAKE = Microarchitecture("Raptor Lake (Raptor Cove or Gracemont)", 12, None, _INTEL_GUIDE)
-_SAPPHIRE_RAPIDS = Microarchitecture("Golden Cove", 12, 6.0, _INTEL_GUIDE)
-_EMERALD_RAPIDS = Microarchitecture("Raptor Cove", 12, 6.0, _INTEL_GUIDE)
-_ZEN = Microarchitecture("Zen", 10, 5.0, _FOG)
-_ZEN_PLUS = Microarchitecture("Zen+", 10, 5.0, _FOG)
-_ZEN2 = Microarchitecture("Zen 2", 11, None, _amd_guide("17h"))
-_ZEN3 = Microarchitecture("Zen 3", 10, 6.0, _amd_guide("19h"))
-_ZEN4 = Microarchitecture("Zen 4", 10, 6.0, _amd_guide("19h"))
+_SAPPHIRE_RAPIDS = Microarchitecture("Golden Cove", 12, 6.0, _INTEL_GUIDE, widest=5)
+_EMERALD_RAPIDS = Microarchitecture("Raptor Cove", 12, 6.0, _INTEL_GUIDE, widest=5)
+_ZEN = Microarchitecture("Zen", 10, 5.0, _FOG, widest=4)
+_ZEN_PLUS = Microarchitecture("Zen+", 10, 5.0, _FOG, widest=4)
+_ZEN2 = Microarchitecture("Zen 2", 11, None, _amd_guide("17h"), widest=4)
+_ZEN3 = Microarchitecture("Zen 3", 10, 6.0, _amd_guide("19h"), widest=4)
+_ZEN4 = Microarchitecture("Zen 4", 10, 6.0, _amd_guide("19h"), widest=4)
 _ZEN5 = Microarchitecture("Zen 5", 10, 8.0, _amd_guide("1Ah"))
 
 _TABLE: tuple[tuple[str, int, Iterable[int], Microarchitecture], ...] = (
@@ -84,9 +86,16 @@ _TABLE: tuple[tuple[str, int, Iterable[int], Microarchitecture], ...] = (
 """The first row that fits decides."""
 
 
-def microarchitecture(vendor: str, family: int, model: int) -> Microarchitecture | None:
-    """The core with these numbers, as /proc/cpuinfo has them; None for one that is not in the table."""
+_PERFORMANCE_CORES = {_ALDER_LAKE: _SAPPHIRE_RAPIDS, _RAPTOR_LAKE: _EMERALD_RAPIDS}
+"""What the fast cores of hybrid models are, where the kind of core is known."""
+
+
+def microarchitecture(vendor: str, family: int, model: int, core_type: str = "") -> Microarchitecture | None:
+    """The core with these numbers, as /proc/cpuinfo has them; None for one that is not in the table.
+
+    `core_type`: its kind, where the processor is hybrid (`inference.agent.core_types`).
+    """
     for known_vendor, known_family, models, core in _TABLE:
         if (vendor, family) == (known_vendor, known_family) and model in models:
-            return core
+            return _PERFORMANCE_CORES.get(core, core) if core_type == "performance" else core
     return None

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from iced_x86 import EncodingKind, OpCodeInfo
 
-from inference.isa.scheme import MemoryUse, Operand, Scheme
+from inference.isa.scheme import Operand, Scheme, memory_use
 from inference.isa.x86.category import category
 from inference.isa.x86.exclusion import exclusion
 from inference.isa.x86.forms import PREFIXES, STRING_REGISTERS, Form, features, forms
@@ -68,6 +68,19 @@ def described(text: str) -> tuple[Scheme, Form] | None:
 
 
 @cache
+def texts_of_forms(mnemonic: str) -> dict[Form, str]:
+    """Every form of a mnemonic with the text of its scheme, several encodings of which are forms apart."""
+    known = _described(mnemonic)
+    found = {}
+    for form in forms(mnemonic):
+        scheme = _describe(form)
+        twin = known.get(scheme.text)
+        distinct = scheme.encoding == "EVEX" and twin is not None and twin[0].encoding != "EVEX"
+        found[form] = f"{_EVEX} {scheme.text}" if distinct else scheme.text
+    return found
+
+
+@cache
 def _described(mnemonic: str | None = None) -> dict[str, tuple[Scheme, Form]]:
     found: dict[str, tuple[Scheme, Form]] = {}
     evex = []
@@ -121,7 +134,7 @@ def _describe(form: Form) -> Scheme:
         extension=opcode.extension,
         category=opcode.category,
         encoding=_ENCODINGS[opcode.info.encoding],
-        memory=_memory_use(operands),
+        memory=memory_use(operands),
         width=max((operand.width for operand in explicit), default=0),
         exclusion=exclusion(form, opcode.info, opcode.category, opcode.features, operands),
         starter=text in STARTER_SET,
@@ -134,13 +147,3 @@ def _text(form: Form, explicit: tuple[Operand, ...]) -> str:
         parts.append(form.rounding)
     name = f"{form.prefix} {form.mnemonic}".lstrip()
     return f"{name} {', '.join(parts)}" if parts else name
-
-
-def _memory_use(operands: tuple[Operand, ...]) -> MemoryUse:
-    in_memory = [operand for operand in operands if operand.kind in {"memory", "address"}]
-    accesses = {letter for operand in in_memory for letter in operand.access}
-    if accesses == {"R", "W"}:
-        return "RW"
-    if accesses:
-        return "R" if "R" in accesses else "W"
-    return "A" if in_memory else ""

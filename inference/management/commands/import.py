@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.db import transaction
 
 from inference.core.explain import Outcome
 from inference.core.metrics import Unit
 from inference.exchange.errors import ExchangeError
 from inference.exchange.explaining import Explanation
-from inference.exchange.importing import Imported, commit, name_list_of, preview, rejects_of
+from inference.exchange.importing import Imported, Preview, commit, name_list_of, preview, rejects_of
+from inference.exchange.incoming import taken_in
 from inference.exchange.names import by_name, kind_of
 from inference.exchange.palmed_json import NameList
 from inference.exchange.parsing import Parsed
@@ -25,7 +27,7 @@ class Command(DataCommand):
 
     help = (
         "Import experiments (CSV, PMEvo ExperimentList), a port mapping (own JSON, PMEvo Mapping3, published "
-        "explainable results, uops.info) or a resource mapping (own JSON, Palmed)."
+        "explainable results, uops.info's JSON or instructions.xml) or a resource mapping (own JSON, Palmed)."
     )
     requires_system_checks = ()  # they would load every page of the site first
 
@@ -69,9 +71,10 @@ class Command(DataCommand):
         )
         parser.add_argument(
             "--microarchitecture",
-            default="",
+            nargs="+",
+            default=[""],
             metavar="NAME",
-            help="the one to read of a file with port usages of several, e.g. SKL",
+            help="those to read of a file with port usages of several, e.g. SKL, or 'SKL measured' for times",
         )
         parser.add_argument("--note", default="", help="free text kept with it")
 
@@ -80,28 +83,39 @@ class Command(DataCommand):
         path: Path = options["file"]
         if options["isa"] and options["new_isa"]:
             raise CommandError("--isa and --new-isa exclude each other")
+        wanted: list[str] = options["microarchitecture"]
+        if options["name"] and len(wanted) > 1:
+            raise CommandError("--name is for one microarchitecture: several are named by the file")
         content = _content(path)
         try:
-            names = _names(options["names"])
-            rejects = [rejects_of(_content(each), each.name) for each in options["rejects"]]
-            isa = by_name(ISA, options["isa"]) if options["isa"] else None
-            seen = preview(
-                content,
-                path.name,
-                isa=isa,
-                founding=options["new_isa"],
-                unit=Unit(options["unit"]),
-                names=names,
-                rejects=rejects,
-                evidence=[by_name(ExperimentSet, each) for each in options["evidence"]],
-                microarchitecture=options["microarchitecture"],
-            )
-            if not seen.acceptable:
-                raise CommandError("\n".join(["nothing was imported", *seen.parsed.lines()]))
-            made = commit(seen, options["name"] or seen.own_name, note=options["note"])
+            with transaction.atomic():
+                done = [self._import(content, path.name, options, each) for each in wanted]
         except ExchangeError as error:
             raise CommandError(str(error)) from error
-        self._tell(made, seen.parsed, seen.explanation)
+        for made, seen in done:
+            self._tell(made, seen.parsed, seen.explanation)
+
+    def _import(
+        self, content: bytes, file_name: str, options: dict[str, Any], microarchitecture: str
+    ) -> tuple[Imported, Preview]:
+        seen = preview(
+            content,
+            file_name,
+            isa=_isa(options),
+            founding="" if _isa(options) else options["new_isa"],
+            unit=Unit(options["unit"]),
+            names=_names(options["names"]),
+            rejects=[rejects_of(_content(each), each.name) for each in options["rejects"]],
+            evidence=[by_name(ExperimentSet, each) for each in options["evidence"]],
+            microarchitecture=microarchitecture,
+        )
+        if not seen.acceptable:
+            raise CommandError("\n".join(["nothing was imported", *seen.parsed.lines()]))
+        several = len(options["microarchitecture"]) > 1
+        name = seen.name if several else options["name"] or seen.own_name
+        made = commit(seen, name, note=options["note"])
+        options["isa"] = made.isa.name  # what the first one has founded, the others go to
+        return made, seen
 
     def _tell(self, made: Imported, parsed: Parsed, explanation: Explanation | None) -> None:
         kind = kind_of(type(made.row))
@@ -128,9 +142,16 @@ class Command(DataCommand):
             self.stdout.write(f"  {name}: {why}")
 
 
+def _isa(options: dict[str, Any]) -> ISA | None:
+    return by_name(ISA, options["isa"]) if options["isa"] else None
+
+
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return taken_in(file, path.name)
+    except ExchangeError as error:
+        raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}") from error
 

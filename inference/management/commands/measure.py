@@ -10,6 +10,8 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.exchange.names import by_name
+from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
+from inference.isa.x86.values import VALUES
 from inference.management.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
 from inference.models import Machine, Run
 from inference.models.scheme_search import select_schemes
@@ -60,6 +62,25 @@ class Command(RunCommand):
             help="with --plan mixes: instructions in each",
         )
         parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="chooses the mixes")
+        parser.add_argument(
+            "--unroll",
+            type=int,
+            default=DEFAULTS.instructions,
+            metavar="N",
+            help=f"instructions of a loop body, about: {FEWEST} to {MOST} ({DEFAULTS.instructions})",
+        )
+        parser.add_argument(
+            "--break-dependencies",
+            action="store_true",
+            help="measure schemes with hard-wired operands together with an instruction that breaks their "
+            "dependencies",
+        )
+        parser.add_argument(
+            "--values",
+            choices=VALUES,
+            default=DEFAULTS.values,
+            help=f"what registers and memory hold at first ({DEFAULTS.values})",
+        )
         parser.add_argument("--name", default="", help="name of the run and of its experiment set")
         parser.add_argument("--json", action="store_true", help="end with one line of JSON")
 
@@ -86,7 +107,11 @@ class Command(RunCommand):
     def _submitted(self, options: dict[str, Any]) -> Run:
         """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
-        config = {"machine": machine.pk, **(_listed(options) or _planned(machine, options))}
+        config = {
+            "machine": machine.pk,
+            **_bodies(options),
+            **(_listed(options) or _planned(machine, options)),
+        }
         name = options["name"] or lifecycle.unused_name(f"{config['plan']} on {machine.name}"[:180])
         run = lifecycle.submit("measure", config, name)
         complete = MeasureConfig(**run.config)
@@ -98,6 +123,15 @@ class Command(RunCommand):
         wanted = effort(machine, count, complete.plan, complete.given)
         self.stderr.write(f"about {wanted.experiments} experiments, {wanted.seconds:.0f} s of measuring")
         return run
+
+
+def _bodies(options: dict[str, Any]) -> Json:
+    """How loop bodies are made."""
+    return {
+        "unroll": options["unroll"],
+        "breaking": options["break_dependencies"],
+        "values": options["values"],
+    }
 
 
 def _planned(machine: Machine, options: dict[str, Any]) -> Json:

@@ -74,7 +74,7 @@ class Command(DataCommand):
         """Serve until stopped by a signal, or refused."""
         if not options["token"]:
             raise CommandError(f"a token is needed: --token, or the variable {TOKEN_VARIABLE}")
-        name, mapping = _mapping(options["mapping"])
+        name, mapping, isa = _mapping(options["mapping"])
         try:
             harness = SimulatedHarness(
                 mapping,
@@ -96,7 +96,7 @@ class Command(DataCommand):
         except InvalidInputError as error:
             raise CommandError(str(error)) from error
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-        facts = simulated_facts(name, mapping, options["counters"])
+        facts = simulated_facts(name, mapping, options["counters"], isa)
         try:
             asyncio.run(_serve(options["server"], options["token"], harness, facts))
         except (RefusedError, ProtocolError, AddressError) as error:
@@ -112,16 +112,19 @@ async def _serve(server: str, token: str, harness: SimulatedHarness, facts: dict
         await agent
 
 
-def _mapping(wanted: str) -> tuple[str, PortMapping]:
-    """The mapping in a file, or the stored one of that name, with what to call it."""
+def _mapping(wanted: str) -> tuple[str, PortMapping, str]:
+    """The mapping in a file, or the stored one of that name, with what to call it, and its instruction set.
+
+    A file that does not name one leaves the machine with what it has.
+    """
     path = Path(wanted)
     if path.is_file():
         parsed = parse(path.read_bytes(), path.name, AnyNames())
         if parsed.mapping is None:
             raise CommandError("\n".join(parsed.lines()) or f"{path} holds experiments, not a port mapping")
-        return path.stem, parsed.mapping
+        return path.stem, parsed.mapping, str(parsed.facts.get("isa") or "")
     try:
         row = by_name(PortMappingRow, wanted)
     except ExchangeError as error:
         raise CommandError(str(error)) from error
-    return row.name, load_mapping(row)
+    return row.name, load_mapping(row), row.isa.name

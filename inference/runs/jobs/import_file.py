@@ -24,7 +24,7 @@ _FIELDS = {
     "new_isa": "",
     "unit": Unit.CYCLES.value,
 }
-_OPTIONAL = ("names", "rejects", "evidence", "microarchitecture")
+_OPTIONAL = ("names", "rejects", "evidence", "microarchitecture", "others")
 Value = TypeVar("Value")
 _KINDS = {
     ExperimentSet: "experiment_set",
@@ -40,8 +40,8 @@ class ImportJob:
     instruction set, or `new_isa`: the name of one to found (neither: the likely one). `unit`: of CSV rows
     that name none. `names`: id of an upload with scheme names for the instructions of a Palmed file;
     `rejects`: ids of uploads with what the runs rejected whose result the file is, `evidence`: names of
-    experiment sets of those runs; `microarchitecture`: the one to read of a file that has several. These are
-    absent where there are none.
+    experiment sets of those runs; `microarchitecture`: the one to read of a file that has several, `others`:
+    those to import besides, under names of their own. These are absent where there are none.
     """
 
     short = True
@@ -60,6 +60,10 @@ class ImportJob:
             by_name(ISA, complete["isa"])
         if complete["isa"] and complete["new_isa"]:
             raise ConfigError("isa and new_isa exclude each other")
+        if complete["new_isa"] and complete.get("others"):
+            raise ConfigError(
+                "others go to an instruction set that is there: import one first, which founds it"
+            )
         upload = Upload.objects.filter(pk=complete["upload"]).select_related("run").first()
         if upload is None:
             raise ConfigError(f"upload: there is no uploaded file with the id {complete['upload']!r}")
@@ -82,23 +86,30 @@ class ImportJob:
         upload = Upload.objects.filter(pk=config["upload"]).first()
         if upload is None:
             raise JobError("the uploaded file has been deleted")
-        try:
-            seen = preview(
-                bytes(upload.content),
-                upload.file_name,
-                isa=by_name(ISA, config["isa"]) if config["isa"] else None,
-                founding=config["new_isa"],
-                unit=Unit(config["unit"]),
-                names=_side_file(config["names"], name_list_of) if "names" in config else None,
-                rejects=[_side_file(pk, rejects_of) for pk in config.get("rejects", ())],
-                evidence=[by_name(ExperimentSet, name) for name in config.get("evidence", ())],
-                microarchitecture=config.get("microarchitecture", ""),
-            )
-        except ExchangeError as error:
-            raise JobError(str(error)) from error
-        if not seen.acceptable:
-            raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
-        return partial(_store, task, seen, upload)
+        seen = _seen(config, upload, config.get("microarchitecture", ""))
+        besides = [_seen(config, upload, other) for other in config.get("others", ())]
+        return partial(_store, task, seen, besides, upload)
+
+
+def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
+    """The file as it shall be read; raises `JobError` with its problems."""
+    try:
+        seen = preview(
+            bytes(upload.content),
+            upload.file_name,
+            isa=by_name(ISA, config["isa"]) if config["isa"] else None,
+            founding=config["new_isa"],
+            unit=Unit(config["unit"]),
+            names=_side_file(config["names"], name_list_of) if "names" in config else None,
+            rejects=[_side_file(pk, rejects_of) for pk in config.get("rejects", ())],
+            evidence=[by_name(ExperimentSet, name) for name in config.get("evidence", ())],
+            microarchitecture=microarchitecture,
+        )
+    except ExchangeError as error:
+        raise JobError(str(error)) from error
+    if not seen.acceptable:
+        raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
+    return seen
 
 
 def _beside(config: Json) -> list[tuple[str, int]]:
@@ -115,10 +126,15 @@ def _side_file(pk: int, read: Callable[[bytes, str], Value]) -> Value:
     return read(bytes(upload.content), upload.file_name)
 
 
-def _store(task: Task, seen: Preview, upload: Upload) -> tuple[Json, Sequence[Entry]]:
-    made = commit(seen, task.run.config["name"] or seen.name, note=task.run.config["note"], run=task.run)
+def _store(
+    task: Task, seen: Preview, besides: Sequence[Preview], upload: Upload
+) -> tuple[Json, Sequence[Entry]]:
+    note = task.run.config["note"]
+    made = commit(seen, task.run.config["name"] or seen.name, note=note, run=task.run)
+    others = [commit(each, each.name, note=note) for each in besides]
     upload.delete()
     Upload.objects.filter(pk__in=[pk for _, pk in _beside(task.run.config)]).delete()
     result: Json = {_KINDS[type(made.row)]: made.row.pk, "name": made.row.name, "rows": made.rows}
-    log: Json = {"level": "info", "text": f"{made.rows} rows imported"}
-    return result, [("log", log), ("result", result)]
+    told = [f"{made.rows} rows imported", *(f"{each.row.name}: {each.rows} rows" for each in others)]
+    logs: list[Entry] = [("log", {"level": "info", "text": text}) for text in told]
+    return result, [*logs, ("result", result)]

@@ -27,11 +27,13 @@ from inference.runs.job import Store, Task
 from inference.runs.jobs.algorithms import ALGORITHMS, Inferred, Question
 from inference.runs.jobs.evaluate import log_of, scores_of
 from inference.runs.jobs.infer_config import InferConfig, read_config
+from inference.runs.jobs.machine_facts import documented_width
 from inference.runs.jobs.stages import Stages
 from inference.runs.jobs.subject import Subject, last_stages, open_subject, own_stages
 from inference.runs.journal import Entry
 
 _PICTURE_EVERY = 2.0
+_WIDEST = "widest"
 
 WORST_SCHEMES = 20
 """Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
@@ -79,10 +81,12 @@ def _judged(mapping: Mapping, held_out: Chunk) -> Comparison:
 
 
 def _settings(config: InferConfig, subject: Subject) -> Json:
-    """The algorithm's settings, the bottleneck among them where it was measured and found."""
+    """The algorithm's settings, with what was measured or is documented of the machine."""
     settings = {**config.settings, "ports": config.ports}
     if subject.bottleneck is not None:
         settings["r_max"] = subject.bottleneck["r_max"]
+    if settings.get(_WIDEST, 0) is None and subject.machine is not None:
+        settings[_WIDEST] = documented_width(subject.machine)
     return settings
 
 

@@ -12,14 +12,14 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
-from inference.models.scheme_search import PROBE_SELECTION
+from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.errors import ConfigError
 from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
 from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
 
-SELECTIONS = ("all", "default", "starter", PROBE_SELECTION)
+SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
 """Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
-or two for each kind of execution unit."""
+or two for each kind of execution unit, groups that are measured only when asked for."""
 
 NOISE = ("noise", "noise_cpi", "outlier_share", "outlier_factor", "odd_share", "counters")
 """What a simulation may be told beside its mapping; see `SimulatedProcessor`."""
@@ -109,7 +109,7 @@ def read_config(config: Json) -> InferConfig:
         held_out=_number("held_out", config.get("held_out", 0.2), 0.0, 0.9),
         evaluate=evaluate,
         mixes=read_whole("mixes", config.get("mixes", ALGORITHMS[algorithm].mixes), 1, MOST_MIXES),
-        bottleneck=_truth("bottleneck", config.get("bottleneck", True)),
+        bottleneck=read_truth("bottleneck", config.get("bottleneck", True)),
         known=_known(algorithm, isa, config.get("known", {})),
     )
 
@@ -223,7 +223,8 @@ def read_whole(field: str, value: Any, low: int, high: int) -> int:
     return value
 
 
-def _truth(field: str, value: Any) -> bool:
+def read_truth(field: str, value: Any) -> bool:
+    """A yes or no. Raises `ConfigError`."""
     if not isinstance(value, bool):
         raise ConfigError(f"{field} must be true or false, not {value!r}")
     return value

@@ -6,9 +6,13 @@ from collections.abc import Collection
 
 from django.db.models import QuerySet
 
-from inference.isa.x86.availability import flag
+from inference.exchange.instruction_sets import AARCH64
+from inference.isa import llvm_mc
+from inference.isa.aarch64.microarchitectures import arm_microarchitecture
+from inference.isa.x86.availability import flag, flags_of
 from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
 from inference.models import InstructionScheme, Machine
+from inference.models.scheme_search import BREAKABLE_ONES, MEASURABLE
 
 ASSUMED_RATE = 50.0
 """Settled experiments per second where a machine has not told its own yet."""
@@ -25,6 +29,11 @@ def obstacle_to_measuring(machine: Machine) -> str:
     if machine.state == Machine.State.UNFIT or machine.facts.get("unfit"):
         reason = machine.state_note or machine.facts.get("unfit") or "its agent says so"
         return f"the machine {machine.name!r} cannot measure: {reason}"
+    if machine.isa.name == AARCH64 and not machine.facts.get("simulated") and llvm_mc.program() is None:
+        return (
+            f"the machine {machine.name!r} is {AARCH64}, whose code llvm-mc makes, and that is not installed "
+            "where this site runs: install LLVM's tools there (Debian: apt install llvm)"
+        )
     return ""
 
 
@@ -40,11 +49,20 @@ def documented_r_max(machine: Machine) -> float | None:
     return None if known is None else known.r_max
 
 
+def documented_width(machine: Machine) -> int | None:
+    """The most ports that one µop of its core may use according to its vendor; None where not known."""
+    known = _microarchitecture(machine)
+    return None if known is None else known.widest
+
+
 def _microarchitecture(machine: Machine) -> Microarchitecture | None:
     facts = machine.facts
+    if machine.isa.name == AARCH64:
+        return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
     if not all(type(facts.get(key)) is int for key in ("family", "model")):
         return None
-    return microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"])
+    kind = str(facts.get("core_type") or "")
+    return microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"], kind)
 
 
 def seconds_for(experiments: int, machine: Machine) -> float:
@@ -54,10 +72,13 @@ def seconds_for(experiments: int, machine: Machine) -> float:
     return experiments / (machine.rate or ASSUMED_RATE)
 
 
-def executable_schemes(machine: Machine) -> QuerySet[InstructionScheme]:
-    """The schemes of the default set that a machine's CPU has, as far as its flags tell."""
-    rows = machine.isa.schemes.filter(exclusion="")
-    flags = machine.facts.get("flags")
+def executable_schemes(machine: Machine, *, breaking: bool = False) -> QuerySet[InstructionScheme]:
+    """The schemes that a machine's CPU has, as far as its flags tell, and that can be measured.
+
+    `breaking`: other instructions break what dependencies they can.
+    """
+    rows = machine.isa.schemes.filter(MEASURABLE | BREAKABLE_ONES if breaking else MEASURABLE)
+    flags = flags_of(machine.facts)
     if flags is None:
         return rows
     extensions = rows.order_by().values_list("extension", flat=True).distinct()

@@ -11,8 +11,10 @@ from inference.core.experiment import Measured
 from inference.core.mixes import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
-from inference.exchange.recorded import selected_schemes
+from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST, Options
+from inference.isa.x86.values import VALUES
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
+from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
@@ -22,6 +24,7 @@ from inference.runs.jobs.infer_config import (
     SEED_LIMIT,
     read_machine,
     read_schemes,
+    read_truth,
     read_whole,
 )
 from inference.runs.jobs.listed import (
@@ -32,8 +35,8 @@ from inference.runs.jobs.listed import (
     read_listed,
 )
 from inference.runs.jobs.machine_facts import seconds_for
-from inference.runs.jobs.on_machine import agent_measurer, chosen_schemes, settled_share, within_reach
-from inference.runs.jobs.simulated_machine import simulated_machine
+from inference.runs.jobs.on_machine import log_breakers, settled_share, within_reach
+from inference.runs.jobs.opening import opened
 from inference.runs.jobs.stages import Told
 from inference.runs.journal import Entry
 from inference.runs.measurements import RunMeasurements
@@ -55,7 +58,8 @@ class MeasureConfig:
     `machine`: id. `schemes` is one of `infer_config.SELECTIONS` or a list of scheme ids, `scheme_filter` the
     search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
     `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
-    `repeats` times, and `schemes` are those that occur in them.
+    `repeats` times, and `schemes` are those that occur in them. `unroll`, `breaking` and `values` say how
+    loop bodies are made (`isa.x86.surroundings.Options`).
     """
 
     machine: int
@@ -68,6 +72,14 @@ class MeasureConfig:
     seed: int = DEFAULT_SEED
     experiments: list[str] = field(default_factory=list)
     repeats: int = 1
+    unroll: int = DEFAULTS.instructions
+    breaking: bool = DEFAULTS.breaking
+    values: str = DEFAULTS.values
+
+    @property
+    def options(self) -> Options:
+        """How loop bodies are made."""
+        return Options(self.unroll, self.breaking, self.values)
 
     @property
     def given(self) -> int:
@@ -108,7 +120,16 @@ def read_config(config: Json) -> MeasureConfig:
         seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
         experiments=experiments,
         repeats=read_whole("repeats", config.get("repeats", 1), 1, MOST_REPEATS if experiments else 1),
+        unroll=read_whole("unroll", config.get("unroll", DEFAULTS.instructions), FEWEST, MOST),
+        breaking=read_truth("breaking", config.get("breaking", DEFAULTS.breaking)),
+        values=_values(config.get("values", DEFAULTS.values)),
     )
+
+
+def _values(given: object) -> str:
+    if isinstance(given, str) and given in VALUES:
+        return given
+    raise ConfigError(f"values must be one of {', '.join(VALUES)}, not {given!r}"[:300])
 
 
 def _experiments(machine: Machine, wanted: str, config: Json) -> list[str]:
@@ -194,23 +215,17 @@ def _remembered(task: Task, machine: Machine, measurer: Measurer) -> tuple[Repea
 
 @contextmanager
 def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tuple[Measurer, Sequence[str]]]:
-    """Who measures, and the schemes to measure there."""
-    if machine.kind == Machine.Kind.SIMULATED:
-        processor, known = simulated_machine(machine)
-        wanted = selected_schemes(machine.isa, config.schemes)
-        schemes = sorted(known if wanted is None else known & wanted)
-        if not schemes:
-            raise JobError("none of the chosen schemes can be measured there: choose others")
-        yield processor, schemes
-        return
-
-    chosen = chosen_schemes(machine.isa, config.schemes)
+    """Who measures, and the schemes that can be measured there."""
 
     def log(text: str, level: str) -> None:
         task.reporter.tell("log", {"level": level, "text": text})
 
-    with agent_measurer(task, machine, chosen) as measurer:
-        yield measurer, within_reach(measurer, chosen, log)
+    with opened(task, machine, config.schemes, config.options) as (measurer, chosen):
+        able = chosen
+        if isinstance(measurer, RemoteMeasurer):
+            able = within_reach(measurer, chosen, log)
+            log_breakers(measurer, able, log)
+        yield measurer, able
 
 
 def _listed(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:

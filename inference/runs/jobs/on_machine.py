@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any
 
 from inference.agent.protocol import Settings
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.pmevo import plan
-from inference.core.protocols import Measurer
+from inference.core.protocols import Json, Measurer
+from inference.exchange.instruction_sets import AARCH64
 from inference.exchange.recorded import selected_schemes
-from inference.measuring.remote import RemoteMeasurer, wants_avx
+from inference.isa.x86.assembling import unroll, unroll_in_order
+from inference.isa.x86.availability import flags_of
+from inference.isa.x86.breaking import COSTS
+from inference.isa.x86.surroundings import DEFAULTS, Options
+from inference.measuring.arm_bodies import ArmBodies
+from inference.measuring.drift import DriftWatch
+from inference.measuring.remote import RemoteMeasurer, surroundings_of
 from inference.measuring.simulated_agent import stand_in
 from inference.models import ISA, Machine
 from inference.runs.errors import JobError
 from inference.runs.job import Task
 from inference.runs.machines.board import DatabaseBoard
+from inference.runs.machines.drift import DriftJournal
 
 LEAST_SETTLED = 0.5
 """Share of the single instructions that must settle for anything to be concluded from a machine."""
@@ -27,8 +37,11 @@ Log = Callable[[str, str], None]
 
 
 @contextmanager
-def agent_measurer(task: Task, machine: Machine, schemes: Collection[str]) -> Iterator[RemoteMeasurer]:
-    """Measure experiments of the schemes on the machine; afterwards nothing of the run waits for it."""
+def agent_board(task: Task, machine: Machine) -> Iterator[tuple[DatabaseBoard, Json]]:
+    """Where the run posts batches for the machine's agent, and the identity of who measures them.
+
+    Afterwards nothing of the run waits for the machine.
+    """
     reporter = task.reporter
 
     def say(text: str, waits: bool) -> None:
@@ -44,11 +57,62 @@ def agent_measurer(task: Task, machine: Machine, schemes: Collection[str]) -> It
             "cpu": machine.cpu,
             "harness": facts.get("version", ""),
         }
+        if facts.get("core_type"):  # only hybrid processors have kinds of cores: others keep their identity
+            identity["core_type"] = facts["core_type"]
+        yield board, identity
+
+
+@contextmanager
+def agent_measurer(
+    task: Task, machine: Machine, schemes: Collection[str], options: Options = DEFAULTS
+) -> Iterator[RemoteMeasurer]:
+    """Measure experiments of the schemes on the machine; afterwards nothing of the run waits for it.
+
+    `options`: how loop bodies are made; a simulated agent has none.
+    """
+    with agent_board(task, machine) as (board, identity):
+        facts = machine.facts
+        settings = Settings()
+        journal = DriftJournal(task.lease, machine.isa, task.reporter.tell)
+        watch = DriftWatch(settings, journal, seed=task.lease.token)
         if facts.get("simulated"):
-            yield RemoteMeasurer(board, identity, None, Settings(), True, assemble=stand_in)
+            yield RemoteMeasurer(
+                board,
+                identity,
+                None,
+                settings,
+                True,
+                assemble=stand_in,
+                assemble_in_order=stand_in,
+                watch=watch,
+            )
+        elif machine.isa.name == AARCH64:
+            bodies = ArmBodies(flags_of(facts), options)
+            yield RemoteMeasurer(
+                board,
+                identity,
+                None,  # the bodies know
+                Settings(),
+                avx=False,
+                assemble=bodies.unroll,
+                assemble_in_order=bodies.unroll_in_order,
+                surroundings=bodies,
+            )
         else:
-            flags = frozenset(facts.get("flags", ()))
-            yield RemoteMeasurer(board, identity, flags, Settings(), "avx" in flags and wants_avx(schemes))
+            flags = flags_of(facts) or frozenset()
+            around = surroundings_of(schemes, flags, options)
+            chosen: dict[str, Any] = {"instructions": options.instructions, "breaking": options.breaking}
+            yield RemoteMeasurer(
+                board,
+                identity,
+                flags,
+                settings,
+                around.avx,
+                assemble=partial(unroll, **chosen),
+                assemble_in_order=partial(unroll_in_order, **chosen),
+                surroundings=around,
+                watch=watch,
+            )
 
 
 def chosen_schemes(isa: ISA, selection: str | list[int]) -> list[str]:
@@ -67,6 +131,17 @@ def within_reach(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> 
     if not reachable:
         raise JobError("none of the chosen schemes can be measured there: choose others")
     return reachable
+
+
+def log_breakers(measurer: RemoteMeasurer, schemes: Sequence[str], log: Log) -> None:
+    """The log tells which instructions stand before others to break dependencies, and what they cost."""
+    by_kind: defaultdict[str, list[str]] = defaultdict(list)
+    for scheme in schemes:
+        for kind in measurer.breakers(scheme):
+            by_kind[COSTS[kind]].append(scheme)
+    for cost, named in by_kind.items():
+        shown = "; ".join(named[:_SHOWN]) + (" …" if len(named) > _SHOWN else "")
+        log(f"{len(named)} scheme(s) are measured together with a breaker, {cost}: {shown}", "info")
 
 
 def spread(schemes: Sequence[str], n: int | None) -> Sequence[str]:

@@ -14,10 +14,14 @@ from inference.runs.reporter import JournalReporter
 SINGLETONS = "singletons"
 BOTTLENECK = "bottleneck"
 MIXES = "mixes"
+RANDOM_MIXES = "random mixes"
+ORDERS = "orders"
 LABELS = {
     SINGLETONS: "Measure single instructions",
     BOTTLENECK: "Find the bottleneck rate",
     MIXES: "Measure mixes to judge by",
+    RANDOM_MIXES: "Measure random mixes",
+    ORDERS: "Measure other orders",
 }
 
 _FACTS = "subject"

@@ -15,7 +15,6 @@ from django.db.models import QuerySet
 
 from inference.agent.protocol import MAX_ITEMS, MAX_MESSAGE_BYTES, Batch, Result, encode
 from inference.core.errors import MeasuringError
-from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.models import Batch as BatchRow
 from inference.models import Machine
@@ -95,15 +94,12 @@ class DatabaseBoard:
             self._teller.comes(reason_of(self._machine_now(), self._lease.run_id))
         return number, [Result(**result) for result in results]
 
-    def earlier(self) -> Mapping[Experiment, Result]:
-        """Results that came for earlier attempts of the same run, the newest of each experiment."""
-        results: dict[Experiment, Result] = {}
+    def earlier(self) -> Mapping[str, Result]:
+        """Results that came for earlier attempts of the same run, the newest of each item by its id."""
+        results: dict[str, Result] = {}
         done = self._earlier_batches().filter(state=BatchRow.State.DONE, machine=self._machine.pk)
-        for row in done.order_by("id").iterator():
-            terms = {item["id"]: item["terms"] for item in row.content["items"]}
-            for result in row.results:
-                experiment = Experiment.of(dict(terms[result["id"]]))
-                results[experiment] = Result(**result)
+        for found in done.order_by("id").values_list("results", flat=True).iterator():
+            results |= {result["id"]: Result(**result) for result in found}
         return results
 
     def close(self) -> None:

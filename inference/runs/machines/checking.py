@@ -18,6 +18,7 @@ VERSION_LIMIT = 40
 _FACT_LIMIT = 1000  # characters of a text among the facts
 _DEPTH = 3
 _LARGEST_ID = 2**63 - 1
+_CHECK_NAME = 60
 _MOST_PASSES = 10_000
 _MOST_CYCLES = 1e9
 _PLAUSIBLE = {"noise": (0.0, 100.0), "ghz": (0.01, 100.0), "rate": (0.001, 1e6)}
@@ -26,11 +27,12 @@ _PLAUSIBLE = {"noise": (0.0, 100.0), "ghz": (0.01, 100.0), "rate": (0.001, 1e6)}
 _KINDS: dict[type, tuple[str, ...]] = {
     str: (
         *("host", "system", "machine", "kernel", "python", "cpu", "vendor", "microcode", "hypervisor"),
-        *("governor", "siblings", "counters", "unfit"),
+        *("governor", "siblings", "counters", "counters_note", "unfit"),
+        *("core_type", "core_cpus", "isa", "emulated", "revision"),
     ),
-    int: ("family", "model", "stepping", "cores", "core"),
-    bool: ("virtual", "turbo", "smt", "simulated"),
-    dict: ("confinement",),
+    int: ("family", "model", "stepping", "cores", "core", "implementer", "part"),
+    bool: ("virtual", "turbo", "smt", "simulated", "blocks"),
+    dict: ("confinement", "other_cores"),
 }
 _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names}
 """Facts that pages and runs rely on; see `inference.agent.facts`."""
@@ -117,12 +119,23 @@ def read_beat(message: Mapping[str, Any]) -> Beat:
         for name, (least, most) in _PLAUSIBLE.items()
         if (value := getattr(beat, name)) is not None and not least <= value <= most
     ]
-    return replace(beat, **dict.fromkeys(odd))
+    checks = {
+        name: pair
+        for given, pair in beat.checks.items()
+        if (name := clean_text(given, _CHECK_NAME)) and all(_is_time(number) for number in pair)
+    }
+    return replace(beat, **dict.fromkeys(odd), checks=checks)
+
+
+def _is_time(number: float | None) -> bool:
+    return number is None or 0 < number <= _MOST_CYCLES
 
 
 def _is_sound(name: str, value: object) -> bool:
     """Whether a fact is of the kind that its readers expect; null is, where it is of a single value."""
-    if name == "flags":
+    if name == "cpuid" and value is None:
+        return True
+    if name in {"flags", "cpuid"}:
         return isinstance(value, list) and all(isinstance(flag, str) for flag in value)
     if name == "load":
         return value is None or type(value) in {int, float}

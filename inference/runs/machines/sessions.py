@@ -7,7 +7,6 @@ so one that has been replaced can change nothing and learns of it by a `SessionL
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
@@ -16,15 +15,12 @@ from django.utils import timezone
 
 from inference.agent.protocol import Beat
 from inference.core.protocols import Json
-from inference.models import Machine, MachineReading
+from inference.exchange.instruction_sets import SUPPLIED
+from inference.models import Machine
 from inference.runs import doorbell
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batches
+from inference.runs.machines import batches, readings
 from inference.runs.machines.checking import clean_text
-
-READING_EVERY = timedelta(seconds=10)
-MOST_READINGS = 5000
-"""Rows per machine; the oldest go first."""
 
 _CPU_LIMIT = 200
 
@@ -62,6 +58,8 @@ def open_session(
             return Refusal("this machine has been removed from the site", retry=False)
         if row.instance != instance and row.is_online(now):
             return Refusal(f"another agent is connected as {row.name}", retry=True)
+        if reason := _of_another_kind(row, facts) or _of_another_isa(row, facts):
+            return Refusal(reason, retry=False)
         _describe(row, facts)
         row.session += 1
         row.instance = instance
@@ -82,10 +80,8 @@ def beat(session: Session, given: Beat) -> None:
         note = clean_text(given.note)
         if not _speaks(session).update(state=given.state, state_note=note, last_seen=now, **changes):
             raise SessionLostError(session.machine, session.number)
-        readings = MachineReading.objects.filter(machine=session.machine_id)
-        if not readings.filter(at__gt=now - READING_EVERY).exists():
-            readings.create(machine_id=session.machine_id, at=now, state=given.state, **changes)
-            _prune(session.machine_id)
+        if readings.note(session.machine_id, given, now):
+            _note_checks(session, given)
             batches.sweep()
 
 
@@ -116,8 +112,35 @@ def end_all(machine_id: int) -> None:
 
 _OF_A_SESSION = (
     *("session", "instance", "last_seen", "noise", "ghz", "rate"),
-    *("facts", "cpu", "state", "state_note"),
+    *("isa", "facts", "cpu", "state", "state_note"),
 )
+
+
+def _of_another_kind(row: Machine, facts: Json) -> str:
+    """Why an agent may not speak for a machine whose numbers came from another kind of core; "" if it may."""
+    before, now = row.facts.get("core_type"), facts.get("core_type")
+    if not before or not now or before == now:
+        return ""
+    return (
+        f"{row.name} is the {before} cores of its processor, and this agent measures {now} cores: add "
+        "another machine for those, or start the agent with --core N of "
+        f"{row.facts.get('core_cpus') or 'the others'}"
+    )
+
+
+def _of_another_isa(row: Machine, facts: Json) -> str:
+    """Why an agent may not speak for a machine of another instruction set; "" if it may.
+
+    A machine that no agent has ever spoken for takes the instruction set of the first one. One with a set of
+    its own, under another name, keeps that.
+    """
+    said = facts.get("isa")
+    if said not in SUPPLIED or row.isa.name not in SUPPLIED or said == row.isa.name:
+        return ""
+    if row.facts:
+        return f"{row.name} is a machine of {row.isa.name}, and this agent's is {said}: add another machine"
+    row.isa = SUPPLIED[said]()[0]
+    return ""
 
 
 def _describe(row: Machine, facts: Json) -> None:
@@ -127,13 +150,14 @@ def _describe(row: Machine, facts: Json) -> None:
     row.state = Machine.State.UNFIT if row.state_note else Machine.State.IDLE
 
 
+def _note_checks(session: Session, given: Beat) -> None:
+    """The latest answers of known blocks stand among the facts, until the next greeting."""
+    if given.checks:
+        facts = _speaks(session).values_list("facts", flat=True).first() or {}
+        told = {name: list(pair) for name, pair in given.checks.items()}
+        _speaks(session).update(facts={**facts, "checks": told})
+
+
 def _speaks(session: Session) -> Any:
     """The machine's row as long as this connection is its newest."""
     return Machine.objects.filter(pk=session.machine_id, session=session.number)
-
-
-def _prune(machine_id: int) -> None:
-    readings = MachineReading.objects.filter(machine=machine_id).order_by("-id")
-    surplus = readings.values_list("id", flat=True)[MOST_READINGS : MOST_READINGS + 1].first()
-    if surplus is not None:
-        readings.filter(id__lte=surplus).delete()

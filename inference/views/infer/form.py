@@ -15,6 +15,7 @@ from inference.exchange.known_facts import read_counts, read_names, read_ports, 
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.naming import Named
+from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_SCHEMES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
@@ -26,6 +27,7 @@ SELECTIONS = (
     ("default", "the default set of the ISA"),
     ("starter", "the starter set of the ISA"),
     ("probes", "probes: one or two per kind of execution unit"),
+    *GROUP_SELECTIONS.items(),
     ("filter", "those that a search finds"),
 )
 SETTING = "set_"

@@ -50,9 +50,9 @@ class Plan:
 def plan(form: InferForm) -> Plan:
     """Of a valid form. Raises `SearchError` for a search that cannot be read."""
     data = form.cleaned_data
-    isa, known = _known(data)
-    form.check_known(isa)
     selection = data["filter"] if data["selection"] == "filter" else data["selection"]
+    isa, known = _known(data, selection)
+    form.check_known(isa)
     chosen = known if selection == "all" else select_schemes(known, selection)
     schemes = min(chosen.count(), data.get("sample") or MOST_SCHEMES)
     settings = form.settings()
@@ -86,7 +86,7 @@ def _pace_of(machine: Machine | None) -> str:
     return f"Reckoned with {rate} experiments per second: {machine.name} has not measured yet."
 
 
-def _known(data: Mapping[str, Any]) -> tuple[ISA, QuerySet[InstructionScheme]]:
+def _known(data: Mapping[str, Any], selection: str) -> tuple[ISA, QuerySet[InstructionScheme]]:
     """The schemes that the chosen source can answer for."""
     if data["source"] == "datasets":
         sets = list(data["datasets"])
@@ -100,7 +100,7 @@ def _known(data: Mapping[str, Any]) -> tuple[ISA, QuerySet[InstructionScheme]]:
         used = mapping.usages.filter(count__gt=0).values("scheme").distinct()
         return mapping.isa, mapping.isa.schemes.filter(pk__in=used)
     machine: Machine = data["machine"]
-    return machine.isa, measurable_schemes(machine)
+    return machine.isa, measurable_schemes(machine, selection)
 
 
 def _experiments(

@@ -12,15 +12,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from inference.core.protocols import Json
-from inference.isa.search import SearchError
+from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
+from inference.isa.x86.values import VALUES
 from inference.models import Machine
-from inference.models.scheme_search import select_schemes
+from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.queries.machines import machines
 from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_MIXES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.runs.jobs.measure import MOST_INSTRUCTIONS, Effort, MeasureConfig, effort
 from inference.views.machines.list import shown
-from inference.views.machines.schemes import measurable_schemes
+from inference.views.machines.schemes import chosen_schemes, schemes_config
 from inference.views.naming import NOTE_LIMIT
 from inference.views.starting import start_run
 
@@ -28,6 +29,7 @@ SELECTIONS = (
     ("starter", "the starter set of the ISA"),
     ("default", "the default set of the ISA"),
     ("probes", "probes: one or two per kind of execution unit"),
+    *GROUP_SELECTIONS.items(),
     ("filter", "those that a search finds"),
 )
 PLANS = (
@@ -73,6 +75,26 @@ class MeasureForm(forms.Form):
         initial=DEFAULT_SEED,
         validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
         help_text="Chooses the mixes: the same seed, the same mixes.",
+    )
+    unroll = forms.IntegerField(
+        label="Instructions per loop body",
+        initial=DEFAULTS.instructions,
+        required=False,
+        validators=[MinValueValidator(FEWEST), MaxValueValidator(MOST)],
+        help_text="About; 40, 100 or 200: results that depend on it are limited by the front end.",
+    )
+    values = forms.ChoiceField(
+        label="Operand values",
+        choices=[(name, f"{name}: {each.label}") for name, each in VALUES.items()],
+        initial=DEFAULTS.values,
+        required=False,
+        help_text="What registers and memory hold at first. It matters to divisions, and to some others.",
+    )
+    breaking = forms.BooleanField(
+        label="Break dependencies",
+        required=False,
+        help_text="Measures schemes with hard-wired operands (mul, adc, cmpxchg, gathers) as well, each "
+        "together with the instruction that breaks its dependency. The run's log names these.",
     )
     name = forms.CharField(
         max_length=200,
@@ -144,39 +166,31 @@ def _plan(machine: Machine, form: MeasureForm) -> Plan | None:
     if not form.is_valid():
         return None
     data = form.cleaned_data
-    try:
-        selection = data["filter"] if data["selection"] == "filter" else data["selection"]
-        chosen = select_schemes(measurable_schemes(machine), selection)
-        texts = list(chosen.order_by("id").values_list("pk", "text"))
-    except SearchError as error:
-        form.add_error("filter", str(error))
-        return None
+    texts = chosen_schemes(form, machine)
     if not texts:
-        form.add_error(
-            "selection", f"None of these schemes can be measured on {machine.name}: choose others."
-        )
         return None
     mixes = data["mixes"] or MeasureConfig.mixes
     config: Json = {
         "machine": machine.pk,
-        "schemes": data["selection"],
+        **schemes_config(form, texts),
         "plan": data["plan"],
         "mixes": mixes,
         "length": data["length"] or MeasureConfig.length,
         "seed": data["seed"],
+        "unroll": data["unroll"] or DEFAULTS.instructions,
+        "breaking": data["breaking"],
+        "values": data["values"] or DEFAULTS.values,
     }
-    if data["selection"] == "filter":
-        config |= {"schemes": [pk for pk, _ in texts], "scheme_filter": data["filter"]}
     return Plan(
         config=config,
         schemes=len(texts),
         examples=tuple(text for _, text in texts[:EXAMPLES]),
         effort=effort(machine, len(texts), data["plan"], mixes),
-        note=_pace_of(machine),
+        note=pace_of(machine),
     )
 
 
-def _pace_of(machine: Machine) -> str:
+def pace_of(machine: Machine) -> str:
     """What the time rests on, where it does not rest on what the machine has shown."""
     if machine.kind == Machine.Kind.AGENT and not machine.rate:
         return f"{machine.name} has not measured yet, so its pace is a guess."

@@ -84,9 +84,13 @@ def _facts(row: Shown) -> list[tuple[str, str]]:
     found = [
         ("Processor", row.machine.cpu or facts.get("cpu")),
         ("Microarchitecture", _microarchitecture(row)),
+        ("Instruction set", row.machine.isa.name),
+        ("Emulated", _emulated(facts)),
         ("Family, model, stepping", _identification(facts)),
+        ("Revision", facts.get("revision")),
         ("Cores", facts.get("cores")),
         ("Measures on", None if core is None else f"core {core}"),
+        ("Kind of core", _kind_of_core(facts)),
         ("Virtual machine", virtual.get(facts.get("virtual"))),  # type: ignore[arg-type]
         ("Counts", row.counts),
         ("Frequency governor", facts.get("governor")),
@@ -95,6 +99,17 @@ def _facts(row: Shown) -> list[tuple[str, str]]:
         ("Host name", facts.get("host")),
     ]
     return [(label, str(value)) for label, value in found if value not in (None, "")]
+
+
+def _emulated(facts: Json) -> str | None:
+    emulator = facts.get("emulated")
+    return f"by {emulator}: no time that it gives means anything" if emulator else None
+
+
+def _kind_of_core(facts: Json) -> str | None:
+    """Of a hybrid processor, which of its kinds this machine is."""
+    kind = facts.get("core_type")
+    return f"{kind}, processors {facts.get('core_cpus')}" if kind else None
 
 
 def _microarchitecture(row: Shown) -> str | None:

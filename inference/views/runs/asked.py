@@ -13,6 +13,7 @@ from inference.core.protocols import Json
 from inference.exchange.characterisations import KEY as EXPLAINED
 from inference.measuring.simulated import NOTHING, UOPS
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
+from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.jobs.infer_config import InferConfig
 from inference.runs.jobs.stages import BOTTLENECK
 from inference.runs.jobs.subject import own_stages
@@ -53,8 +54,8 @@ class Item:
 
 def asked_of(run: Run) -> list[Item]:
     """What was asked of a run, whatever its kind."""
-    describe = {"infer": _infer, "measure": _measure}.get(run.kind, _plain)
-    items = list(describe(run))
+    kinds = {"infer": _infer, "measure": _measure, "block": _block, "check-model": _check}
+    items = list(kinds.get(run.kind, _plain)(run))
     return [item for item in items if item.text or item.links]
 
 
@@ -125,6 +126,31 @@ def _measure(run: Run) -> Iterator[Item]:
         yield Item("Seed", str(config["seed"]))
 
 
+def _check(run: Run) -> Iterator[Item]:
+    config = run.config
+    yield Item("Machine", links=_links(Machine, "machine", [config["machine"]]))
+    if config["reference"] is None:
+        yield Item("Reference", "none: 1/n cycles of a single µop")
+    else:
+        yield Item("Reference", links=_links(PortMapping, "mapping", [config["reference"]]))
+    yield Item("Instruction set", config["isa"])
+    yield Item("Schemes", _schemes(config))
+    yield Item("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
+    orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
+    yield Item("Orders", orders if config["sequences"] else "none")
+    yield Item("Seed", str(config["seed"]))
+
+
+def _block(run: Run) -> Iterator[Item]:
+    config, options = run.config, run.config["options"]
+    yield Item("Machine", links=_links(Machine, "machine", [config["machine"]]))
+    yield Item("Basic blocks", f"{len(config['blocks']):,}")
+    yield Item("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
+    yield Item("Registers start with", f"{options['registers']:#x}")
+    yield Item("Memory starts with", f"{options['memory']:#x}")
+    yield Item("Pages of memory", f"at most {options['pages']:,}")
+
+
 def _source(source: Json) -> Iterator[Item]:
     if "datasets" in source:
         yield Item("Learns from", links=_links(ExperimentSet, "set", source["datasets"]))
@@ -156,6 +182,7 @@ def _selection(config: Json) -> str:
         "default": "the default set",
         "starter": "the starter set",
         "probes": "probes of each kind of execution unit",
+        **GROUP_SELECTIONS,
     }[chosen]
 
 

@@ -42,15 +42,18 @@ def _outcome(
         url = reverse("resource-mapping", args=[made["resource_mapping"]])
         return Outcome(resources[made["resource_mapping"]], url + _place(run))
     if made.get("experiment_set") in sets:
-        return Outcome(sets[made["experiment_set"]], reverse("set", args=[made["experiment_set"]]))
+        url = reverse("set", args=[made["experiment_set"]])
+        return Outcome(sets[made["experiment_set"]], url, _note(made))
     return None
 
 
 def _note(made: Json) -> str:
-    """How many schemes an explainable inference could explain."""
-    if "characterised" not in made:
-        return ""
-    return f"{made['characterised']:,} of {made['asked']:,} schemes characterised"
+    """How many schemes an explainable inference could explain, or follow the model."""
+    if "characterised" in made:
+        return f"{made['characterised']:,} of {made['asked']:,} schemes characterised"
+    if "compared" in made:
+        return f"{made['within']:,} of {made['compared']:,} schemes within 10 % of the model"
+    return ""
 
 
 def _place(run: Run) -> str:

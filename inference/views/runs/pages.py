@@ -19,6 +19,8 @@ from inference.views.runs.asked import asked_of
 from inference.views.runs.characterising import characterising
 from inference.views.runs.evolved import evolution_live, evolved, lengths_drawn
 from inference.views.runs.explained import explained
+from inference.views.runs.measured_blocks import measured_blocks
+from inference.views.runs.model_check import model_checked
 from inference.views.runs.outcome import outcomes_of
 from inference.views.runs.record import RunRecord, record_of
 
@@ -26,6 +28,8 @@ COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seco
 SUMMARIES = {
     "infer": "Inference of a port mapping",
     "measure": "Measuring on a machine",
+    "check-model": "How well the port mapping model describes a machine",
+    "block": "Basic blocks on a machine",
     "import": "Import of an uploaded file",
     "evaluate": "Evaluation of a port mapping on measurements",
 }
@@ -90,6 +94,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             **(explained(request, found, record.search) if _explains(found) else {}),
             **(evolved(request, found, record) if _evolves(found) else {}),
             **(characterising(request, found, record) if _characterises(found) else {}),
+            **(model_checked(request, found) if found.kind == "check-model" else {}),
+            **(measured_blocks(request, found, record) if found.kind == "block" else {}),
             "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
             "best_error": None if last is None else 100 * last["best_error"],
             "asked": [item for item in asked if not item.usual],

@@ -71,6 +71,7 @@ class RunRecord:
     heat_map: Json = field(default_factory=dict)
     result: Json = field(default_factory=dict)
     log: list[Json] = field(default_factory=list)
+    blocks: dict[int, Json] = field(default_factory=dict)
     search: SearchRecord = field(default_factory=SearchRecord)
     evolution: EvolutionRecord = field(default_factory=EvolutionRecord)
     explain: ExplainRecord = field(default_factory=ExplainRecord)
@@ -109,6 +110,8 @@ class RunRecord:
             self._log(at, f"result: {payload['name']}", result=True)
         elif kind in ("progress", "experiments", "heat_map"):
             setattr(self, kind, payload)
+        elif kind == "block":
+            self.blocks[payload["index"]] = payload
         elif kind in SEARCH_KINDS:
             self.search.take(kind, payload)
         elif kind in EXPLAIN_KINDS:

@@ -10,7 +10,6 @@ from django.db import connection
 
 from inference.agent.protocol import Beat, Result
 from inference.core.errors import InterruptedRunError, MeasuringError
-from inference.core.experiment import Experiment
 from inference.models import Batch, Machine
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError
@@ -131,9 +130,7 @@ def test_the_next_attempt_finds_the_results_and_withdraws_the_rest(home, machine
     assert dead.collect()[0] == done
     left = dead.post(batch_of("mul R, R"))
     with posting(take_over(lease), machine) as board:
-        assert dict(board.earlier()) == {
-            Experiment((("add R, R", 1),)): Result("add R, R", "settled", 0.25, 0.0, 2)
-        }
+        assert dict(board.earlier()) == {"add R, R": Result("add R, R", "settled", 0.25, 0.0, 2)}
         assert (state_of(done), state_of(left)) == ("done", "cancelled")
         board.post(batch_of("mul R, R"))
         serve(machine)

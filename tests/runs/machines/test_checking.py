@@ -75,7 +75,7 @@ def test_facts_keep_what_is_sound_and_are_bounded():
 
 
 def test_facts_of_another_kind_than_pages_expect_count_as_unknown():
-    named = ("cores", "load", "family", "governor", "virtual", "flags", "smt", "confinement")
+    named = ("cores", "load", "family", "governor", "virtual", "flags", "cpuid", "smt", "confinement")
     hostile = {
         **{name: [{}] for name in named},
         "cpu": "<script>alert(1)</script>",

@@ -8,10 +8,11 @@ import pytest
 from django.utils import timezone
 
 from inference.agent.protocol import Beat, ProtocolError
+from inference.exchange.instruction_sets import AARCH64, X86, new_isa
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batches, sessions, tokens
+from inference.runs.machines import batches, readings, sessions, tokens
 from inference.runs.machines.sessions import Refusal, open_session
 from tests.runs.machines.answering import FACTS, answers
 from tests.runs.machines.fixtures import batch_of, claim, connected, posting, state_of
@@ -53,6 +54,21 @@ def test_a_second_agent_with_the_token_waits_until_the_first_is_silent(machine):
     assert answer == Refusal("another agent is connected as lab", retry=True)
     Machine.objects.update(last_seen=timezone.now() - timedelta(seconds=11))
     connected(machine, "two")
+
+
+def test_an_agent_of_another_kind_of_core_is_another_machine(machine):
+    fast = FACTS | {"core_type": "performance", "core_cpus": "0-15", "other_cores": {"efficient": "16-23"}}
+    session = connected(machine, "one", facts=fast)
+    sessions.close_session(session)
+    slow = FACTS | {"core_type": "efficient", "core_cpus": "16-23", "other_cores": {"performance": "0-15"}}
+    answer = open_session(machine, "two", slow)
+    assert isinstance(answer, Refusal)
+    assert not answer.retry
+    assert answer.reason.startswith("lab is the performance cores of its processor, and this agent measures ")
+    assert "--core N of 0-15" in answer.reason
+    machine.refresh_from_db()
+    assert machine.facts["core_type"] == "performance"
+    connected(machine, "three", facts=fast)
 
 
 def test_the_same_agent_takes_over_and_the_connection_before_can_do_nothing(machine, posted):
@@ -163,6 +179,15 @@ def test_nothing_is_given_out_for_a_run_that_is_over_or_begins_anew(machine, pos
     assert lease_for(session) is None
 
 
+def test_nothing_is_given_out_for_a_run_that_was_cancelled_or_deleted(machine, posted):
+    session = connected(machine)
+    Run.objects.update(state="cancelled")
+    assert lease_for(session) is None
+    Run.objects.all().delete()
+    assert lease_for(session) is None
+    assert not Batch.objects.exists()
+
+
 def test_what_is_being_measured_is_wanted_until_the_run_is_over(machine, posted):
     _, lease = posted
     session = connected(machine)
@@ -196,14 +221,43 @@ def test_a_sign_of_life_tells_how_the_machine_is_doing(machine):
     assert machine.is_online()
 
 
-def test_readings_are_kept_every_ten_seconds_and_not_for_ever(machine, monkeypatch):
-    monkeypatch.setattr(sessions, "MOST_READINGS", 3)
+def test_readings_are_kept_every_ten_seconds(machine):
     session = connected(machine)
-    for k in range(5):
+    for k in range(3):
         sessions.beat(session, Beat("idle", noise=k / 100))
         sessions.beat(session, Beat("idle", noise=0.99))
         MachineReading.objects.update(at=timezone.now() - timedelta(seconds=11))
-    assert list(machine.readings.values_list("noise", flat=True)) == [0.02, 0.03, 0.04]
+    assert list(machine.readings.values_list("noise", flat=True)) == [0.0, 0.01, 0.02]
+
+
+def test_old_readings_become_sparse_keep_the_worst_and_end(machine):
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    states = {timedelta(hours=7, seconds=-30): "contended", timedelta(days=3, seconds=-90): "unfit"}
+
+    def kept(age: timedelta, count: int, step: timedelta) -> int:
+        times = [now - age + k * step for k in range(count)]
+        MachineReading.objects.bulk_create(
+            MachineReading(machine=machine, at=at, state=states.get(now - at, "idle")) for at in times
+        )
+        readings.thin(machine.pk, now)
+        return machine.readings.filter(at__gte=times[0], at__lte=times[-1]).count()
+
+    ten = timedelta(seconds=10)
+    assert kept(timedelta(hours=5), 60, ten) == 60
+    assert kept(timedelta(hours=7), 60, ten) == 5
+    assert kept(timedelta(days=3), 120, ten) == 2
+    assert kept(timedelta(days=15), 10, ten) == 0
+    assert sorted(machine.readings.exclude(state="idle").values_list("state", flat=True)) == [
+        "contended",
+        "unfit",
+    ]
+
+
+def test_the_answers_of_known_blocks_stand_among_the_facts(machine):
+    session = connected(machine)
+    sessions.beat(session, Beat("idle", checks={"additions": (0.251, 0.25), "loads": (0.5, None)}))
+    machine.refresh_from_db()
+    assert machine.facts == FACTS | {"checks": {"additions": [0.251, 0.25], "loads": [0.5, None]}}
 
 
 def test_a_machine_whose_agent_left_is_offline_and_keeps_what_it_last_said(machine):
@@ -244,3 +298,24 @@ def test_a_machine_that_was_removed_speaks_no_more(machine):
     assert open_session(machine, "one", FACTS) == Refusal(
         "this machine has been removed from the site", False
     )
+
+
+def test_a_new_machine_takes_the_instruction_set_of_its_first_agent_and_keeps_it(db, monkeypatch):
+    x86, arm = (new_isa(name, ["nop"], "a test") for name in (X86, AARCH64))
+    monkeypatch.setattr(sessions, "SUPPLIED", {X86: lambda: (x86, False), AARCH64: lambda: (arm, False)})
+    machine = Machine.objects.create(name="board", kind="agent", isa=x86)
+    connected(machine, "one", facts=FACTS | {"isa": AARCH64})
+    machine.refresh_from_db()
+    assert machine.isa == arm
+    Machine.objects.update(last_seen=None)
+    answer = open_session(machine, "two", FACTS | {"isa": X86})
+    assert isinstance(answer, Refusal)
+    assert "is a machine of AArch64" in answer.reason
+    connected(machine, "one")  # an agent that does not say is let in as before
+
+
+def test_a_machine_with_a_set_of_its_own_keeps_it(machine):
+    before = machine.isa
+    connected(machine, facts=FACTS | {"isa": AARCH64})
+    machine.refresh_from_db()
+    assert machine.isa == before

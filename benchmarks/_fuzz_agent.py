@@ -1,0 +1,183 @@
+"""A server that talks nonsense to real agents, and then has them measure something after all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from benchmarks import _nonsense
+from benchmarks._survey import Survey
+from inference.agent.passes import Progress
+from inference.agent.protocol import (
+    PROTOCOL,
+    Batch,
+    Beat,
+    Frame,
+    Item,
+    ProtocolError,
+    Result,
+    Settings,
+    decode,
+)
+from inference.agent.session import Agent, RefusedError
+
+_CONVERSATIONS = 12
+_FLOOD = 400
+_SOON = 60.0  # seconds; what takes longer hangs
+_CONTENT = Batch(
+    Frame(registers={"rax": 5}),
+    Settings(),
+    tuple(Item(name, b"\x90" * 100, 100, 50, 50, 1, ((name, 1),)) for name in ("a", "b", "c")),
+).as_json()
+
+
+class _Quick:
+    """A harness that answers at once, and looks at what the agent has let through."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._survey = survey
+
+    async def measure(self, batch: Batch, _progress: Progress) -> list[Result]:
+        sound = len({item.id for item in batch.items}) == len(batch.items) <= 512
+        sound = sound and 0 < batch.settings.timeout <= 3600 and 0 < batch.settings.repetitions <= 10_000
+        sound = sound and all(item.half_copies > 0 and item.instructions > 0 for item in batch.items)
+        self._survey.expect(sound, f"the agent accepts {batch!r:.500}")
+        return [Result(item.id, "settled", 1.0, 0.0, 2) for item in batch.items]
+
+    def beat(self) -> Beat:
+        return Beat("idle")
+
+    async def close(self) -> None:
+        pass
+
+
+async def fuzz_agent(n: int, drawn: random.Random) -> Survey:
+    """Send about `n` messages that make no sense, to several agents at a time."""
+    survey = Survey()
+    talks = [_Nonsense(survey, n, random.Random(drawn.random())) for _ in range(_CONVERSATIONS)]
+    await asyncio.gather(*(talk.run() for talk in talks))
+    return survey
+
+
+class _Nonsense:
+    """One server with its agent."""
+
+    def __init__(self, survey: Survey, n: int, drawn: random.Random) -> None:
+        self._survey = survey
+        self._n = n
+        self._drawn = drawn
+        self._numbers = 0
+        self._over = asyncio.Event()
+
+    async def run(self) -> None:
+        """Until enough has been said by all of them; an agent that ends as it may is followed by another."""
+        async with serve(self._talk, "127.0.0.1", 0, max_size=None) as server:
+            address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            over = asyncio.create_task(self._over.wait())
+            while not over.done():
+                agent = Agent(address, "secret", _Quick(self._survey), lambda: {"cpu": "x"}, "1")
+                running = asyncio.create_task(agent.run())
+                await asyncio.wait({over, running}, return_when=asyncio.FIRST_COMPLETED)
+                running.cancel()
+                ends = await asyncio.gather(running, return_exceptions=True)
+                self._end(ends[0])
+
+    def _end(self, end: BaseException | None) -> None:
+        if isinstance(end, ProtocolError | RefusedError):
+            self._survey.outcomes["the agent ends and says why"] += 1
+        elif not isinstance(end, asyncio.CancelledError):
+            self._survey.failures.append(f"the agent ends: {end!r}")
+
+    async def _talk(self, socket: ServerConnection) -> None:
+        try:
+            async with asyncio.timeout(_SOON):
+                await self._say_nonsense(socket)
+        except ConnectionClosed:
+            self._survey.outcomes["the agent hangs up and comes again"] += 1
+        except TimeoutError:
+            self._survey.failures.append("the agent neither answers nor hangs up")
+        if self._survey.total >= self._n:
+            self._over.set()
+
+    async def _say_nonsense(self, socket: ServerConnection) -> None:
+        await socket.recv()  # hello
+        welcome = {"type": "welcome", "protocol": PROTOCOL, "machine": "m", "beat_seconds": 1.0}
+        if self._drawn.random() < 0.05:
+            await self._send(socket, welcome | {"protocol": self._drawn.choice((0, 2, -1, 10**6))}, "version")
+            await self._until_closed(socket)
+        if self._drawn.random() < 0.1:
+            await self._mutated(socket, welcome)
+        else:
+            await socket.send(json.dumps(welcome))
+        for _ in range(self._drawn.randint(1, 3)):
+            await self._drawn.choice(self._tricks())(socket)
+        await self._have_measured(socket)
+
+    def _tricks(self) -> Sequence[Callable[[ServerConnection], Awaitable[None]]]:
+        return (*(3 * (self._odd_batch,)), self._odd_word, self._unasked, self._same_ids, self._flood)
+
+    async def _odd_batch(self, socket: ServerConnection) -> None:
+        await self._mutated(socket, self._batch())
+
+    async def _odd_word(self, socket: ServerConnection) -> None:
+        kind = self._drawn.choice(("stored", "drop"))
+        await self._mutated(socket, {"type": kind, "batch": self._numbers, "more": [1, 2.5]})
+
+    async def _unasked(self, socket: ServerConnection) -> None:
+        kind = self._drawn.choice(("stored", "drop"))
+        await self._send(socket, {"type": kind, "batch": self._drawn.randrange(2**63)}, "of another batch")
+
+    async def _same_ids(self, socket: ServerConnection) -> None:
+        batch = self._batch()
+        content = batch["content"]
+        await self._send(
+            socket, {**batch, "content": {**content, "items": content["items"] * 2}}, "same ids twice"
+        )
+
+    async def _flood(self, socket: ServerConnection) -> None:
+        if self._drawn.random() < 0.2:
+            self._survey.sent["flood"] += 1
+            for _ in range(_FLOOD):
+                await socket.send(json.dumps({"type": "stored", "batch": 0}))
+
+    async def _have_measured(self, socket: ServerConnection) -> None:
+        """What makes sense is measured all the same, and reported under its number."""
+        batch = self._batch()
+        await socket.send(json.dumps(batch))
+        while True:
+            message = decode(await socket.recv())
+            if message["type"] == "results" and message["batch"] == batch["batch"]:
+                break
+        ids = [result["id"] for result in message["results"]]
+        fence = message["fence"]
+        self._survey.expect((ids, fence) == (["a", "b", "c"], batch["fence"]), f"results {message}")
+        self._survey.outcomes["the agent goes on and measures"] += 1
+        await socket.send(json.dumps({"type": "stored", "batch": batch["batch"]}))
+
+    def _batch(self) -> dict[str, Any]:
+        self._numbers += 1
+        return {"type": "batch", "batch": self._numbers, "fence": 1, "content": _CONTENT}
+
+    async def _mutated(self, socket: ServerConnection, message: dict[str, Any]) -> None:
+        kind, text = _nonsense.draw(message, self._drawn)
+        self._survey.sent[kind] += 1
+        await socket.send(_sendable(text))
+
+    async def _send(self, socket: ServerConnection, message: dict[str, Any], kind: str) -> None:
+        self._survey.sent[kind] += 1
+        await socket.send(json.dumps(message))
+
+    async def _until_closed(self, socket: ServerConnection) -> None:
+        while True:
+            await socket.recv()
+
+
+def _sendable(text: str | bytes) -> str | bytes:
+    """Lone surrogates cannot be sent as text at all."""
+    return text if isinstance(text, bytes) else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,137 @@
+"""The machine code around a basic block on x86-64: every register is the block's own, rsp included.
+
+A function `void f(uint64 iterations, void *unused)` by the System V calling convention. It keeps what belongs
+to its caller in a page of its own (the state), which no register points to: before and after the block it is
+reached by its address alone.
+
+- *In a loop*, registers get their values once and the block goes on from where it was in each iteration. The
+  iterations are counted in a register that the block leaves alone, else in memory.
+- *Unrolled*, registers begin anew in every iteration, so that what the block computes, and the memory that it
+  touches, is the same each time. What that costs is taken out by the difference between two lengths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.agent.frame import FrameError
+from inference.agent.protocol import Frame
+
+REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
+"""General-purpose registers in the order of their numbers."""
+
+PAGE = 4096
+
+# Where things are in the state, in bytes from its beginning.
+LOW, HIGH, ESCAPE, LEFT, REASON, ADDRESS, SOURCE, NEXT, STACK, COUNTER = range(0, 80, 8)
+CONTROL, OUR_CONTROL, VECTOR, PATTERN, NO_ACTION = 80, 84, 88, 96, 128
+STATE_BYTES = 160
+
+_DAZ_FTZ = 0x9FC0
+_LINE = 64
+_NOP = b"\x90"
+_SAVE = bytes.fromhex("53 55 4154 4155 4156 4157")  # push rbx, rbp, r12 to r15
+_RESTORE = bytes.fromhex("415f 415e 415d 415c 5d 5b")
+_PLAIN_FLAGS = bytes.fromhex("6802020000 9d")  # push 0x202; popfq: no trap, no alignment check, upwards
+_RESET_X87 = bytes.fromhex("dbe3")  # fninit
+_FENCE = bytes.fromhex("0faee8")  # lfence
+_UPWARDS = b"\xfc"  # cld
+_ESCAPE_BYTES = 14  # of the instructions that say where to go on when a block is broken off
+_CLEAR_UPPER = bytes.fromhex("c5f877")  # vzeroupper
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the function, the state and the page that stands for all memory are."""
+
+    code: int
+    state: int
+
+
+def state_of(frame: Frame, layout: Layout, code_bytes: int, source: int, pages: int) -> bytes:
+    """The state before a block runs; `pages`: address of the list of pages that it touches."""
+    whole = bytearray(STATE_BYTES)
+    words = {LOW: layout.code, HIGH: layout.code + code_bytes, LEFT: frame.pages, SOURCE: source, NEXT: pages}
+    for place, value in {**words, VECTOR: frame.vector, PATTERN: frame.memory}.items():
+        whole[place : place + 8] = (value % 2**64).to_bytes(8, "little")
+    whole[OUR_CONTROL : OUR_CONTROL + 4] = _DAZ_FTZ.to_bytes(4, "little")
+    return bytes(whole)
+
+
+def function(frame: Frame, body: bytes, at: int, layout: Layout, *, refills: bool) -> bytes:
+    """The whole function for the address `at`; with `refills` memory begins anew together with the registers.
+
+    Raises `FrameError`.
+    """
+    if frame.isa != "x86-64":
+        raise FrameError(f"this agent builds frames for x86-64, not for {frame.isa}")
+    unknown = sorted(frame.registers.keys() - set(REGISTERS))
+    if unknown:
+        raise FrameError(f"there is no general-purpose register {unknown[0]!r}")
+    begin = _begin(frame, layout, refills=refills)
+    start = _SAVE + _set("rax", layout.state)
+    start += bytes.fromhex("48896040 48897848 0fae5850 0fae5054")  # keep rsp, iterations, mxcsr; set mxcsr
+    once, again = (b"", begin) if frame.unrolled else (begin, b"")
+    start_length = len(start) + _ESCAPE_BYTES + len(once)
+    padding = _NOP * (-(start_length + len(again)) % _LINE)  # the block begins at a cache line
+    start_length += len(padding)
+    repeated = again + body
+    back = _again(frame, at + start_length, len(repeated), layout)
+    escape = at + start_length + len(repeated) + len(back)
+    start += _set("rcx", escape) + bytes.fromhex("48894810")  # mov [rax+ESCAPE], rcx
+    return start + once + padding + repeated + back + _end(frame, layout)
+
+
+def _begin(frame: Frame, layout: Layout, *, refills: bool) -> bytes:
+    """Memory, vector and general-purpose registers as they shall be."""
+    code = _UPWARDS + _set("rax", layout.state) + (_RESET_X87 if frame.unrolled else b"")
+    if refills:
+        # mov rdi, [rax+SOURCE]; mov rdx, rax; mov rax, [rax+PATTERN]; mov ecx, 512; rep stosq; mov rax, rdx
+        code += bytes.fromhex("488b7830 4889c2 488b4060 b900020000 f348ab 4889d0")
+    code += b"".join(_fill_vector(number, avx=frame.avx) for number in range(16))
+    counter = frame.counter_register
+    if not frame.unrolled and counter:
+        number = REGISTERS.index(counter)  # mov counter, [rax+COUNTER]
+        code += bytes([0x48 | (number >> 3) << 2, 0x8B, 0x40 | (number & 7) << 3, COUNTER])
+    code += b"\x31\xc0"  # xor eax, eax: the flags, too, begin anew
+    for name in REGISTERS:
+        if frame.unrolled or name != counter:
+            code += _set(name, frame.registers.get(name, 0))
+    return code + (_FENCE if frame.unrolled else b"")
+
+
+def _again(frame: Frame, start: int, length: int, layout: Layout) -> bytes:
+    """Count an iteration and go back to the start of the body unless it was the last."""
+    state = (layout.state + COUNTER).to_bytes(8, "little")
+    if frame.unrolled:
+        count = b"\x48\xa1" + state + b"\x48\xff\xc8" + b"\x48\xa3" + state  # rax is not needed any more
+    elif frame.counter_register:
+        number = REGISTERS.index(frame.counter_register)
+        count = bytes([0x48 | number >> 3, 0xFF, 0xC8 | number & 7])
+    else:
+        distance = layout.state + COUNTER - (start + length + 7)
+        count = b"\x48\xff\x0d" + distance.to_bytes(4, "little", signed=True)
+    distance = -(length + len(count) + 6)
+    return count + b"\x0f\x85" + distance.to_bytes(4, "little", signed=True)
+
+
+def _end(frame: Frame, layout: Layout) -> bytes:
+    code = _set("rax", layout.state)
+    code += bytes.fromhex("488b6040")  # mov rsp, [rax+STACK]
+    code += _PLAIN_FLAGS + _RESET_X87
+    if frame.avx:
+        code += _CLEAR_UPPER
+    return code + bytes.fromhex("0fae5050") + _RESTORE + b"\xc3"  # ldmxcsr [rax+CONTROL]
+
+
+def _set(name: str, value: int) -> bytes:
+    number = REGISTERS.index(name)
+    return bytes([0x48 | number >> 3, 0xB8 | number & 7]) + (value % 2**64).to_bytes(8, "little")
+
+
+def _fill_vector(number: int, *, avx: bool) -> bytes:
+    """Fill a vector register with the pattern at [rax+VECTOR]: vbroadcastsd, or movddup without AVX."""
+    operand = bytes([0x40 | (number & 7) << 3, VECTOR])
+    if avx:
+        return bytes([0xC4, 0x62 if number > 7 else 0xE2, 0x7D, 0x19]) + operand
+    return b"\xf2" + (b"\x44" if number > 7 else b"") + b"\x0f\x12" + operand

@@ -1,0 +1,104 @@
+"""Times basic blocks: code that expects memory which is not there, and may use every register.
+
+What a loop body of an experiment may rely on (`harness`) does not hold for a block out of its context: see
+`paging` for its memory and `block_frame` for what surrounds it. Clock, estimator and sentinel are the same.
+
+Unrolled blocks are timed in two lengths, k and k′ copies after registers began anew, and
+
+    cycles per iteration = (cycles of k copies − cycles of k′ copies) / (k − k′)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inference.agent import block_frame
+from inference.agent.code_pages import Function
+from inference.agent.counters import Counters
+from inference.agent.frame import FrameError
+from inference.agent.harness import DisturbedError, HarnessError, Timer, Timing
+from inference.agent.paging import CODE_BYTES, MOST_PAGES, BlockMemory, TouchError
+from inference.agent.protocol import Frame, Item, Settings
+
+Body = tuple[Function, int]
+"""A function and the number of copies in it."""
+
+LONGEST = 24 * 1024
+"""Bytes of all copies of a block."""
+
+
+def timer(frame: Frame, settings: Settings, counters: Counters) -> Timer:
+    """Who times the items of a frame: experiments, or basic blocks."""
+    return BlockTimer(frame, settings, counters) if frame.pages else Timer(frame, settings, counters)
+
+
+class BlockTimer(Timer):
+    """Times basic blocks; raises `FrameError` for a frame that makes no sense."""
+
+    def __init__(self, frame: Frame, settings: Settings, counters: Counters) -> None:
+        super().__init__(frame.plain(), settings, counters)
+        if not 0 < frame.pages <= MOST_PAGES:
+            raise FrameError(f"a block touches 1 to {MOST_PAGES} pages, not {frame.pages}")
+        if frame.counter_register not in ("", *block_frame.REGISTERS):
+            raise FrameError(f"there is no general-purpose register {frame.counter_register!r}")
+        self._surroundings = frame
+        self._space = BlockMemory(frame)
+
+    def time(self, item: Item, quiet: float | None = None) -> Timing:
+        """One pass; see `Timer.time`. `HarnessError` also where a block touches what it must not."""
+        if len(item.code) > LONGEST:
+            raise HarnessError(f"the copies of a block have at most {LONGEST} bytes, not {len(item.code)}")
+        if self._surroundings.unrolled and item.half_copies == item.copies:
+            raise HarnessError("an unrolled block is timed in two lengths")
+        try:
+            self._space.begin()
+            whole, half = self._bodies(item)
+            if self._surroundings.unrolled:
+                timing = self._difference(whole, half, quiet)
+            else:
+                timing = self._compare([whole] if item.half_copies == item.copies else [whole, half], quiet)
+            self._space.check()  # whatever was measured of a block that was broken off means nothing
+            counted = {} if item.half_copies == item.copies else self._count([whole, half])
+        except TouchError as error:
+            raise HarnessError(str(error)) from error
+        finally:
+            self._space.release()
+            self._check_code()
+            self._check_code()
+        return replace(timing, counters=counted)
+
+    def _difference(self, whole: Body, half: Body, quiet: float | None) -> Timing:
+        """What the copies take that the one has more than the other, per copy."""
+        (longer, copies), (shorter, half_copies) = whole, half
+        long, short = self._compare([(longer, 1)], quiet), self._compare([(shorter, 1)], quiet)
+        cycles = (long.cycles - short.cycles) / (copies - half_copies)
+        self._space.check()
+        if cycles <= 0:
+            raise DisturbedError(long.cycles / copies)
+        return replace(long, cycles=cycles, sentinel=max(long.sentinel, short.sentinel))
+
+    def _bodies(self, item: Item) -> list[Body]:
+        """The functions of both lengths, all their memory mapped."""
+        unrolled = self._surroundings.unrolled
+        bodies = self._placed(item, refills=not unrolled)
+        self._warm_up(bodies)
+        if unrolled and not self._space.is_as_it_was():
+            bodies = self._placed(item, refills=True)
+            self._space.refill()
+            self._warm_up(bodies)
+        return bodies
+
+    def _warm_up(self, bodies: Sequence[Body]) -> None:
+        for function, _ in bodies:
+            function(1, 0)
+            self._space.check()
+
+    def _placed(self, item: Item, *, refills: bool) -> list[Body]:
+        layout, codes = self._space.layout, {}
+        for offset, body in ((0, item.code), (CODE_BYTES // 2, item.code[: item.half_bytes])):
+            codes[offset] = block_frame.function(
+                self._surroundings, body, layout.code + offset, layout, refills=refills
+            )
+        whole, half = self._space.place(codes)
+        return [(whole, item.copies), (half, item.half_copies)]

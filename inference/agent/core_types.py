@@ -1,0 +1,135 @@
+"""Kinds of cores: of a hybrid processor each is a processor of its own, with ports and times of its own.
+
+Intel's kernels have a directory per kind (`cpu_core`, `cpu_atom`). On ARM the kernel tells the part of each
+core (MIDR), or at least how much work it does in comparison (`cpu_capacity`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.agent.protocol import Json
+
+_DEVICES = Path("/sys/devices")
+_INTEL = (("cpu_core", "performance"), ("cpu_atom", "efficient"), ("cpu_lowpower", "low-power"))
+_PART = 0xFF00FFF0
+"""The bits of MIDR that name implementer and part; variant and revision are no other kind of core."""
+
+
+@dataclass(frozen=True)
+class CoreType:
+    """One kind of core: its name in the facts, and the processors that are of it."""
+
+    name: str
+    cpus: frozenset[int]
+
+
+def core_types(devices: Path = _DEVICES) -> tuple[CoreType, ...]:
+    """The kinds of cores, fastest first; () where all are alike, or the kernel does not tell."""
+    found = _intel(devices) or _arm(devices / "system/cpu")
+    return tuple(found) if len(found) > 1 else ()
+
+
+def type_of(core: int | None, types: Collection[CoreType]) -> CoreType | None:
+    """The kind of a core, None where there is only one."""
+    return next((each for each in types if core in each.cpus), None)
+
+
+def fastest(allowed: Collection[int], types: Collection[CoreType]) -> set[int]:
+    """Those of the processors that are of the fastest kind among them; all where there is only one kind."""
+    usable = (set(allowed) & each.cpus for each in types)
+    return next(filter(None, usable), set(allowed))
+
+
+def description(core: int | None, types: Collection[CoreType]) -> Json:
+    """What the facts say of the core that measures; nothing where all cores are alike."""
+    mine = type_of(core, types)
+    if mine is None:
+        return {}
+    others = {each.name: written(each.cpus) for each in types if each != mine}
+    return {"core_type": mine.name, "core_cpus": written(mine.cpus), "other_cores": others}
+
+
+def notice(core: int | None, types: Collection[CoreType]) -> str:
+    """What to tell whoever starts the agent; "" where all cores are alike."""
+    mine = type_of(core, types)
+    if mine is None:
+        return ""
+    others = "; ".join(
+        f"its {each.name} cores ({written(each.cpus)}) are another machine: add one on the site, and start "
+        f"an agent for it with --core {max(each.cpus)}"
+        for each in types
+        if each != mine
+    )
+    return f"this measures the {mine.name} cores ({written(mine.cpus)}) of a hybrid processor; {others}"
+
+
+def listed(text: str) -> set[int]:
+    """The numbers of a kernel list such as "2-5,8"."""
+    numbers: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers
+
+
+def written(numbers: Collection[int]) -> str:
+    """Numbers as a kernel list."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def _intel(devices: Path) -> list[CoreType]:
+    found = ((name, _cpus(devices / directory / "cpus")) for directory, name in _INTEL)
+    return [CoreType(name, cpus) for name, cpus in found if cpus]
+
+
+def _arm(directory: Path) -> list[CoreType]:
+    """By part, else by capacity; the kind with the largest capacity first."""
+    online = _cpus(directory / "online")
+    parts = {cpu: _part(directory / f"cpu{cpu}") for cpu in online}
+    capacities = {cpu: _whole(directory / f"cpu{cpu}/cpu_capacity") for cpu in online}
+    if all(parts.values()):
+        kinds = {cpu: f"part-{part >> 4 & 0xFFF:#05x}" for cpu, part in parts.items() if part is not None}
+    elif all(capacities.values()):
+        kinds = {cpu: f"capacity-{capacity}" for cpu, capacity in capacities.items()}
+    else:
+        return []
+    made = [
+        CoreType(kind, frozenset(cpu for cpu in online if kinds[cpu] == kind)) for kind in set(kinds.values())
+    ]
+    return sorted(made, key=lambda each: (-max(capacities[cpu] or 0 for cpu in each.cpus), each.name))
+
+
+def _part(cpu: Path) -> int | None:
+    text = _read(cpu / "regs/identification/midr_el1")
+    try:
+        return int(text, 16) & _PART or None
+    except ValueError:
+        return None
+
+
+def _whole(file: Path) -> int | None:
+    text = _read(file)
+    return int(text) or None if text.isdecimal() else None
+
+
+def _cpus(file: Path) -> frozenset[int]:
+    try:
+        return frozenset(listed(_read(file)))
+    except ValueError:
+        return frozenset()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""

@@ -1,0 +1,233 @@
+"""Events that the processor counts, where the kernel lets an ordinary user have them (perf_event_open).
+
+They are opened while the measuring process may still do so, and switched on for single executions only: few
+fit into the hardware at a time, and what the kernel shares out by turns is no exact count. So each group of a
+few events has executions of its own, of a long loop body and a short one: in the difference all that is not
+the body cancels.
+
+Sources of the event numbers: Intel's and AMD's manuals for performance monitoring, by their names
+UOPS_EXECUTED.THREAD, UOPS_DISPATCHED_PORT.PORT_n, and PMCx0C1 "Retired Uops" (macro-ops from Zen on).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import platform
+import statistics
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+UOPS = "uops"
+CYCLES = "cycles"
+INSTRUCTIONS = "instructions"
+PORT = "port "
+
+ENABLE, DISABLE = 0x2400, 0x2401
+"""The only two requests to these files that a measuring process makes."""
+
+_CALL = {"x86_64": 298, "aarch64": 241}
+_HARDWARE, _RAW, _SOFTWARE = 0, 4, 1
+_GROUP = 3  # events at a time, beside which the kernel may keep one for itself
+_REPETITIONS = 3
+_TRUSTED = 0.02  # deviation from a known number
+_TOTAL_TIMES = 0b11  # in what is read: how long the event was wanted, and how long it was counted
+_DISABLED, _NO_KERNEL, _NO_HYPERVISOR = 1 << 0, 1 << 5, 1 << 6
+_ATTRIBUTES = struct.Struct("<IIQQQQQ16x")  # type size config period sampled read-format flags
+_READING = struct.Struct("<QQQ")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something to count: `kind` and `config` as the kernel names it."""
+
+    name: str
+    kind: int
+    config: int
+
+
+class CountersError(Exception):
+    """There is nothing to count with, and why."""
+
+
+class Group(Protocol):
+    """Events that are counted at the same time."""
+
+    names: Sequence[str]
+
+    def count(self, execution: Callable[[], object]) -> Sequence[int]:
+        """How often each event happened meanwhile. Raises `CountersError`."""
+        ...
+
+
+_GENERIC = (Event(CYCLES, _HARDWARE, 0), Event(INSTRUCTIONS, _HARDWARE, 1))
+TASK_CLOCK = Event("nanoseconds", _SOFTWARE, 1)
+"""Every kernel has it: to see whether counting as such works."""
+
+_INTEL_UOPS = Event(UOPS, _RAW, 0x01B1)
+_HASWELL_UOPS = Event(UOPS, _RAW, 0x02B1)
+_AMD_UOPS = Event(UOPS, _RAW, 0x00C1)
+_SIX_PORTS = {"port 0": 0x01, "port 1": 0x02, "port 2": 0x0C, "port 3": 0x30, "port 4": 0x40, "port 5": 0x80}
+_EIGHT_PORTS = {f"port {port}": 1 << port for port in range(8)}
+
+_SANDY_BRIDGE = frozenset({0x2A, 0x2D, 0x3A, 0x3E})
+_HASWELL = frozenset({0x3C, 0x3F, 0x45, 0x46})
+_BROADWELL_TO_COMET_LAKE = frozenset({0x3D, 0x47, 0x4F, 0x56, 0x4E, 0x5E, 0x55, 0x8E, 0x9E, 0xA5, 0xA6})
+
+
+def events_of(vendor: str, family: int, model: int) -> tuple[Event, ...]:
+    """What may be counted on such a processor.
+
+    Ports are counted one by one from Sandy Bridge to Comet Lake alone: later cores count several together.
+    AMD's cores count macro-ops from Zen on, and no ports.
+    """
+    if vendor == "GenuineIntel" and family == 6:
+        uops = _HASWELL_UOPS if model in _HASWELL else _INTEL_UOPS
+        ports: Mapping[str, int] = {}
+        if model in _SANDY_BRIDGE:
+            ports = _SIX_PORTS
+        elif model in _HASWELL | _BROADWELL_TO_COMET_LAKE:
+            ports = _EIGHT_PORTS
+        return (*_GENERIC, uops, *(Event(name, _RAW, mask << 8 | 0xA1) for name, mask in ports.items()))
+    if vendor == "AuthenticAMD" and family >= 0x17:
+        return (*_GENERIC, _AMD_UOPS)
+    return _GENERIC
+
+
+class KernelGroup:
+    """Events of the kernel, counted for this process alone and in user mode alone."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        """Raises `CountersError`."""
+        self.names: Sequence[str] = [event.name for event in events]
+        self._files: list[int] = []
+        try:
+            for event in events:
+                self._files.append(_open(event))
+        except CountersError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Count no more."""
+        for file in self._files:
+            os.close(file)
+        self._files = []
+
+    def count(self, execution: Callable[[], object]) -> Sequence[int]:
+        """See `Group`."""
+        before = [_read(file) for file in self._files]
+        for file in self._files:
+            fcntl.ioctl(file, ENABLE, 0)
+        execution()
+        for file in self._files:
+            fcntl.ioctl(file, DISABLE, 0)
+        after = [_read(file) for file in self._files]
+        counted = []
+        for earlier, later in zip(before, after, strict=True):
+            count, wanted, running = (new - old for old, new in zip(earlier, later, strict=True))
+            if running < wanted:
+                raise CountersError("somebody else uses the counters of this processor at the same time")
+            counted.append(count)
+        return counted
+
+
+class Counters:
+    """All groups of a processor; `names` of what they count."""
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._groups = groups
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The events."""
+        return tuple(name for group in self._groups for name in group.names)
+
+    def difference(self, long: Callable[[], object], short: Callable[[], object]) -> dict[str, float]:
+        """How much oftener each event happens in one execution than in the other.
+
+        Empty where the counters are in somebody else's hands at the moment.
+        """
+        counted: dict[str, float] = {}
+        for group in self._groups:
+            samples: list[list[float]] = []
+            for _ in range(_REPETITIONS):
+                try:
+                    pair = group.count(long), group.count(short)
+                except CountersError:
+                    return {}
+                samples.append([more - less for more, less in zip(*pair, strict=True)])
+            for name, values in zip(group.names, zip(*samples, strict=True), strict=True):
+                counted[name] = max(0.0, statistics.median(values))
+        return counted
+
+
+def open_counters(vendor: str, family: int, model: int) -> Counters:
+    """What this processor can count. Raises `CountersError` where it is not even cycles."""
+    events = events_of(vendor, family, model)
+    groups: list[Group] = []
+    for start in range(0, len(events), _GROUP):
+        try:
+            groups.append(KernelGroup(events[start : start + _GROUP]))
+        except CountersError:
+            if not groups:
+                raise
+    return Counters(groups)
+
+
+def mistrust(counted: Mapping[str, float]) -> str:
+    """Why counters cannot be trusted that say this of an addition of registers; empty where they can."""
+    for name in (INSTRUCTIONS, UOPS):
+        seen = counted.get(name, 1.0)
+        if abs(seen - 1) > _TRUSTED:
+            return f"the counter of {name} says {seen:.2f} of an addition, which is one"
+    return ""
+
+
+def described(names: Sequence[str]) -> str:
+    """In the word that machines tell: "ports", "uops", "instructions" or "none"."""
+    if any(name.startswith(PORT) for name in names):
+        return "ports"
+    if UOPS in names:
+        return UOPS
+    return "instructions" if INSTRUCTIONS in names else "none"
+
+
+def _open(event: Event) -> int:
+    call = _CALL.get(platform.machine())
+    if call is None or not hasattr(_libc, "syscall"):
+        raise CountersError(f"no counters are known for {platform.system()} on {platform.machine()}")
+    flags = _DISABLED | _NO_KERNEL | _NO_HYPERVISOR
+    attributes = _ATTRIBUTES.pack(event.kind, _ATTRIBUTES.size, event.config, 0, 0, _TOTAL_TIMES, flags)
+    this_process, any_processor, no_leader, close_on_exec = 0, -1, -1, 8
+    file = _libc.syscall(
+        ctypes.c_long(call),
+        ctypes.c_char_p(attributes),
+        this_process,
+        any_processor,
+        no_leader,
+        ctypes.c_ulong(close_on_exec),
+    )
+    if file < 0:
+        raise CountersError(_REASONS.get(ctypes.get_errno(), os.strerror(ctypes.get_errno())))
+    return int(file)
+
+
+_KEPT = "the kernel keeps them from ordinary users (sysctl kernel.perf_event_paranoid=2 allows them)"
+_REASONS = {
+    errno.ENOENT: "this computer offers none of the processor's counters, as is usual for virtual ones",
+    errno.EACCES: _KEPT,
+    errno.EPERM: _KEPT,
+    errno.ENOSYS: "this kernel has none",
+}
+
+
+def _read(file: int) -> tuple[int, int, int]:
+    count, wanted, running = _READING.unpack(os.read(file, _READING.size))
+    return count, wanted, running

@@ -1,0 +1,40 @@
+"""Measuring in an emulator: the code runs, so that everything but the times can be tried there.
+
+No result settles, so no algorithm takes a time for a true one, and each says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inference.agent.passes import LocalHarness, Progress
+from inference.agent.protocol import Batch, Beat, Frame, Result, Settings
+
+MEANINGLESS = "timed in an emulator: the number means nothing"
+
+
+class EmulatedHarness(LocalHarness):
+    """A `LocalHarness` without known answers; what would have settled is unsettled."""
+
+    async def preflight(self, frame: Frame, settings: Settings, rounds: int = 5) -> None:
+        """There is nothing to see: no clock can be trusted here."""
+
+    def beat(self) -> Beat:
+        """Its state, with a word on what times are worth here."""
+        beat = super().beat()
+        return replace(beat, note=beat.note or MEANINGLESS)
+
+    async def measure(self, batch: Batch, progress: Progress) -> list[Result]:
+        """See `Harness`."""
+        results = await super().measure(batch, progress)
+        return [
+            one if one.state == "failed" else replace(one, state="unsettled", note=MEANINGLESS)
+            for one in results
+        ]
+
+    def _quiet(self) -> None:
+        return None
+
+    async def _look(self, frame: Frame, settings: Settings) -> str:
+        del frame, settings
+        return ""

@@ -1,0 +1,63 @@
+"""What the agent has to know about an instruction set in order to measure machine code of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from inference.agent.checks import Check
+from inference.agent.protocol import Frame
+
+CHAIN_LENGTH = 100
+"""Dependent additions in the chain that serves as the clock."""
+
+
+class FrameError(ValueError):
+    """A frame that cannot be built: an unknown register, or an instruction set of another processor."""
+
+
+class Target(Protocol):
+    """The interface that every module of this package has."""
+
+    @property
+    def ISA(self) -> str:  # noqa: N802  modules are the implementations, and these their constants
+        """As `protocol.Frame.isa` has it."""
+        ...
+
+    @property
+    def MACHINES(self) -> Sequence[str]:  # noqa: N802
+        """What such a computer calls itself (`uname -m`)."""
+        ...
+
+    @property
+    def CHAIN(self) -> bytes:  # noqa: N802
+        """`CHAIN_LENGTH` additions of registers, each waiting for the one before: one cycle each."""
+        ...
+
+    @property
+    def ADDITIONS(self) -> Check:  # noqa: N802
+        """The sentinel: additions that keep all ALUs busy."""
+        ...
+
+    @property
+    def SYNCHRONISE(self) -> bytes:  # noqa: N802
+        """A function `void f(void *start, void *end)` that lets the processor fetch what was just written
+        there as code; empty where it does so by itself."""
+        ...
+
+    def function(self, frame: Frame, body: bytes) -> bytes:
+        """A function `void f(uint64 iterations, void *memory)` around a loop body, for an address that is a
+        multiple of 64. Raises `FrameError`."""
+        ...
+
+    def frame(self, *, avx: bool) -> Frame:
+        """What the blocks with known answers need around them. `avx` matters to x86-64 alone."""
+        ...
+
+    def checks(self, *, avx: bool) -> tuple[Check, ...]:
+        """The blocks with known answers."""
+        ...
+
+    def documented(self, facts: Mapping[str, Any]) -> Mapping[str, float]:
+        """{check: cycles per instruction} of the computer with these facts, empty where nothing is known."""
+        ...

@@ -1,0 +1,75 @@
+"""What a measuring process says of its items, believed only where it can be true.
+
+Foreign code shares the process, its memory and its connection included, and may say anything there. So
+messages count only in the order in which that process sends them, with contents that a timing can have.
+Such code can still lie about its own time, and about items timed after it in the same process; it cannot
+confuse the agent, nor speak of anything that was not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from inference.agent.protocol import MAX_COUNTERS, Json
+
+MOST_CYCLES = 1e9
+"""Of one copy of an experiment; it would have taken the better part of a second."""
+
+_LONGEST_WORD = 500
+
+
+class TestimonyError(ValueError):
+    """A message that no measuring process sends by itself."""
+
+
+class Testimony:
+    """The messages about some items, in their order: each starts and then has one outcome."""
+
+    def __init__(self, items: Sequence[str]) -> None:
+        self._items = items
+        self._reached = 0
+        self._started = False
+
+    def take(self, message: Json) -> None:
+        """The next message. Raises `TestimonyError`."""
+        if "start" in message:
+            sound = not self._started and self._is_about(message["start"]) and len(message) == 1
+            self._started = True
+        elif "done" in message:
+            sound = not self._started and self._reached == len(self._items)
+        else:
+            sound = self._started and self._is_about(message.get("id")) and _is_outcome(message)
+            self._started = False
+            self._reached += 1
+        if not sound:
+            raise TestimonyError(f"{message!r:.80} is out of place")
+
+    def _is_about(self, name: object) -> bool:
+        return self._reached < len(self._items) and name == self._items[self._reached]
+
+
+def _is_outcome(message: Json) -> bool:
+    """Whether it is a timing, a disturbed one, or a reason why there is none."""
+    if "error" in message:
+        return isinstance(message["error"], str) and 0 < len(message["error"]) <= _LONGEST_WORD
+    if "disturbed" in message:
+        return _is_duration(message["disturbed"])
+    counters = message.get("counters")
+    return (
+        _is_duration(message.get("cycles"))
+        and _is_number(message.get("ghz"))
+        and _is_number(message.get("sentinel"))
+        and isinstance(counters, dict)
+        and len(counters) <= MAX_COUNTERS
+        and all(len(name) <= _LONGEST_WORD for name in counters)
+        and all(map(_is_number, counters.values()))
+    )
+
+
+def _is_duration(value: Any) -> bool:
+    return _is_number(value) and 0 < value <= MOST_CYCLES
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in {int, float} and abs(value) <= MOST_CYCLES  # which "not a number" is not

@@ -1,0 +1,27 @@
+"""What is kept of a file that comes in: itself, or of a very large one what is of use, condensed."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from inference.exchange.errors import ExchangeError
+from inference.exchange.source import SIZE_LIMIT
+from inference.exchange.uops_info_xml import condensed, is_xml
+
+XML_PEEK = 64
+"""Bytes that show whether a file is XML."""
+
+
+def taken_in(file: BinaryIO, file_name: str, limit: int = SIZE_LIMIT) -> bytes:
+    """The bytes to store and to read: of XML a digest (see `uops_info_xml`), of all else the file.
+
+    Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
+    """
+    beginning = file.read(XML_PEEK)
+    file.seek(0)
+    if is_xml(beginning):
+        return condensed(file, file_name)
+    content = file.read(limit + 1)
+    if len(content) > limit:
+        raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
+    return content

@@ -1,0 +1,227 @@
+"""Experiments as unrolled loop bodies of AArch64, assembled by llvm-mc (thesis §3.2.1, Algorithm 3.1).
+
+A body is a sequence of copies of the experiment, as on x86-64. Bodies are written as text first, and turned
+into machine code when the code of one of them is asked for: with all the others that wait, in one call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from inference.agent.protocol import Frame
+from inference.isa import llvm_mc
+from inference.isa.aarch64 import NAME, by_text, instruction_set
+from inference.isa.aarch64.allocation import (
+    ADDRESSES,
+    COUNTER,
+    MEMORY,
+    VALUES,
+    AllocationError,
+    Allocator,
+    Bank,
+    Choice,
+    Demands,
+)
+from inference.isa.document import OperandForm
+from inference.isa.scheme import Operand, Scheme
+from inference.isa.unrolling import CannotMeasureError, interleaved
+
+TRIPLE, CPU, FEATURES = "aarch64", "cortex-a72", "+crc,+crypto"
+INSTRUCTIONS = 100
+_BYTES = 4  # per instruction
+_FIELD = re.compile(r"\{([a-z]+[0-9]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An operand as it is written; `fields` are its places for registers, each with the choice that fills it.
+
+    Those of addresses have names, that of a register operand has none.
+    """
+
+    assembly: str
+    fields: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A scheme before operands are chosen."""
+
+    scheme: Scheme
+    demands: Demands
+    parts: tuple[_Part, ...]
+
+
+class LoopText:
+    """A loop body: `copies` copies of an experiment, the first `half_copies` of them in `half_bytes`."""
+
+    def __init__(self, assembler: Assembler, lines: tuple[str, ...], copies: int) -> None:
+        self._assembler = assembler
+        self.lines = lines
+        self.copies = copies
+        self.half_copies = copies // 2
+        self.half_bytes = _BYTES * (len(lines) // copies) * self.half_copies
+
+    @property
+    def code(self) -> bytes:
+        """Machine code. Raises `AssemblerError`."""
+        return self._assembler.code(self)
+
+    @property
+    def listing(self) -> tuple[str, ...]:
+        """The instructions in the assembler's syntax."""
+        return self.lines
+
+
+class Assembler:
+    """Instantiates experiments; llvm-mc is called for all bodies together when the first code is wanted."""
+
+    def __init__(self) -> None:
+        self._waiting: list[LoopText] = []
+        self._codes: dict[LoopText, bytes] = {}
+
+    def unroll(self, terms: Sequence[tuple[str, int]], instructions: int = INSTRUCTIONS) -> LoopText:
+        """A loop body of at least two copies and about so many instructions.
+
+        `terms` are (scheme text, multiplicity) pairs; equal multisets give equal code. Raises
+        `CannotMeasureError`, `AssemblerError`, and `ValueError` for a multiplicity below 1 or no term at all.
+        """
+        return self.unroll_in_order(interleaved(terms), instructions)
+
+    def unroll_in_order(self, order: Sequence[str], instructions: int = INSTRUCTIONS) -> LoopText:
+        """A loop body of copies in which the schemes stand in this order."""
+        if not order:
+            raise ValueError("an experiment has at least one instruction")
+        plans = [_plan(text) for text in order]
+        refused = _refused()
+        for plan in plans:
+            text = plan.scheme.text
+            if text in refused:
+                raise CannotMeasureError(text, f"llvm-mc does not know it: {refused[text]}")
+        try:
+            allocator = Allocator([plan.demands for plan in plans])
+        except AllocationError as error:
+            raise CannotMeasureError("; ".join(dict.fromkeys(order)), str(error)) from None
+        copies = max(2, -(-instructions // len(order)))
+        lines = tuple(_line(plan, allocator) for _ in range(copies) for plan in plans)
+        body = LoopText(self, lines, copies)
+        self._waiting.append(body)
+        return body
+
+    def code(self, body: LoopText) -> bytes:
+        """The code of a body of this assembler; that of the others that wait is made along with it."""
+        if body not in self._codes:
+            bodies, self._waiting = self._waiting, []
+            self._codes = dict(zip(bodies, _assembled(bodies), strict=True))
+            if body not in self._codes:  # asked for again after others were assembled
+                self._codes[body] = _assembled([body])[0]
+        return self._codes[body]
+
+
+def frame() -> Frame:
+    """The registers and memory that bodies rely on."""
+    return Frame(
+        isa=NAME,
+        memory_register=f"x{MEMORY}",
+        counter_register=f"x{COUNTER}",
+        registers=VALUES,
+        addresses=ADDRESSES,
+        avx=False,
+    )
+
+
+def obstacle(text: str) -> str:
+    """Why a scheme cannot be measured on any processor, "" where it can."""
+    scheme = by_text().get(text)
+    if scheme is None:
+        return f"there is no such scheme for {NAME}"
+    return scheme.exclusion
+
+
+def _assembled(bodies: Sequence[LoopText]) -> list[bytes]:
+    lines = [line for body in bodies for line in body.lines]
+    done = llvm_mc.assemble(lines, TRIPLE, CPU, FEATURES)
+    if done.refused:
+        number, reason = min(done.refused.items())
+        raise llvm_mc.AssemblerError(f"llvm-mc refuses {lines[number]!r}: {reason}")
+    if len(done.code) != _BYTES * len(lines):
+        raise llvm_mc.AssemblerError(f"llvm-mc made {len(done.code)} bytes of {len(lines)} instructions")
+    codes, start = [], 0
+    for body in bodies:
+        end = start + _BYTES * len(body.lines)
+        codes.append(done.code[start:end])
+        start = end
+    return codes
+
+
+@cache
+def _refused() -> dict[str, str]:
+    """Schemes that this llvm-mc, if it is an old one, does not know, with its words. One call for all."""
+    texts = [scheme.text for scheme in instruction_set().schemes if not obstacle(scheme.text)]
+    plans = [_plan(text) for text in texts]
+    lines = [_line(plan, Allocator([plan.demands])) for plan in plans]
+    done = llvm_mc.assemble(lines, TRIPLE, CPU, FEATURES)
+    return {texts[number]: reason for number, reason in done.refused.items()}
+
+
+@cache
+def _plan(text: str) -> _Plan:
+    if reason := obstacle(text):
+        raise CannotMeasureError(text, reason)
+    scheme = by_text()[text]
+    choices: list[Choice] = []
+    parts = []
+    memory: Literal["", "R", "W"] = ""
+    near = False
+    for operand in scheme.operands:
+        if operand.implicit:
+            continue
+        form = instruction_set().forms[operand.name]
+        fields: list[tuple[str, int]] = []
+        if operand.kind == "memory":
+            for name in _FIELD.findall(form.assembly):
+                if name in {"offset", "near"}:
+                    memory = "R" if operand.access == "R" else "W"
+                    near = name == "near"
+                elif name != "memory":
+                    fields.append((name, len(choices)))
+                    choices.append(_part_of_address(name, scheme, operand))
+        elif form.bank:
+            fields.append(("", len(choices)))
+            choices.append(_register(operand, form))
+        parts.append(_Part(form.assembly, tuple(fields)))
+    return _Plan(scheme, Demands(tuple(choices), memory, near), tuple(parts))
+
+
+def _register(operand: Operand, form: OperandForm) -> Choice:
+    bank: Bank = "vector" if form.bank == "vector" else "general"
+    return Choice(bank, operand.access or "R", form.span, min(form.registers_below, 32))
+
+
+def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> Choice:
+    if name != "base":
+        return Choice("general", "R")
+    moved = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
+    return Choice("load base" if memory.access == "R" else "store base", "RW" if moved else "R")
+
+
+def _line(plan: _Plan, allocator: Allocator) -> str:
+    """The next instance of a scheme."""
+    registers = allocator.registers(plan.demands)
+    offset = allocator.slot(plan.demands) if plan.demands.memory else 0
+    shown = []
+    for part in plan.parts:
+        named: dict[str, object] = {"memory": f"x{MEMORY}", "offset": offset, "near": offset}
+        numbers: list[int] = []
+        for name, choice in part.fields:
+            first = registers[choice]
+            if name:
+                named[name] = f"{'w' if name == 'index32' else 'x'}{first}"
+            else:
+                numbers = [first + k for k in range(plan.demands.choices[choice].span)]
+        shown.append(part.assembly.format(*numbers, **named))
+    return f"{plan.scheme.mnemonic} {', '.join(shown)}".rstrip()

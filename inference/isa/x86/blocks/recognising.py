@@ -1,0 +1,105 @@
+"""Which scheme a decoded instruction is an instance of."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+from iced_x86 import Instruction, OpKind, Register
+
+from inference.isa.x86.forms import MNEMONICS, Form
+from inference.isa.x86.holes import ADDRESS_SHAPES, GPR8_HIGH, Hole
+from inference.isa.x86.iced_types import CodeValue
+from inference.isa.x86.scheme_set import texts_of_forms
+
+_DIVIDED = {f"{shape}+D": f"{shape}+D8" for shape in ("B+I", "B+S*I")}
+"""Forms of an address with a displacement of 32 bits for which there is a scheme with one of eight alone."""
+
+_FROM_HERE = frozenset((Register.RIP, Register.EIP))
+
+Signature = tuple[object, ...]
+
+
+def scheme_of(instruction: Instruction) -> str | None:
+    """The text of its scheme; None for an instruction of no scheme, such as one that cannot be decoded.
+
+    Immediates that a scheme of its own fixes (`add GPR[64]:RW, 0x0`) do not count: it is the general one.
+    """
+    return _scheme_of(instruction.code, _signature(instruction))
+
+
+def _signature(instruction: Instruction) -> Signature:
+    """All that tells the schemes of one opcode apart."""
+    holes = tuple(_look(instruction, position) for position in range(instruction.op_count))
+    prefix = (
+        instruction.has_lock_prefix,
+        instruction.has_rep_prefix,
+        instruction.has_repne_prefix,
+    )
+    masking = "" if instruction.op_mask == Register.NONE else "{k}"
+    if instruction.zeroing_masking:
+        masking += "{z}"
+    rounding = "{er}" if instruction.rounding_control else ""
+    if instruction.suppress_all_exceptions:
+        rounding = rounding or "{sae}"
+    return holes, prefix, masking, rounding, instruction.is_broadcast
+
+
+def _look(instruction: Instruction, position: int) -> str:
+    """The kind of an operand, as far as the opcode leaves it open."""
+    kind = instruction.op_kind(position)
+    if kind == OpKind.REGISTER:
+        return "high" if Register.AH <= instruction.op_register(position) <= Register.BH else "register"
+    if kind != OpKind.MEMORY:
+        return "other"
+    return f"memory {_shape(instruction)}" if MNEMONICS[instruction.mnemonic] == "lea" else "memory"
+
+
+def _shape(instruction: Instruction) -> str:
+    """How an address is computed, as `ADDRESS_SHAPES` names it."""
+    if instruction.memory_base in _FROM_HERE:
+        return "RIP+D"
+    parts = []
+    if instruction.memory_base:  # NONE is 0
+        parts.append("B")
+    if instruction.memory_index:
+        scaled = instruction.memory_index_scale > 1 or not parts
+        parts.append("S*I" if scaled else "I")
+    size = instruction.memory_displ_size
+    if size == 1:
+        parts.append("D8")
+    elif size and not (parts == ["S*I"] and instruction.memory_displacement == 0):
+        parts.append("D")
+    shape = "+".join(parts)
+    shape = "" if shape == "B+D" else shape
+    return shape if shape in ADDRESS_SHAPES else _DIVIDED.get(shape, shape)
+
+
+@lru_cache(maxsize=1 << 16)
+def _scheme_of(code: CodeValue, signature: Signature) -> str | None:
+    return _by_signature(code).get(signature)
+
+
+@cache
+def _by_signature(code: CodeValue) -> dict[Signature, str]:
+    """The schemes of an opcode by the signatures of their instances."""
+    instruction = Instruction()
+    instruction.code = code
+    found: dict[Signature, str] = {}
+    for form, text in texts_of_forms(MNEMONICS[instruction.mnemonic]).items():
+        if form.code == code and form.narrows is None:
+            found.setdefault(_signature_of(form), text)
+    return found
+
+
+def _signature_of(form: Form) -> Signature:
+    prefix = (form.prefix == "lock", form.prefix in ("rep", "repe"), form.prefix == "repne")
+    holes = tuple(_look_of(hole) for hole in form.holes)
+    return holes, prefix, form.masking, form.rounding, form.broadcast > 0
+
+
+def _look_of(hole: Hole) -> str:
+    if hole.kind == "register":
+        return "high" if hole.name == GPR8_HIGH.name else "register"
+    if hole.kind == "address":
+        return f"memory {hole.shape}"
+    return "memory" if hole.kind == "memory" and hole.op_kind == OpKind.MEMORY else "other"

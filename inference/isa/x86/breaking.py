@@ -1,0 +1,121 @@
+"""Instructions that break the dependencies of schemes with hard-wired read and written operands.
+
+Copies of `adc r, r` wait for each other's carry, those of `mul r` for rax, and a gather leaves its mask
+empty. They become independent when another instruction writes what they read before each copy. What is
+measured then is the scheme together with its breaker, so the breakers are the cheapest there are:
+
+- flags, and rdx of a division: `xor r, r`, which sets and clears flags without reading anything;
+- rax and others: `mov r, r` from a register that is never written (`movzx` from its lowest byte for a
+  division of ax, whose quotient has to fit into al);
+- the mask of a gather: `vpcmpeqd v, v, v` or `kxnorw k, k, k`, which set all bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from iced_x86 import Code, Instruction
+
+from inference.isa.scheme import Operand, Scheme
+from inference.isa.x86.choosing import RAX, Choice, Fixed, aliases
+from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR32, GPR64, YMM
+from inference.isa.x86.iced_types import CodeValue, RegisterValue
+
+Kind = Literal["zero", "copy", "extend", "vector-ones", "mask-ones"]
+
+COSTS: dict[Kind, str] = {
+    "zero": "xor of a register with itself: an issue slot, and no port on cores since Sandy Bridge and Zen",
+    "copy": "mov between registers: an issue slot, and where moves are not eliminated a µop on any ALU",
+    "extend": "movzx between registers: an issue slot, and where moves are not eliminated a µop on any ALU",
+    "vector-ones": "vpcmpeqd of a register with itself: a µop on the ports of integer vector comparisons",
+    "mask-ones": "kxnorw of a register with itself: a µop on the ports of mask logic",
+}
+"""What each kind costs of itself, for whoever reads a measurement with it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Breaker:
+    """An instruction before each copy; `target` is written by it, `source`, if there is one, only read."""
+
+    kind: Kind
+    target: Choice | Fixed
+    source: Choice | None = None
+
+    @property
+    def choices(self) -> Iterator[Choice]:
+        """Registers to be chosen for it alone."""
+        if isinstance(self.target, Choice) and self.target.part == "breaker":
+            yield self.target
+        if self.source is not None:
+            yield self.source
+
+
+def breakers(scheme: Scheme, choices: Sequence[Choice], mask: Choice | None) -> Iterator[Breaker]:
+    """What has to stand before each copy of a scheme; `choices` are those of its own operands.
+
+    `mask`: the operand that a gather uses up.
+    """
+    for operand in scheme.operands:
+        if operand.access == "RW" and operand.registers:
+            yield _of_fixed(scheme, operand)
+    explicit = [operand for operand in scheme.operands if not operand.implicit]
+    for choice in choices:
+        if choice.hole == GPR8_HIGH.name and explicit[choice.position].access == "RW":
+            yield Breaker("copy", choice, _free("R", GPR64.name))
+    if mask is not None:
+        yield Breaker("mask-ones" if mask.bank == "mask" else "vector-ones", mask)
+
+
+def _of_fixed(scheme: Scheme, operand: Operand) -> Breaker:
+    if operand.kind == "flags":
+        return Breaker("zero", _free("W", GPR32.name))
+    fixed = Fixed.of(operand)
+    if scheme.category == "divide" and fixed.family != RAX:
+        return Breaker("zero", fixed)
+    if scheme.category == "divide" and operand.width == 2 * GPR8.width and _divides_bytes(scheme):
+        return Breaker("extend", fixed, _free("R", GPR8.name))
+    return Breaker("copy", fixed, _free("R", GPR64.name))
+
+
+def _divides_bytes(scheme: Scheme) -> bool:
+    return scheme.width == GPR8.width
+
+
+def _free(role: Literal["R", "W"], hole: str) -> Choice:
+    return Choice("general", role, "breaker", 0, aliases(hole, choosable=True), hole)
+
+
+def instruction(breaker: Breaker, families: dict[Choice, int]) -> Instruction:
+    """The breaker with the families that have been chosen."""
+    target = breaker.target.family if isinstance(breaker.target, Fixed) else families[breaker.target]
+    if breaker.kind == "copy":
+        source = families[_given(breaker)]
+        return _of(Code.MOV_R64_RM64, aliases(GPR64.name)[target], aliases(GPR64.name)[source])
+    if breaker.kind == "extend":
+        source = families[_given(breaker)]
+        return _of(Code.MOVZX_R32_RM8, aliases(GPR32.name)[target], aliases(GPR8.name)[source])
+    if breaker.kind == "zero":
+        register = aliases(GPR32.name)[target]
+        return _of(Code.XOR_R32_RM32, register, register)
+    assert isinstance(breaker.target, Choice), "masks are chosen"
+    register = breaker.target.registers[target]
+    if breaker.kind == "mask-ones":
+        return _of(Code.VEX_KXNORW_KR_KR_KR, register, register, register)
+    wide = breaker.target.hole == YMM.name
+    code = Code.VEX_VPCMPEQD_YMM_YMM_YMMM256 if wide else Code.VEX_VPCMPEQD_XMM_XMM_XMMM128
+    return _of(code, register, register, register)
+
+
+def _given(breaker: Breaker) -> Choice:
+    assert breaker.source is not None, f"a {breaker.kind} has a source"
+    return breaker.source
+
+
+def _of(code: CodeValue, *registers: RegisterValue) -> Instruction:
+    made = Instruction()
+    made.code = code
+    for position, register in enumerate(registers):
+        made.set_op_register(position, register)
+    return made

@@ -1,0 +1,145 @@
+"""Registers that may be chosen for an operand, or that a scheme uses whatever is chosen.
+
+Registers that alias (rax, eax, ax, ah, al) count as one *family*, numbered as the hardware does; a *bank* is
+a set of families that can stand in for each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, cast
+
+from iced_x86 import Register, RegisterExt
+
+from inference.isa.scheme import Operand
+from inference.isa.x86.holes import (
+    GPR8_HIGH,
+    GPR16,
+    GPR32,
+    GPR64,
+    MASK,
+    MASK_PAIR,
+    MMX,
+    X87,
+    XMM,
+    YMM,
+    ZMM,
+)
+from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.instances import register_names
+
+Role = Literal["R", "W", "RW"]
+Bank = Literal["general", "vector", "mask", "mmx", "x87"]
+Part = Literal["register", "base", "index", "mask", "breaker"]
+
+BANKS: tuple[Bank, ...] = ("general", "vector", "mask", "mmx", "x87")
+RAX, RSP, RBP, RSI, R13, R14, R15 = 0, 4, 5, 6, 13, 14, 15
+RESERVED: dict[Bank, frozenset[int]] = {
+    "general": frozenset({RSP, R14, R15}),
+    "vector": frozenset(),
+    "mask": frozenset({0}),
+    "mmx": frozenset(),
+    "x87": frozenset({0}),
+}
+"""Stack, memory and iterations: no instruction of a loop body names these as an operand. k0 cannot be a mask,
+and st0 is an operand of nearly every x87 instruction."""
+
+LEGACY_VECTORS = 16
+"""Vector registers that encodings other than EVEX can name."""
+
+_FIRST = {
+    GPR16.name: ("ax", 16),
+    GPR32.name: ("eax", 16),
+    GPR64.name: ("rax", 16),
+    XMM.name: ("xmm0", 32),
+    YMM.name: ("ymm0", 32),
+    ZMM.name: ("zmm0", 32),
+    MASK.name: ("k0", 8),
+    MMX.name: ("mm0", 8),
+    X87.name: ("st0", 8),
+}
+_BANKS: dict[str, Bank] = {
+    XMM.name: "vector",
+    YMM.name: "vector",
+    ZMM.name: "vector",
+    MASK.name: "mask",
+    MASK_PAIR.name: "mask",
+    MMX.name: "mmx",
+    X87.name: "x87",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """An operand, or a part of one, for which a register may be chosen.
+
+    `registers` maps the families that fit to iced's registers; `position` is that of the operand and `hole`
+    what its text calls it.
+    """
+
+    bank: Bank
+    role: Role
+    part: Part
+    position: int
+    registers: dict[int, RegisterValue]
+    hole: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A register that the scheme uses whatever is chosen elsewhere, be it in its text or implicitly."""
+
+    bank: Bank
+    family: int
+    role: Role
+
+    @classmethod
+    def of(cls, operand: Operand) -> Fixed:
+        """From an operand that is a fixed register."""
+        bank, family = family_of(_numbers()[operand.registers[0]])
+        return cls(bank, family, operand.access or "R")
+
+
+def family_of(register: RegisterValue) -> tuple[Bank, int]:
+    """Bank and family of a register that instructions compute with."""
+    if RegisterExt.is_vector_register(register):
+        return "vector", RegisterExt.full_register(register) - Register.ZMM0
+    if RegisterExt.is_mm(register):
+        return "mmx", register - Register.MM0
+    if RegisterExt.is_st(register):
+        return "x87", register - Register.ST0
+    if RegisterExt.is_k(register):
+        return "mask", register - Register.K0
+    return "general", RegisterExt.full_register(register) - Register.RAX
+
+
+def bank_of(hole: str) -> Bank:
+    """The bank of the registers that a hole of this name stands for."""
+    return _BANKS.get(hole, "general")
+
+
+def aliases(hole: str, *, choosable: bool = False) -> dict[int, RegisterValue]:
+    """{family: its register of the class that the hole stands for}; `choosable`: without reserved ones."""
+    found = _aliases(hole)
+    reserved = RESERVED[bank_of(hole)] if choosable else frozenset()
+    return {family: register for family, register in found.items() if family not in reserved}
+
+
+@cache
+def _numbers() -> dict[str, RegisterValue]:
+    return {name: cast(RegisterValue, number) for number, name in register_names().items()}
+
+
+@cache
+def _aliases(hole: str) -> dict[int, RegisterValue]:
+    if hole == MASK_PAIR.name:  # the first of two
+        return {family: _numbers()[f"k{family}"] for family in (2, 4, 6)}
+    if hole in _FIRST:
+        first, count = _FIRST[hole]
+        return {family: cast(RegisterValue, _numbers()[first] + family) for family in range(count)}
+    if hole == GPR8_HIGH.name:
+        names = ["ah", "ch", "dh", "bh"]
+    else:
+        names = ["al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", *(f"r{n}l" for n in range(8, 16))]
+    return {family: _numbers()[name] for family, name in enumerate(names)}

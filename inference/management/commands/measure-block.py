@@ -1,0 +1,94 @@
+"""`manage.py measure-block`: basic blocks on a machine, in cycles per iteration; see `run_command`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.core.protocols import Json
+from inference.exchange.names import by_name
+from inference.isa.x86.blocks import BlockError, block_of_hex, read_blocks
+from inference.management.run_command import RunCommand
+from inference.measuring.blocks import MODES, BlockOptions
+from inference.models import Machine, Run
+from inference.runs import lifecycle
+from inference.runs.jobs.block import MOST_BLOCKS
+
+
+class Command(RunCommand):
+    """One run over basic blocks from start to end; see the module."""
+
+    help = "Measure basic blocks on a machine, in cycles per iteration. Ctrl-C cancels."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        usual = BlockOptions()
+        parser.add_argument(
+            "file",
+            help="blocks in Intel syntax or hexadecimal digits, a paragraph each, or a CSV file with digits "
+            "in its first column; - for the standard input",
+        )
+        parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
+        parser.add_argument(
+            "--mode",
+            choices=MODES,
+            default=usual.mode,
+            help="copies after a fresh start, by the difference of two lengths; or in a loop that goes on "
+            f"from where it was ({usual.mode})",
+        )
+        parser.add_argument(
+            "--copies", type=int, default=usual.copies, metavar="N", help="copies of the block; 0: as usual"
+        )
+        for name, what in (("registers", "general-purpose registers"), ("memory", "every 8 bytes of memory")):
+            parser.add_argument(
+                f"--{name}",
+                type=lambda text: int(text, 0),
+                default=getattr(usual, name),
+                metavar="VALUE",
+                help=f"what {what} start with ({getattr(usual, name):#x})",
+            )
+        parser.add_argument(
+            "--pages", type=int, default=usual.pages, metavar="N", help=f"it may touch ({usual.pages})"
+        )
+        parser.add_argument("--name", default="", help="name of the run")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run to the end."""
+        run = self.do_run(lambda: self._submitted(options))
+        answers: list[Json] = run.result["blocks"]
+        if options["json"]:
+            self.stdout.write(json.dumps({"url": f"/runs/{run.pk}/", "blocks": answers}))
+            return
+        for answer in answers:
+            cycles = "–" if answer["cycles"] is None else f"{answer['cycles']:.3f}"
+            first = block_of_hex(answer["hex"]).text.splitlines()[0]
+            note = f"  {answer['note']}" if answer["note"] else ""
+            self.stdout.write(f"{cycles:>10}  {answer['state']:<9}  {first} …{note}")
+
+    def _submitted(self, options: dict[str, Any]) -> Run:
+        """The run that the options describe."""
+        machine = by_name(Machine, options["machine"])
+        try:
+            blocks = read_blocks(_text(options["file"]), MOST_BLOCKS)
+        except BlockError as error:
+            raise CommandError(str(error)) from error
+        config = {
+            "machine": machine.pk,
+            "blocks": [block.hex for block in blocks],
+            "options": {name: options[name] for name in BlockOptions.__dataclass_fields__},
+        }
+        name = options["name"] or lifecycle.unused_name(f"basic blocks on {machine.name}"[:180])
+        return lifecycle.submit("block", config, name)
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file} cannot be read: {error}") from error

@@ -1,0 +1,218 @@
+"""Basic blocks on a machine: a block and options become an item and its frame, results are in cycles.
+
+In contrast to experiments (`remote`), a block is measured as it is, dependencies included. How it is
+surrounded (`BlockOptions`) belongs to the identity of each result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from inference.agent.protocol import Batch, Frame, Item, Result, Settings
+from inference.core.protocols import BatchBoard, Json
+from inference.isa.scheme import Scheme
+from inference.isa.x86.availability import missing_feature
+from inference.isa.x86.blocks import GENERAL, Block
+from inference.isa.x86.scheme_set import described
+
+UNROLLED, LOOP = "unrolled", "loop"
+MODES = (UNROLLED, LOOP)
+START = 0x62345600
+"""What registers and memory start with: BHive's choice moved to where no process has its own memory."""
+
+MOST_COPIES = 2000
+MOST_PAGES = 4096
+LONGEST = 24 * 1024
+"""Bytes of all copies of a block, as the agent takes them."""
+
+PATIENCE = 1800.0
+"""Seconds of a disturbed computer until its contended results are taken as they are."""
+
+_INSTRUCTIONS = {UNROLLED: 200, LOOP: 100}
+_BATCH = 48
+_VECTORS = ("XMM", "YMM", "ZMM", "xmm", "ymm")
+
+
+@dataclass(frozen=True)
+class BlockOptions:
+    """How a block is surrounded.
+
+    `mode`: "unrolled", copies without a loop after registers and memory began anew, by the difference of two
+    lengths; or "loop", copies in a loop that goes on from where it was. `copies`: of the block in the longer
+    code, 0 for as many as make about 200 instructions (100 in a loop). `registers` and `memory`: 64-bit
+    values that general-purpose registers and every eight bytes of memory start with. `pages`: of memory that
+    it may touch.
+    """
+
+    mode: str = UNROLLED
+    copies: int = 0
+    registers: int = START
+    memory: int = START
+    pages: int = 256
+
+    def as_json(self) -> Json:
+        """A plain object of the fields."""
+        return dict(vars(self))
+
+    def problems(self) -> dict[str, str]:
+        """{field: what is wrong with it, and what would be right}."""
+        limits = {
+            "copies": (0, MOST_COPIES),
+            "registers": (0, 2**64 - 1),
+            "memory": (0, 2**64 - 1),
+            "pages": (1, MOST_PAGES),
+        }
+        found = (
+            {} if self.mode in MODES else {"mode": f"must be one of {', '.join(MODES)}, not {self.mode!r}"}
+        )
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                found[name] = f"must be a whole number from {least:,} to {most:,}, not {value!r}"
+        if self.mode == UNROLLED and self.copies == 1:
+            found["copies"] = "must be at least 2 where the difference of two lengths counts, or 0"
+        return found
+
+
+def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None) -> str:
+    """Why a block cannot be measured on a CPU with these flags (None: not known), "" where it can."""
+    if reason := block.obstacle():
+        return reason
+    for one in block.instructions:
+        scheme = _scheme(one.scheme)
+        if flags is not None and scheme is not None and (reason := missing_feature(scheme, flags)):
+            return f"{one.text}: {reason}"
+    length = len(block.code) * max(options.copies, 2)
+    if length > LONGEST:
+        return f"{max(options.copies, 2)} copies of it have {length:,} bytes; {LONGEST:,} is the limit"
+    return ""
+
+
+def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None) -> tuple[Frame, Item]:
+    """What an agent is sent for a block that has no `obstacle`."""
+    copies = options.copies or _usual_copies(block, options.mode)
+    half = max(copies // 2, 1)
+    unrolled = options.mode == UNROLLED
+    frame = Frame(
+        memory_register="",
+        counter_register="" if unrolled else block.unused_register,
+        registers=dict.fromkeys(GENERAL, options.registers),
+        memory=options.memory,
+        avx=_wants_avx(block, flags),
+        pages=options.pages,
+        unrolled=unrolled,
+    )
+    described_so = f"{block.hex} {sorted(frame.as_json().items())} {copies}"
+    item = Item(
+        id=hashlib.blake2b(described_so.encode(), digest_size=12).hexdigest(),
+        code=block.code * copies,
+        copies=copies,
+        half_bytes=len(block.code) * half,
+        half_copies=half,
+        instructions=len(block.instructions),
+        terms=block.terms,
+    )
+    return frame, item
+
+
+def _usual_copies(block: Block, mode: str) -> int:
+    wanted = -(-_INSTRUCTIONS[mode] // len(block.instructions))
+    return max(2, min(wanted + wanted % 2, LONGEST // len(block.code)))
+
+
+def _wants_avx(block: Block, flags: Collection[str] | None) -> bool:
+    """Whether vector registers start 256 bits wide: legacy SSE alone would wait for their upper halves."""
+    if flags is not None and "avx" not in flags:
+        return False
+    schemes = [scheme for scheme in (_scheme(one.scheme) for one in block.instructions) if scheme is not None]
+    vectors = [s for s in schemes if any(operand.name.startswith(_VECTORS) for operand in s.operands)]
+    return not vectors or any(scheme.encoding != "legacy" for scheme in vectors)
+
+
+def _scheme(text: str | None) -> Scheme | None:
+    found = None if text is None else described(text)
+    return None if found is None else found[0]
+
+
+class BlockMeasurer:
+    """Measures blocks on the machine of a board; `identity` names it and its harness.
+
+    `flags` are the CPU's, None where everything may be tried. Contended results are posted again until the
+    computer has been disturbed for `patience` seconds; what came for an earlier attempt of the run is used.
+    """
+
+    def __init__(
+        self,
+        board: BatchBoard,
+        identity: Json,
+        flags: Collection[str] | None,
+        settings: Settings,
+        options: BlockOptions,
+        *,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._board = board
+        self._flags = flags
+        self._settings = settings
+        self._options = options
+        self._patience = patience
+        self._clock = clock
+        self.identity: Json = {**identity, "settings": settings.as_json(), "block": options.as_json()}
+
+    def measure(self, blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
+        """(index, result in cycles per iteration) of every block, in the order in which they come."""
+        waiting: dict[str, list[int]] = defaultdict(list)
+        items: dict[str, tuple[Frame, Item]] = {}
+        for index, block in enumerate(blocks):
+            if reason := obstacle(block, self._options, self._flags):
+                yield index, Result("", "failed", note=reason)
+                continue
+            frame, item = prepared(block, self._options, self._flags)
+            waiting[item.id].append(index)
+            items[item.id] = frame, item
+        for name, result in self._results(items):
+            for index in waiting[name]:
+                yield index, result
+
+    def _results(self, items: dict[str, tuple[Frame, Item]]) -> Iterator[tuple[str, Result]]:
+        earlier = self._board.earlier()
+        left = dict(items)
+        for name, result in earlier.items():
+            if name in left and result.state != "contended":
+                del left[name]
+                yield name, result
+        began = self._clock()
+        while left:
+            for batch in list(self._batches(left)):
+                answers = self._answered(batch)
+                if any(one.state != "contended" for one in answers):
+                    began = self._clock()
+                gives_up = self._clock() - began >= self._patience
+                for result in answers:
+                    if result.state != "contended" or gives_up:
+                        del left[result.id]
+                        yield result.id, result
+
+    def _batches(self, left: dict[str, tuple[Frame, Item]]) -> Iterator[Batch]:
+        """Blocks with the same frame together."""
+        together: dict[str, list[tuple[Frame, Item]]] = defaultdict(list)
+        for frame, item in left.values():
+            together[repr(sorted(frame.as_json().items()))].append((frame, item))
+        for group in together.values():
+            for begin in range(0, len(group), _BATCH):
+                items = tuple(item for _, item in group[begin : begin + _BATCH])
+                seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
+                yield Batch(group[0][0], self._settings, items, seed)
+
+    def _answered(self, batch: Batch) -> Sequence[Result]:
+        """The results of one batch; a missing one is a failure."""
+        self._board.post(batch)
+        _, results = self._board.collect()
+        found = {result.id: result for result in results}
+        missing = Result("", "failed", note="the agent gave no result for it")
+        return [found.get(item.id) or replace(missing, id=item.id) for item in batch.items]

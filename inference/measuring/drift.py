@@ -1,0 +1,230 @@
+"""Drift checks: every few minutes some settled results are measured again. Do they still hold?
+
+Checks travel with a run's own experiments and take a small share of its time. A result that a check
+contradicts is measured a second time. Where that agrees with the first number, the check was the outlier;
+where it does not, the result is replaced, or counts as unsettled if the two new ones do not agree either.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from inference.agent.protocol import Settings
+from inference.core.experiment import Experiment, Measured, MeasurementState
+
+EVENT = "drift"
+"""What a run's journal calls a round: {"compared": [{"experiment", "before", "after", "verdict"}],
+"unanswered"}."""
+
+EVERY = 180.0
+"""Seconds of measuring between two checks."""
+MOST = 8
+"""Results measured again at a time."""
+SHARE = 0.02
+"""Of the experiments measured since the last check, at most so many are measured again."""
+MEMORY = 2000
+"""Results to choose from: of more, a random sample."""
+
+_RELATIVE = 0.005  # what settling allows slow experiments (docs/measuring.md)
+_ENDS = 2  # both numbers may be off by the tolerance
+
+Measure = Callable[[Iterable[Experiment]], Iterator[Measured]]
+
+
+class Verdict(StrEnum):
+    """What measuring a result again has shown."""
+
+    AGREES = "agrees"
+    DOUBTED = "doubted"  # contradicted once: it is measured again
+    WITHSTOOD = "withstood"  # the second time agreed with it
+    REPLACED = "replaced"  # contradicted twice by numbers that agree
+    UNSETTLED = "unsettled"  # contradicted twice by numbers that do not
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One result with what it was when measured again; all in cycles."""
+
+    experiment: Experiment
+    before: float
+    after: tuple[float, ...]
+    verdict: Verdict
+
+    @property
+    def deviation(self) -> float:
+        """The last number / the result − 1."""
+        return self.after[-1] / self.before - 1
+
+
+@dataclass(frozen=True)
+class DriftCheck:
+    """One round. `unanswered`: of the checks, so many gave no number to compare. `amended`: the results that
+    take the place of contradicted ones, each with the number that it replaces.
+    """
+
+    compared: tuple[Comparison, ...]
+    unanswered: int = 0
+    amended: tuple[tuple[float, Measured], ...] = ()
+
+
+@dataclass
+class _Round:
+    waiting: int
+    compared: list[Comparison] = field(default_factory=list)
+    unanswered: int = 0
+    amended: list[tuple[float, Measured]] = field(default_factory=list)
+
+
+def allowed(cycles: float, length: int, tolerance: float) -> float:
+    """Cycles by which two settled results of an experiment of `length` instructions may differ."""
+    return _ENDS * max(tolerance * length, _RELATIVE * cycles)
+
+
+class DriftWatch:
+    """Puts checks among the experiments that a measurer is asked, and tells what they show.
+
+    `tell` is called at the end of every round. The choice of what is measured again is that of `seed`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        tell: Callable[[DriftCheck], None],
+        *,
+        seed: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tolerance = settings.tolerance
+        self._tell = tell
+        self._random = random.Random(seed)  # noqa: S311  a sample, not a secret
+        self._clock = clock
+        self._known: list[Measured] = []
+        self._seen = 0
+        self._fresh = 0
+        self._measuring = 0.0
+        self._round: _Round | None = None
+        self._doubts: dict[Experiment, tuple[Measured, float]] = {}
+        self._under_check: dict[Experiment, Measured] = {}
+
+    def over(self, measure: Measure, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        """What `measure` answers to the experiments, in order; checks are asked along and kept back."""
+        checks: deque[bool] = deque()
+
+        def asked() -> Iterator[Experiment]:
+            for experiment in experiments:
+                for again in self._due():
+                    checks.append(True)
+                    yield again
+                checks.append(False)
+                yield experiment
+
+        since = self._clock()
+        try:
+            for result in measure(asked()):
+                self._measuring += self._clock() - since
+                if checks.popleft():
+                    self._compare(result)
+                else:
+                    self._note(result)
+                    yield result
+                since = self._clock()
+            while rest := self._second_looks():
+                for result in measure(rest):
+                    self._compare(result)
+        except GeneratorExit:  # nobody listens any more, perhaps not even the run: nothing can be told
+            self._round = None
+            raise
+        finally:
+            self._end_round()
+
+    def _note(self, result: Measured) -> None:
+        """Remember a settled result; each seen so far is among the remembered with the same probability."""
+        if not result.usable:
+            return
+        self._fresh += 1
+        self._seen += 1
+        if len(self._known) < MEMORY:
+            self._known.append(result)
+        elif (place := self._random.randrange(self._seen)) < MEMORY:
+            self._known[place] = result
+
+    def _due(self) -> list[Experiment]:
+        """What is to be measured again now: second looks, and every few minutes a new round."""
+        if second := self._second_looks():
+            return second
+        number = min(MOST, math.floor(SHARE * self._fresh))
+        if self._round is not None or self._measuring < EVERY or number < 1:
+            return []
+        chosen = {each.experiment: each for each in self._random.sample(self._known, number)}
+        self._round = _Round(len(chosen))
+        self._under_check |= chosen
+        self._measuring = 0.0
+        self._fresh = 0
+        return list(chosen)
+
+    def _second_looks(self) -> list[Experiment]:
+        """Contradicted results, each asked once more."""
+        wanted = [each for each in self._doubts if each not in self._under_check]
+        self._under_check |= {each: self._doubts[each][0] for each in wanted}
+        if wanted:
+            self._round = self._round or _Round(0)
+            self._round.waiting += len(wanted)
+        return wanted
+
+    def _compare(self, result: Measured) -> None:
+        before = self._under_check.pop(result.experiment, None)
+        round_ = self._round
+        if before is None or round_ is None:  # its round was over: whoever asked has stopped listening
+            return
+        round_.waiting -= 1
+        doubt = self._doubts.pop(result.experiment, None)
+        if result.cycles is None or not result.usable:
+            round_.unanswered += 1
+        elif doubt is None:
+            self._first_look(round_, before, result.cycles)
+        else:
+            self._second_look(round_, before, doubt[1], result)
+        if not round_.waiting:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        """Tell what the round has shown; checks without an answer yet are given up."""
+        round_, self._round = self._round, None
+        self._under_check.clear()
+        if round_ is not None and (round_.compared or round_.unanswered):
+            self._tell(DriftCheck(tuple(round_.compared), round_.unanswered, tuple(round_.amended)))
+
+    def _first_look(self, round_: _Round, before: Measured, now: float) -> None:
+        assert before.cycles is not None
+        agrees = self._agree(before.experiment, before.cycles, now)
+        verdict = Verdict.AGREES if agrees else Verdict.DOUBTED
+        round_.compared.append(Comparison(before.experiment, before.cycles, (now,), verdict))
+        if not agrees:
+            self._doubts[before.experiment] = (before, now)
+
+    def _second_look(self, round_: _Round, before: Measured, first: float, result: Measured) -> None:
+        assert before.cycles is not None
+        assert result.cycles is not None
+        experiment, second = before.experiment, result.cycles
+        if self._agree(experiment, before.cycles, second):
+            verdict = Verdict.WITHSTOOD
+        else:
+            agree = self._agree(experiment, first, second)
+            verdict = Verdict.REPLACED if agree else Verdict.UNSETTLED
+            again = f"{first:.4g} and {second:.4g}"
+            note = f"drift check: {before.cycles:.4g} cycles before, measured again as {again}"
+            state = MeasurementState.SETTLED if agree else MeasurementState.UNSETTLED
+            round_.amended.append((before.cycles, replace(result, state=state, note=note)))
+            self._known = [each for each in self._known if each.experiment != experiment]
+            if agree:
+                self._known.append(result)
+        round_.compared.append(Comparison(experiment, before.cycles, (first, second), verdict))
+
+    def _agree(self, experiment: Experiment, before: float, now: float) -> bool:
+        return abs(now - before) <= allowed(min(before, now), experiment.length, self._tolerance)

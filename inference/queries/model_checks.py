@@ -1,0 +1,45 @@
+"""What a run that checks the port mapping model has told, folded from its journal: live as years later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.core.model_check import Alone, AloneSummary, summary_of
+from inference.core.protocols import Json
+from inference.models import PortMapping, Run, RunEvent
+
+KINDS = ("model_alone", "model_mixes", "model_orders")
+"""The events that this takes in; see `inference.runs.jobs.check_model`."""
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """Schemes alone in the order of their measurement, mixes and orders by length as the events have them."""
+
+    alone: tuple[Alone, ...]
+    mixes: tuple[Json, ...]
+    orders: tuple[Json, ...]
+
+    @property
+    def summary(self) -> AloneSummary:
+        """Of the schemes alone."""
+        return summary_of(self.alone)
+
+
+def model_check_of(run: Run) -> ModelCheck:
+    """Everything told so far; what an attempt told again replaces what was told before (one query)."""
+    alone: dict[str, Alone] = {}
+    lengths: dict[str, dict[int, Json]] = {"model_mixes": {}, "model_orders": {}}
+    events = RunEvent.objects.filter(run=run, kind__in=KINDS).order_by("seq")
+    for kind, payload in events.values_list("kind", "payload"):
+        if kind == "model_alone":
+            alone |= {row[0]: Alone.of_row(row) for row in payload["rows"]}
+        else:
+            lengths[kind][payload["length"]] = payload
+    mixes, orders = (tuple(found[length] for length in sorted(found)) for found in lengths.values())
+    return ModelCheck(tuple(alone.values()), mixes, orders)
+
+
+def reference_of(run: Run) -> PortMapping | None:
+    """The port mapping that the run compares with; None without one, and when it has been deleted."""
+    return PortMapping.objects.filter(pk=run.config.get("reference")).first()

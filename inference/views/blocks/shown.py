@@ -1,0 +1,61 @@
+"""A basic block as pages show it: instructions with their schemes, what is predicted, what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.protocols import Json
+from inference.isa.x86.blocks import Block
+from inference.models import ISA
+from inference.queries.blocks import BlockPrediction, predictions_of, scheme_rows
+
+
+@dataclass(frozen=True)
+class Row:
+    """One instruction; `scheme_row` is None for a scheme that the site does not have."""
+
+    hex: str
+    text: str
+    scheme: str | None
+    scheme_row: int | None
+    obstacle: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A block; `result` is what a run says of it, {} while it has not come. `number` counts from 1."""
+
+    number: int
+    block: Block
+    rows: tuple[Row, ...]
+    predictions: Sequence[tuple[BlockPrediction, float | None]]
+    """each with its difference from the measurement in per cent"""
+    obstacle: str
+    result: Json
+
+
+def shown(
+    blocks: Sequence[Block], isa: ISA | None, results: Mapping[int, Json] | None = None, first: int = 1
+) -> list[Shown]:
+    """Blocks numbered from `first`; `results` by these numbers."""
+    known = {} if isa is None else scheme_rows(blocks, isa)
+    predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
+    found = []
+    for number, (block, predictions) in enumerate(zip(blocks, predicted, strict=True), start=first):
+        rows = tuple(
+            Row(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
+            for one in block.instructions
+        )
+        result = (results or {}).get(number, {})
+        compared = [(each, _change(each.cycles, result)) for each in predictions]
+        found.append(Shown(number, block, rows, compared, block.obstacle(), result))
+    return found
+
+
+def _change(predicted: float, result: Json) -> float | None:
+    """Prediction against measurement in per cent of the measurement, where that has settled."""
+    measured = result.get("cycles")
+    if result.get("state") != "settled" or not measured:
+        return None
+    return 100 * (predicted - float(measured)) / float(measured)

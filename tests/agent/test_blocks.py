@@ -1,0 +1,137 @@
+"""Basic blocks in a measuring process: memory mapped when it is touched, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from inference.agent import block_frame
+from inference.agent.block_frame import REGISTERS, Layout
+from inference.agent.facts import facts
+from inference.agent.frame import FrameError
+from inference.agent.passes import LocalHarness
+from inference.agent.protocol import Batch, Frame, Item, Result
+from tests.agent.conftest import ADD, HASTY, needs_x86
+from tests.agent.conftest import frame as usual_frame
+
+START = 0x62345600
+COPIES = 20
+
+
+def surroundings(*, unrolled: bool = True, counter: str = "", pages: int = 64, **registers: int) -> Frame:
+    return Frame(
+        memory_register="",
+        counter_register=counter,
+        registers={**dict.fromkeys(REGISTERS, START), **registers},
+        memory=START,
+        avx="avx" in facts(None)["flags"],
+        pages=pages,
+        unrolled=unrolled,
+    )
+
+
+def block(name: str, code: str) -> Item:
+    machine_code = bytes.fromhex(code)
+    return Item(name, machine_code * COPIES, COPIES, len(machine_code) * COPIES // 2, COPIES // 2, 1)
+
+
+async def measured(harness: LocalHarness, frame: Frame, **codes: str) -> dict[str, Result]:
+    items = tuple(block(name, code) for name, code in codes.items())
+    results: Sequence[Result] = await harness.measure(Batch(frame, HASTY, items), lambda _done, _all: None)
+    return {result.id: result for result in results}
+
+
+def test_frames_of_experiments_look_as_they_did_before_there_were_blocks():
+    assert not {"pages", "unrolled"} & Frame().as_json().keys()
+    assert Frame.read(Frame().as_json()) == Frame()
+    assert Frame().plain() == Frame()
+
+
+def test_frames_of_blocks_travel_and_know_the_plain_one_beside_them():
+    frame = surroundings(unrolled=True, pages=9)
+    assert Frame.read(frame.as_json()) == frame
+    assert frame.plain() == Frame(avx=frame.avx)
+
+
+def test_what_surrounds_a_block_is_built_for_any_register_as_counter():
+    layout = Layout(code=0x60_0000, state=0x10_0000)
+    bodies = {
+        name: block_frame.function(
+            surroundings(unrolled=False, counter=name), b"\x90", layout.code, layout, refills=True
+        )
+        for name in ("", "r15", "rcx")
+    }
+    assert b"\x90\x48\xff\x0d" in bodies[""]  # nop; dec qword ptr [rip+…]
+    assert b"\x90\x49\xff\xcf\x0f\x85" in bodies["r15"]  # nop; dec r15; jne
+    assert b"\x90\x48\xff\xc9\x0f\x85" in bodies["rcx"]
+    with pytest.raises(FrameError, match="no general-purpose register 'r16'"):
+        block_frame.function(surroundings(r16=1), b"\x90", layout.code, layout, refills=False)
+    with pytest.raises(FrameError, match="not for armv8"):
+        block_frame.function(Frame(isa="armv8", pages=1), b"\x90", layout.code, layout, refills=False)
+
+
+@needs_x86
+@pytest.mark.parametrize("unrolled", [True, False])
+async def test_blocks_have_whatever_memory_and_registers_they_use(harness: LocalHarness, unrolled: bool):
+    found = await measured(
+        harness,
+        surroundings(unrolled=unrolled),
+        loads="488b07",  # mov rax, [rdi]
+        follows="488b3f",  # mov rdi, [rdi]
+        stores="488937",  # mov [rdi], rsi
+        pops="5c",  # pop rsp
+        moves_stack="50 59",  # push rax; pop rcx
+        every_register="4901ff 4901fe 4c01f8",  # add r15, rdi; add r14, rdi; add rax, r15
+        from_rip="488b0500002000",  # mov rax, [rip+0x200000]
+        backwards="fd",  # std
+        x87="d9e8 ddd8",  # fld1; fstp st(0)
+        keeps_no_result="ff c0",  # inc eax
+    )
+    failed = {name: result.note for name, result in found.items() if result.cycles is None}
+    assert not failed
+
+
+@needs_x86
+@pytest.mark.parametrize("unrolled", [True, False])
+async def test_what_a_block_must_not_touch_is_named(harness: LocalHarness, unrolled: bool):
+    found = await measured(
+        harness,
+        surroundings(unrolled=unrolled),
+        own_code="488d0500000000 488918",  # lea rax, [rip]; mov [rax], rbx
+        everywhere="f3aa",  # rep stosb
+        nowhere="48b80000000000008000 488b00",  # mov rax, 2**55; mov rax, [rax]
+        nothing="488b042500000000",  # mov rax, [0]
+        unaligned="0f284701",  # movaps xmm0, [rdi+1]
+        divides="31c9 f7f1",  # xor ecx, ecx; div ecx
+        illegal="0f0b",
+        fine="4801d8",
+    )
+    said = {name: result.note for name, result in found.items()}
+    assert "touches memory that is not its own" in said["own_code"]
+    assert "touches more than 64 pages" in said["everywhere"]
+    assert "cannot be" in said["nowhere"]
+    assert "where this system lets no program have memory" in said["nothing"]
+    assert "not aligned" in said["unaligned"]
+    assert "arithmetic exception" in said["divides"]
+    assert "illegal instruction" in said["illegal"]
+    assert found["fine"].cycles is not None
+
+
+@needs_x86
+async def test_memory_and_registers_begin_anew_for_unrolled_copies(harness: LocalHarness):
+    # add qword ptr [rdi], 64 and a load through the pointer that it changes: without a fresh start each of
+    # the thousands of iterations would touch memory 64 bytes further on.
+    found = await measured(harness, surroundings(pages=8), walks="48830740 488b0f 488b01")
+    assert found["walks"].cycles is not None, found["walks"].note
+
+
+@needs_x86
+async def test_a_frame_that_makes_no_sense_is_refused_and_blocks_mix_with_experiments(harness: LocalHarness):
+    plain = await harness.measure(Batch(usual_frame(), HASTY, (ADD,)), lambda _done, _all: None)
+    blocks = await measured(harness, surroundings(unrolled=False, counter="r15"), add="4801d8")
+    again = await harness.measure(Batch(usual_frame(), HASTY, (ADD,)), lambda _done, _all: None)
+    assert all(result.cycles for result in (*plain, blocks["add"], *again))
+    one = Item("one", b"\x90", 1, 1, 1, 1)
+    (alone,) = await harness.measure(Batch(surroundings(), HASTY, (one,)), lambda _done, _all: None)
+    assert "two lengths" in alone.note

@@ -1,0 +1,128 @@
+"""Basic blocks on a board: how they are prepared, what is asked again, and what is refused beforehand."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.agent.protocol import Batch, Result, Settings
+from inference.isa.x86.blocks import GENERAL, block_of_hex, block_of_text
+from inference.measuring.blocks import LOOP, START, BlockMeasurer, BlockOptions, obstacle, prepared
+from tests.measuring.boards import MemoryBoard
+
+FLAGS = frozenset({"avx", "avx2", "sse", "sse2"})
+
+
+class Answering:
+    """A harness that says the same of every item, after so many times "contended"."""
+
+    def __init__(self, contended: int = 0) -> None:
+        self.contended = contended
+
+    async def measure(self, batch: Batch, _progress) -> list[Result]:
+        if self.contended:
+            self.contended -= 1
+            return [Result(item.id, "contended", 9.0, None, 1, "busy") for item in batch.items]
+        return [Result(item.id, "settled", float(item.instructions), 0.0, 2) for item in batch.items]
+
+
+def measurer(board: MemoryBoard, options: BlockOptions | None = None, **more) -> BlockMeasurer:
+    return BlockMeasurer(board, {"kind": "test"}, FLAGS, Settings(), options or BlockOptions(), **more)
+
+
+def test_an_unrolled_block_has_two_lengths_and_no_register_of_its_own():
+    block = block_of_text("add rax, rbx\nadd rcx, rbx\nadd rdx, rbx")
+    frame, item = prepared(block, BlockOptions(), FLAGS)
+    assert (frame.unrolled, frame.counter_register, frame.pages) == (True, "", 256)
+    assert frame.registers == dict.fromkeys(GENERAL, START)
+    assert item.copies == 2 * item.half_copies
+    assert 190 <= item.copies * 3 <= 210
+    assert item.code == block.code * item.copies
+    assert item.half_bytes == len(block.code) * item.half_copies
+    assert item.terms == (("add GPR[64]:RW, GPR[64]:R", 3),)
+
+
+def test_a_loop_counts_in_a_register_that_the_block_leaves_alone():
+    options = BlockOptions(mode=LOOP, copies=1)
+    frame, item = prepared(block_of_text("add r15, r14"), options, FLAGS)
+    assert (frame.unrolled, frame.counter_register) == (False, "r13")
+    assert (item.copies, item.half_copies) == (1, 1)
+    everything = block_of_text("\n".join(f"inc {name}" for name in GENERAL))
+    assert prepared(everything, options, FLAGS)[0].counter_register == ""
+
+
+def test_upper_halves_of_vectors_are_filled_unless_only_legacy_code_uses_them():
+    options = BlockOptions()
+    assert prepared(block_of_text("vaddps xmm1, xmm2, xmm3"), options, FLAGS)[0].avx
+    assert not prepared(block_of_text("addps xmm1, xmm2"), options, FLAGS)[0].avx
+    assert not prepared(block_of_text("add rax, rbx"), options, frozenset())[0].avx
+
+
+def test_options_tell_results_apart():
+    block = block_of_hex("4801d8")
+    ids = {
+        prepared(block, options, FLAGS)[1].id
+        for options in (
+            BlockOptions(),
+            BlockOptions(mode=LOOP),
+            BlockOptions(copies=10),
+            BlockOptions(registers=START + 64),
+            BlockOptions(memory=0),
+            BlockOptions(pages=1),
+        )
+    }
+    assert len(ids) == 6
+    identities = [measurer(MemoryBoard(Answering()), BlockOptions(memory=k)).identity for k in (0, 1)]
+    assert identities[0] != identities[1]
+
+
+def test_every_block_gets_its_result_and_the_same_block_is_posted_once():
+    board = MemoryBoard(Answering())
+    blocks = [block_of_hex(code) for code in ("90", "4801d8", "90", "0f0b")]
+    found = dict(measurer(board).measure(blocks))
+    assert {index: result.state for index, result in found.items()} == {
+        0: "settled", 1: "settled", 2: "settled", 3: "failed",
+    }  # fmt: skip
+    assert "raises an exception" in found[3].note
+    assert sum(len(batch.items) for batch in board.posted) == 2
+
+
+def test_what_came_for_an_earlier_attempt_is_not_measured_again():
+    blocks = [block_of_hex("90"), block_of_hex("4801d8")]
+    item = prepared(blocks[0], BlockOptions(), FLAGS)[1]
+    board = MemoryBoard(Answering(), {item.id: Result(item.id, "settled", 7.0, 0.0, 2)})
+    found = dict(measurer(board).measure(blocks))
+    assert found[0].cycles == 7
+    assert [each.terms for batch in board.posted for each in batch.items] == [blocks[1].terms]
+
+
+def test_contended_results_are_asked_again_until_the_patience_is_over():
+    assert dict(measurer(MemoryBoard(Answering(3))).measure([block_of_hex("90")]))[0].state == "settled"
+    moments = iter(range(0, 10_000, 1000))
+    impatient = measurer(MemoryBoard(Answering(3)), patience=1500.0, clock=lambda: next(moments))
+    assert dict(impatient.measure([block_of_hex("90")]))[0].state == "contended"
+
+
+def test_what_a_processor_lacks_or_is_too_long_is_said_beforehand():
+    options = BlockOptions()
+    assert "lacks AVX512" in obstacle(block_of_text("vaddps zmm1, zmm2, zmm3"), options, FLAGS)
+    assert not obstacle(block_of_text("vaddps zmm1, zmm2, zmm3"), options, None)
+    long = block_of_hex("90" * 400)
+    assert "24,576 is the limit" in obstacle(long, BlockOptions(copies=100), FLAGS)
+    assert len(prepared(block_of_hex("4801d8" * 450), options, FLAGS)[1].code) <= 24_576
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        (BlockOptions(mode="sideways"), "mode"),
+        (BlockOptions(copies=-1), "copies"),
+        (BlockOptions(copies=1), "copies"),
+        (BlockOptions(registers=2**64), "registers"),
+        (BlockOptions(memory=-1), "memory"),
+        (BlockOptions(pages=0), "pages"),
+        (BlockOptions(pages=True), "pages"),
+    ],
+)
+def test_options_that_make_no_sense_are_named(options: BlockOptions, field: str):
+    assert list(options.problems()) == [field]
+    assert not BlockOptions(mode=LOOP, copies=1).problems()

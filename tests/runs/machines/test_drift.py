@@ -1,0 +1,63 @@
+"""What drift checks show, in the journal and among the stored measurements."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.exchange.stored import load_measurements
+from inference.measuring.drift import Comparison, DriftCheck, Verdict
+from inference.runs.errors import LeaseLostError
+from inference.runs.machines.drift import DriftJournal
+from inference.runs.measurements import RunMeasurements
+from tests.runs.machines.fixtures import claim
+
+ADD, MUL = Experiment.of(["add R, R"]), Experiment.of(["mul R, R"])
+
+
+@pytest.fixture
+def measured(home, machine):
+    """A run that has measured two schemes, with its lease."""
+    _, lease = claim(home)
+    store = RunMeasurements(lease, machine.isa, {}, "measured", machine)
+    store.remember([Measured(ADD, 1.0), Measured(MUL, 2.0)])
+    return lease, store.experiment_set
+
+
+def check(*, agree: bool) -> DriftCheck:
+    verdict = Verdict.REPLACED if agree else Verdict.UNSETTLED
+    state = MeasurementState.SETTLED if agree else MeasurementState.UNSETTLED
+    result = Measured(ADD, 0.5, state, note="drift check: 1 cycles before, measured again as 0.5 and 0.5")
+    return DriftCheck((Comparison(ADD, 1.0, (0.5, 0.5), verdict),), 2, ((1.0, result),))
+
+
+def test_a_contradicted_result_gives_way_and_its_number_stays_in_note_and_journal(measured, machine):
+    lease, made = measured
+    told = []
+    before = made.measurements.order_by("-id").first().pk
+    DriftJournal(lease, machine.isa, lambda kind, payload: told.append((kind, payload)))(check(agree=True))
+    rows = {each.experiment: each for each in load_measurements(made)}
+    assert (rows[ADD].cycles, rows[ADD].usable, rows[MUL].cycles) == (0.5, True, 2.0)
+    assert "1 cycles before" in rows[ADD].note
+    assert made.measurements.order_by("-id").first().pk > before  # summaries know that the set has changed
+    (kind, payload), (log, line) = told
+    assert (kind, payload["unanswered"]) == ("drift", 2)
+    assert payload["compared"] == [
+        {"experiment": "add R, R", "before": 1.0, "after": [0.5, 0.5], "verdict": "replaced"}
+    ]
+    assert (log, line["level"]) == ("log", "warning")
+
+
+def test_where_nothing_agrees_the_result_counts_as_unsettled(measured, machine):
+    lease, made = measured
+    DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=False))
+    (row,) = [each for each in load_measurements(made) if each.experiment == ADD]
+    assert row.state is MeasurementState.UNSETTLED
+
+
+def test_nothing_changes_once_the_run_is_somebody_elses(measured, machine):
+    lease, made = measured
+    type(made.run).objects.filter(pk=lease.run_id).update(lease_token=lease.token + 1)
+    with pytest.raises(LeaseLostError):
+        DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=True))
+    assert {each.cycles for each in load_measurements(made)} == {1.0, 2.0}

@@ -174,7 +174,7 @@ def test_predict_prints_one_json_object_of_the_mappings_asked_for(imported: None
     ],
 )
 def test_predict_says_what_it_cannot_do(imported: None, arguments: tuple[str, ...], message: str) -> None:
-    add_schemes(ISA.objects.get(), ["sub R, R"])
+    add_schemes(ISA.objects.get(), ["sub R, R"], {})
     store_mapping("alien", new_isa("alien", ["x"], "by hand"), Mapping(("0",), {"x": ()}), origin="import")
     with pytest.raises(CommandError, match=message):
         manage("predict", *arguments)

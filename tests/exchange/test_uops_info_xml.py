@@ -23,7 +23,7 @@ from inference.isa import x86
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, PortMapping
 
-GOLDEN = Path(__file__).parent / "golden" / "uops-info.xml"
+GOLDEN = Path(__file__).parent / "golden" / "uops-info-xml.xml"
 ADD = "add GPR[64]:RW, GPR[64]:R"
 
 

@@ -309,7 +309,7 @@ def test_a_table_of_several_microarchitectures_asks_for_one(visitor: Client, isa
 
 
 def test_xml_is_condensed_on_arrival_and_several_parts_are_imported(visitor: Client, isa: ISA) -> None:
-    golden = Path(__file__).parent.parent / "exchange" / "golden" / "uops-info.xml"
+    golden = Path(__file__).parent.parent / "exchange" / "golden" / "uops-info-xml.xml"
     (found,) = send(visitor, ("instructions.xml", golden.read_bytes()))
     assert len(bytes(found.content)) < golden.stat().st_size / 2
     assert "choose one" in visitor.get(preview_url(found)).text

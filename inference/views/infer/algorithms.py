@@ -25,6 +25,7 @@ LABELS = {
     "volume_weight": "Weight of the volume",
     "climb_share": "Share that climbs",
     "most_ports": "Ports at most",
+    "widest": "Ports of one µop at most",
     "epsilon": "Noise ε",
     "max_length": "Instructions at most",
     "alternatives": "Alternatives to list",
@@ -223,7 +224,7 @@ def _explain_effort(
 
 
 EXPLAIN_GROUPS: Mapping[str, Sequence[str]] = {
-    "The processor": ("most_ports", "r_max", "alternatives"),
+    "The processor": ("most_ports", "widest", "r_max", "alternatives"),
     "Numbers of µops": ("uops_from", "uop_rule", "padding", "evidence"),
     "When numbers count as equal": ("epsilon", "whole_epsilon", "alone_epsilon", "instability"),
     "How much is measured": (

@@ -22,6 +22,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,13 +38,14 @@ _SENTINEL_SHARE = 1 / 2  # of the length of samples: it need not be as exact
 _PATIENCE_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
 _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
+CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
 _LOOKS_PER_CLOCK = 8  # the clock may have changed since the chain was timed
 _CODE_BYTES = 64 * 1024
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
 _LONGEST_BODY = 16 * 1024
 _FIRST_LOOK_NS = 5_000
 _FIRST_LOOKS = 8  # of which the fastest counts: a disturbed one would make for samples that are too short
-_CALLS = 100  # of which the fastest tells what a call takes
+_CALLS = 20  # before each experiment, to see what a call takes
 _MOST_ITERATIONS = 1 << 20
 
 
@@ -97,7 +99,7 @@ class Timer:
         sentinel, self._next = self._place(after, self._target.ADDITIONS.item.code)
         self._chain = chain, self._iterations(chain)
         self._sentinel = sentinel, max(1, round(self._iterations(sentinel) * _SENTINEL_SHARE))
-        self._call = min(self.elapsed(sentinel, 1) for _ in range(_CALLS))
+        self._call = sys.maxsize
         self._lasting = len(self._written)
 
     def time(self, item: Item, quiet: float | None = None) -> Timing:
@@ -144,6 +146,7 @@ class Timer:
 
     def _compare(self, bodies: Sequence[tuple[Function, int]], quiet: float | None) -> Timing:
         """The minima of chain and bodies, timed in turn, over moments in which the core was not shared."""
+        self._time_calls()
         timed = [self._chain, *((function, self._iterations(function)) for function, _ in bodies)]
         minima = _Minima([n for _, n in timed], [CHAIN_LENGTH, *(copies for _, copies in bodies)])
         watch = _Watch(self, quiet)
@@ -151,6 +154,8 @@ class Timer:
         for _ in range(_ROUNDS):
             turns = [(which, times) for which in doubtful for times in (1, 2)]
             for which, times in turns * self._settings.repetitions:
+                if minima.is_confirmed(which, times):
+                    continue
                 function, n = timed[which]
                 elapsed = self._turn(watch, which, function, n * times)
                 if elapsed is None:
@@ -161,6 +166,11 @@ class Timer:
             if not doubtful:
                 break
         return minima.timing(statistics.median(watch.sentinels))
+
+    def _time_calls(self) -> None:
+        """Learn what a call takes: the fastest ever counts, for the core may have been shared until now."""
+        function, _ = self._sentinel
+        self._call = min(self._call, *(self.elapsed(function, 1) for _ in range(_CALLS)))
 
     def _turn(self, watch: _Watch, which: int, function: Function, n: int) -> int | None:
         """Nanoseconds of an undisturbed execution; the chain, which comes first, does not feel neighbours."""
@@ -235,10 +245,16 @@ class _Minima:
         self._iterations = iterations
         self._copies = copies
         self._least = {(which, times): math.inf for which in range(len(copies)) for times in (1, 2)}
+        self._second = dict(self._least)
 
     def add(self, which: int, times: int, elapsed: int) -> None:
         """So many nanoseconds for the iterations, or twice as many."""
-        self._least[which, times] = min(self._least[which, times], elapsed)
+        key = which, times
+        self._least[key], self._second[key], _ = sorted((self._least[key], self._second[key], elapsed))
+
+    def is_confirmed(self, which: int, times: int) -> bool:
+        """Whether the least time has been seen twice, so that nothing is to be gained by another."""
+        return self._second[which, times] < self._least[which, times] * (1 + CONFIRMED)
 
     def doubtful(self) -> list[int]:
         """Whatever does not take as much time beside its iterations as the chain: a length was disturbed."""

@@ -14,17 +14,8 @@ from websockets.exceptions import ConnectionClosed
 from benchmarks import _nonsense
 from benchmarks._survey import Survey
 from inference.agent.passes import Progress
-from inference.agent.protocol import (
-    PROTOCOL,
-    Batch,
-    Beat,
-    Frame,
-    Item,
-    ProtocolError,
-    Result,
-    Settings,
-    decode,
-)
+from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Item, Result, Settings, decode
+from inference.agent.reading import ProtocolError
 from inference.agent.session import Agent, RefusedError
 
 _CONVERSATIONS = 12

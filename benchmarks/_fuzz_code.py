@@ -9,7 +9,8 @@ from benchmarks import _hostile_code
 from benchmarks._survey import Survey
 from inference.agent.passes import LocalHarness
 from inference.agent.process import UnfitError
-from inference.agent.protocol import Batch, Frame, Item, ProtocolError, Result, Settings
+from inference.agent.protocol import Batch, Frame, Item, Result, Settings
+from inference.agent.reading import ProtocolError
 from inference.agent.targets.x86_64 import ADDITIONS
 
 KNOWN = ADDITIONS.item

@@ -23,7 +23,8 @@ from inference.agent.emulated import EmulatedHarness
 from inference.agent.facts import choose_core, facts, unfit
 from inference.agent.passes import LocalHarness, UnfitHarness
 from inference.agent.process import Nursery, UnfitError
-from inference.agent.protocol import Json, ProtocolError, Settings
+from inference.agent.protocol import Settings
+from inference.agent.reading import Json, ProtocolError
 from inference.agent.sandbox import become, die_with_parent
 from inference.agent.session import RefusedError, run_agent
 from inference.agent.targets import native

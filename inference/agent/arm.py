@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from inference.agent.protocol import Json
+from inference.agent.reading import Json
 
 _ARM = 0x41
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from inference.agent.protocol import Json
+from inference.agent.reading import Json
 
 _DEVICES = Path("/sys/devices")
 _INTEL = (("cpu_core", "performance"), ("cpu_atom", "efficient"), ("cpu_lowpower", "low-power"))

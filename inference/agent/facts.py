@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inference.agent import arm, cpuid
 from inference.agent.core_types import core_types, description, fastest, listed
-from inference.agent.protocol import Json
+from inference.agent.reading import Json
 from inference.agent.targets import FrameError, aarch64, native, x86_64
 
 _CPUS = Path("/sys/devices/system/cpu")

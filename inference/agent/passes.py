@@ -20,7 +20,8 @@ from typing import Protocol
 from inference.agent.checks import Answers, Check
 from inference.agent.counters import described, mistrust
 from inference.agent.process import HungError, LostError, MeasuringProcess, Nursery, UnfitError
-from inference.agent.protocol import Batch, Beat, Frame, Json, Result, Settings
+from inference.agent.protocol import Batch, Beat, Frame, Result, Settings
+from inference.agent.reading import Json
 from inference.agent.settling import Candidate
 from inference.agent.targets import native
 

@@ -22,12 +22,24 @@ Both sides refuse messages larger than `MAX_MESSAGE_BYTES`, another `PROTOCOL`, 
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inference.agent.reading import (
+    Json,
+    ProtocolError,
+    distinct_keys,
+    maybe_number,
+    maybe_whole,
+    no_number,
+    number_of,
+    read_fields,
+    text_of,
+    whole_of,
+    within,
+)
 
 PROTOCOL = 1
 MAX_MESSAGE_BYTES = 4 * 2**20
@@ -42,16 +54,9 @@ MAX_COUNTERS = 100
 
 MAX_ID = 4096  # characters of an experiment's id
 
-Json = dict[str, Any]
-Value = TypeVar("Value")
-
 RESULT_STATES = ("settled", "unsettled", "contended", "failed")
 AGENT_STATES = ("idle", "measuring", "contended", "unfit")
 """`contended`: known blocks take too long at the moment. `unfit`: this computer cannot measure at all."""
-
-
-class ProtocolError(ValueError):
-    """A message that no peer of this protocol sends; the text says what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +113,7 @@ class Frame:
     def read(cls, given: object) -> Frame:
         """Raises `ProtocolError`."""
         maps = dict.fromkeys(("registers", "vectors", "addresses"), _registers)
-        return _within(_read(cls, given, **maps), _FRAME_LIMITS)
+        return within(read_fields(cls, given, **maps), _FRAME_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,7 @@ class Settings:
     @classmethod
     def read(cls, given: object) -> Settings:
         """Raises `ProtocolError`."""
-        return _within(_read(cls, given), _SETTINGS_LIMITS)
+        return within(read_fields(cls, given), _SETTINGS_LIMITS)
 
 
 @dataclass(frozen=True)
@@ -165,7 +170,7 @@ class Item:
     @classmethod
     def read(cls, given: object) -> Item:
         """Raises `ProtocolError`."""
-        item = _read(cls, given, code=_code, terms=_terms)
+        item = read_fields(cls, given, code=_code, terms=_terms)
         if len(item.id) > MAX_ID:
             raise ProtocolError(f"item {item.id:.80}: an id has at most {MAX_ID} characters")
         if not (0 < item.half_bytes <= len(item.code) and 0 < item.half_copies <= item.copies):
@@ -196,7 +201,7 @@ class Batch:
     @classmethod
     def read(cls, given: object) -> Batch:
         """Raises `ProtocolError`."""
-        return _read(cls, given, frame=_frame, settings=_settings, items=_items)
+        return read_fields(cls, given, frame=_frame, settings=_settings, items=_items)
 
 
 @dataclass(frozen=True)
@@ -225,7 +230,7 @@ class Result:
     @classmethod
     def read(cls, given: object) -> Result:
         """Raises `ProtocolError`."""
-        result = _read(cls, given, cycles=_maybe_number, spread=_maybe_number, counters=_counters)
+        result = read_fields(cls, given, cycles=maybe_number, spread=maybe_number, counters=_counters)
         if result.state not in RESULT_STATES:
             raise ProtocolError(f"result {result.id}: unknown state {result.state!r}")
         if (result.state == "failed") != (result.cycles is None):
@@ -262,13 +267,13 @@ class Beat:
     @classmethod
     def read(cls, given: object) -> Beat:
         """Raises `ProtocolError`."""
-        beat = _read(
+        beat = read_fields(
             cls,
             given,
-            noise=_maybe_number,
-            ghz=_maybe_number,
-            rate=_maybe_number,
-            batch=_maybe_whole,
+            noise=maybe_number,
+            ghz=maybe_number,
+            rate=maybe_number,
+            batch=maybe_whole,
             checks=_checks,
         )
         if beat.state not in AGENT_STATES:
@@ -288,7 +293,7 @@ def decode(text: str | bytes) -> Json:
     if len(text) > MAX_MESSAGE_BYTES:
         raise ProtocolError(f"a message has at most {MAX_MESSAGE_BYTES} bytes, not {len(text)}")
     try:
-        message = json.loads(text, parse_constant=_no_number, object_pairs_hook=_object)
+        message = json.loads(text, parse_constant=no_number, object_pairs_hook=distinct_keys)
     except (ValueError, RecursionError) as error:
         raise ProtocolError(f"not JSON: {error}") from None
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
@@ -298,75 +303,7 @@ def decode(text: str | bytes) -> Json:
 
 def whole(message: Mapping[str, Any], name: str) -> int:
     """A field that is a whole number. Raises `ProtocolError`."""
-    return _whole(name, message.get(name))
-
-
-def _read(cls: type[Value], given: object, **special: Callable[[str, Any], Any]) -> Value:
-    """A dataclass from a JSON object; what has no reader of its own is read by its annotation."""
-    if not isinstance(given, Mapping):
-        raise ProtocolError(f"{cls.__name__}: an object is expected, not {given!r:.80}")
-    known = {entry.name: str(entry.type) for entry in fields(cls)}  # type: ignore[arg-type]
-    unknown = sorted(given.keys() - known.keys())
-    if unknown:
-        raise ProtocolError(f"{cls.__name__}: unknown field {unknown[0]!r}")
-    values = {}
-    for name, value in given.items():
-        reader = special.get(name)
-        values[name] = (reader or _PLAIN[known[name]])(name, value)
-    try:
-        return cls(**values)
-    except TypeError as error:  # a field without a default is missing
-        raise ProtocolError(f"{cls.__name__}: {error}") from None
-
-
-def _within(read: Value, limits: Mapping[str, tuple[float, float]]) -> Value:
-    """What has been read, where its numbers lie within their limits."""
-    for name, (least, most) in limits.items():
-        if not least <= (value := getattr(read, name)) <= most:
-            raise ProtocolError(f"{name} must be between {least:g} and {most:g}, not {value!r:.80}")
-    return read
-
-
-def _object(pairs: list[tuple[str, Any]]) -> Json:
-    """An object whose keys are different: of equal ones, readers could each take another."""
-    if len(found := dict(pairs)) < len(pairs):
-        raise ProtocolError("an object has the same key twice")
-    return found
-
-
-def _no_number(text: str) -> float:
-    raise ProtocolError(f"{text} is no number in JSON")
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ProtocolError(f"{name} must be text, not {value!r:.80}")
-    return value
-
-
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not -(2**63) <= value < 2**64:
-        raise ProtocolError(f"{name} must be a whole number, not {value!r:.80}")
-    return value
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):  # a whole number may be too large
-            number = float(value)
-            if math.isfinite(number):
-                return number
-    raise ProtocolError(f"{name} must be a finite number, not {value!r:.80}")
-
-
-def _truth(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ProtocolError(f"{name} must be true or false, not {value!r:.80}")
-    return value
-
-
-def _maybe_number(name: str, value: object) -> float | None:
-    return None if value is None else _number(name, value)
+    return whole_of(name, message.get(name))
 
 
 def _checks(name: str, value: object) -> dict[str, tuple[float, float | None]]:
@@ -376,17 +313,13 @@ def _checks(name: str, value: object) -> dict[str, tuple[float, float | None]]:
     for key, pair in value.items():
         if not isinstance(key, str) or not isinstance(pair, list) or len(pair) != 2:
             raise ProtocolError(f"{name} must give a time and the true time, not {pair!r:.80}")
-        found[key] = (_number(name, pair[0]), _maybe_number(name, pair[1]))
+        found[key] = (number_of(name, pair[0]), maybe_number(name, pair[1]))
     return found
-
-
-def _maybe_whole(name: str, value: object) -> int | None:
-    return None if value is None else _whole(name, value)
 
 
 def _code(name: str, value: object) -> bytes:
     try:
-        return base64.b64decode(_text(name, value), validate=True)
+        return base64.b64decode(text_of(name, value), validate=True)
     except ValueError as error:  # also where it is not ASCII
         raise ProtocolError(f"{name}: {error}") from None
 
@@ -394,19 +327,19 @@ def _code(name: str, value: object) -> bytes:
 def _terms(name: str, value: object) -> tuple[tuple[str, int], ...]:
     if not isinstance(value, list) or not all(isinstance(term, list) and len(term) == 2 for term in value):
         raise ProtocolError(f"{name} must be a list of pairs, not {value!r:.80}")
-    return tuple((_text(name, scheme), _whole(name, count)) for scheme, count in value)
+    return tuple((text_of(name, scheme), whole_of(name, count)) for scheme, count in value)
 
 
 def _registers(name: str, value: object) -> dict[str, int]:
     if not isinstance(value, Mapping):
         raise ProtocolError(f"{name} must be an object, not {value!r:.80}")
-    return {_text(name, register): _whole(name, content) for register, content in value.items()}
+    return {text_of(name, register): whole_of(name, content) for register, content in value.items()}
 
 
 def _counters(name: str, value: object) -> dict[str, float]:
     if not isinstance(value, Mapping) or len(value) > MAX_COUNTERS:
         raise ProtocolError(f"{name} must be an object of at most {MAX_COUNTERS} numbers")
-    counted = {_text(name, event): _number(name, number) for event, number in value.items()}
+    counted = {text_of(name, event): number_of(name, number) for event, number in value.items()}
     if any(number < 0 for number in counted.values()):
         raise ProtocolError(f"{name} must be ≥ 0")
     return counted
@@ -439,10 +372,3 @@ _SETTINGS_LIMITS: Mapping[str, tuple[float, float]] = {
     "timeout": (0.001, 3600.0),
 }
 """Beyond these, measuring would never end, or memory would not do."""
-
-_PLAIN: dict[str, Callable[[str, Any], Any]] = {
-    "str": _text,
-    "int": _whole,
-    "float": _number,
-    "bool": _truth,
-}

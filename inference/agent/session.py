@@ -15,18 +15,9 @@ from typing import Any
 from inference.agent.connection import Connection, ConnectionLostError, opened, trusting
 from inference.agent.passes import Harness
 from inference.agent.process import FrameRefusedError, UnfitError
-from inference.agent.protocol import (
-    PROTOCOL,
-    Batch,
-    Beat,
-    Json,
-    ProtocolError,
-    Result,
-    decode,
-    encode,
-    whole,
-)
+from inference.agent.protocol import PROTOCOL, Batch, Beat, Result, decode, encode, whole
 from inference.agent.rate import Allowance
+from inference.agent.reading import Json, ProtocolError
 
 log = logging.getLogger("pmweb-agent")
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from inference.agent.protocol import MAX_COUNTERS, Json
+from inference.agent.protocol import MAX_COUNTERS
+from inference.agent.reading import Json
 
 MOST_CYCLES = 1e9
 """Of one copy of an experiment; it would have taken the better part of a second."""

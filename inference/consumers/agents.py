@@ -17,8 +17,9 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
-from inference.agent.protocol import PROTOCOL, ProtocolError, decode, encode
+from inference.agent.protocol import PROTOCOL, decode, encode
 from inference.agent.rate import Allowance
+from inference.agent.reading import ProtocolError
 from inference.consumers.database_thread import DatabaseThread
 from inference.core.protocols import Json
 from inference.models import Machine

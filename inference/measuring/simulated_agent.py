@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inference.agent.protocol import Batch, Beat, Item, Json, Result
+from inference.agent.protocol import Batch, Beat, Item, Result
+from inference.agent.reading import Json
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping

@@ -11,7 +11,8 @@ from benchmarks import _nonsense
 from benchmarks._fuzz_agent import fuzz_agent
 from benchmarks._fuzz_code import HASTY, fuzz_code
 from inference.agent.passes import LocalHarness
-from inference.agent.protocol import Batch, Beat, Frame, Item, ProtocolError, Result, Settings, decode
+from inference.agent.protocol import Batch, Beat, Frame, Item, Result, Settings, decode
+from inference.agent.reading import ProtocolError
 from tests.agent.conftest import frame, item, needs_x86
 
 CONTENT = Batch(Frame(), Settings(), (item("a", b"\x90"),)).as_json()

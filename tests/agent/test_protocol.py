@@ -15,13 +15,13 @@ from inference.agent.protocol import (
     Beat,
     Frame,
     Item,
-    ProtocolError,
     Result,
     Settings,
     decode,
     encode,
     whole,
 )
+from inference.agent.reading import ProtocolError
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

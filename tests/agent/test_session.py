@@ -12,17 +12,8 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from inference.agent.connection import AddressError, socket_address
 from inference.agent.process import FrameRefusedError, UnfitError
-from inference.agent.protocol import (
-    PROTOCOL,
-    Batch,
-    Beat,
-    Frame,
-    ProtocolError,
-    Result,
-    Settings,
-    decode,
-    encode,
-)
+from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Result, Settings, decode, encode
+from inference.agent.reading import ProtocolError
 from inference.agent.session import Agent, RefusedError
 from tests.agent.conftest import item
 

@@ -216,7 +216,10 @@ def test_the_description_is_completed_with_every_setting(recorded):
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"held_out": 1.5}, "held_out must be a number from 0 to 0.9"),
         ({"evaluate": 999}, "no experiment set with the id 999"),
-        ({"schemes": "some"}, "all, default, starter, probes, legacy-sse, mmx, x87, avx512 or a list of scheme ids"),
+        (
+            {"schemes": "some"},
+            "all, default, starter, probes, legacy-sse, mmx, x87, avx512 or a list of scheme ids",
+        ),
         ({"colour": "red"}, "no field 'colour'"),
         ({"isa": "arm"}, "the source is for 'toy'"),
     ],

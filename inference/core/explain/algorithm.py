@@ -43,7 +43,7 @@ def infer(
     """
     pace = Pace(reporter)
     teller = Teller(pace, problem, seed, told_before(problem, seed, resume))
-    sampler = Sampler(measurer, pace, problem.settings.most_samples)
+    sampler = Sampler(measurer, pace, problem.settings.samples_at_most)
     return _Search(Bench(problem, sampler, teller), seed, solver).run()
 
 

@@ -14,7 +14,7 @@ from inference.core.explain.problem import Witness
 from inference.core.explain.settings import DOUBTFUL, NEEDED, UNTIL_COUNTED, ExplainSettings
 from inference.core.mapping import described
 
-_CHUNK = 128
+_CHUNK = 512
 
 
 @dataclass(frozen=True)

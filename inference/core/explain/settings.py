@@ -13,6 +13,7 @@ from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number, check_whole, setting, values_of
 
 MOST_PORTS = 20
+MOST_SAMPLES = 600
 
 AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT = "auto", "table", "counter", "issue", "throughput"
 SOURCES = (AUTO, TABLE, COUNTER, ISSUE, THROUGHPUT)
@@ -88,8 +89,11 @@ class ExplainSettings:
     samples: int = setting(
         1, "Samples of each measurement at least; the median counts. Simulations need more.", 11
     )
-    most_samples: int = setting(
-        600, "Samples at most, where a processor is noisy and a small difference has to be seen.", 11
+    most_samples: int | None = setting(
+        None,
+        "Samples at most, where a processor is noisy and a small difference has to be seen. Empty: 11 of a "
+        "machine, whose results have settled already, and 600 otherwise.",
+        11,
     )
     runs: int = setting(3, "How often everything is tested, of which a majority has to agree (§6.3.5).", 3)
     confirm: str = setting(
@@ -128,12 +132,18 @@ class ExplainSettings:
         check_number("instability", self.instability, 1.0, 1000.0)
         check_number("slowest", self.slowest, 0.1, 1000.0)
         check_whole("samples", self.samples, 1, 1000)
-        check_whole("most_samples", self.most_samples, self.samples, 100_000)
+        if self.most_samples is not None:
+            check_whole("most_samples", self.most_samples, self.samples, 100_000)
         check_whole("runs", self.runs, 1, 9)
         check_choice("floods", self.floods, FLOODS)
         check_choice("confirm", self.confirm, CONFIRM)
         check_whole("most_copies", self.most_copies, 10, 1000)
         check_whole("alternatives", self.alternatives, 0, 10_000)
+
+    @property
+    def samples_at_most(self) -> int:
+        """`most_samples`, or what stands for it."""
+        return max(self.samples, MOST_SAMPLES) if self.most_samples is None else self.most_samples
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> ExplainSettings:

@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 
 from inference import __version__
 from inference.agent.connection import AddressError
-from inference.agent.protocol import ProtocolError
+from inference.agent.reading import ProtocolError
 from inference.agent.session import RefusedError, run_agent
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping

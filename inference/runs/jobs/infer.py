@@ -22,7 +22,7 @@ from inference.exchange.names import free_name
 from inference.exchange.stored import store_mapping
 from inference.exchange.streaming import Chunk
 from inference.figures.heatmap import heat_map
-from inference.models import PortMapping, Run
+from inference.models import Machine, PortMapping, Run
 from inference.runs.job import Store, Task
 from inference.runs.jobs.algorithms import ALGORITHMS, Inferred, Question
 from inference.runs.jobs.evaluate import log_of, scores_of
@@ -33,7 +33,10 @@ from inference.runs.jobs.subject import Subject, last_stages, open_subject, own_
 from inference.runs.journal import Entry
 
 _PICTURE_EVERY = 2.0
-_WIDEST = "widest"
+_WIDEST, _SAMPLES = "widest", "most_samples"
+
+SAMPLES_OF_A_MACHINE = 11
+"""As in §6.3. Its results are medians of passes that agree, so that more of them would tell little more."""
 
 WORST_SCHEMES = 20
 """Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
@@ -85,8 +88,11 @@ def _settings(config: InferConfig, subject: Subject) -> Json:
     settings = {**config.settings, "ports": config.ports}
     if subject.bottleneck is not None:
         settings["r_max"] = subject.bottleneck["r_max"]
-    if settings.get(_WIDEST, 0) is None and subject.machine is not None:
-        settings[_WIDEST] = documented_width(subject.machine)
+    machine = subject.machine
+    if machine is not None and settings.get(_WIDEST, 0) is None:
+        settings[_WIDEST] = documented_width(machine)
+    if machine is not None and machine.kind == Machine.Kind.AGENT and settings.get(_SAMPLES, 0) is None:
+        settings[_SAMPLES] = max(settings["samples"], SAMPLES_OF_A_MACHINE)
     return settings
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inference.agent.protocol import PROTOCOL, Beat, ProtocolError, Result, whole
+from inference.agent.protocol import PROTOCOL, Beat, Result, whole
+from inference.agent.reading import ProtocolError
 from inference.core.protocols import Json
 
 MAX_FACTS_BYTES = 64 * 1024

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from inference.core.errors import InsufficientDataError, InterruptedRunError
+from inference.core.experiment import Experiment, Measured
 from inference.core.explain import Outcome, Reason, Seen
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
@@ -124,6 +126,38 @@ def test_a_port_set_as_wide_as_the_bottleneck_is_not_claimed() -> None:
     assert any("§6.2.3" in warning for warning in result.warnings)
     wide = next(each.mask for each in result.classes if each.blocker == "add")
     assert all(mask != wide for each in told.values() for mask, _ in each.usage if each.scheme != "add")
+
+
+def test_what_is_quicker_than_the_widest_port_set_uses_no_port_and_leaves_no_doubt() -> None:
+    truth = dataclasses.replace(ZENLIKE, usage={**ZENLIKE.usage, "nop": ()})
+    doubtful = explain(truth, counters=NOTHING, r_max=6.0)
+    assert any(each.doubts for each in doubtful.characterisations if each.scheme != "nop")
+    result = explain(truth, counters=NOTHING, r_max=6.0, widest=4)
+    told = {each.scheme: each for each in result.characterisations}
+    assert told["nop"].reason is Reason.NO_PORTS
+    assert "no µop may use more than 4 ports" in told["nop"].text
+    assert not any(each.doubts for each in told.values())
+    assert agrees(result.mapping, ZENLIKE)
+
+
+class Counting(SimulatedProcessor):
+    """Remembers the pairs that it is asked."""
+
+    def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
+        asked = list(experiments)
+        self.pairs = getattr(self, "pairs", 0) + sum(each.length == 2 for each in asked)
+        return super().measure(asked)
+
+
+def test_without_counts_a_class_is_first_looked_for_where_its_likes_are() -> None:
+    kinds = {"add": "0123", "vadd": "6789", "fma": "67", "shl": "12", "rol": "23"}
+    truth = mapping_of(
+        "0123456789", {f"{kind} {k}": ports for kind, ports in kinds.items() for k in range(60)}
+    )
+    processor = Counting(truth, counters=NOTHING)
+    result = explain(truth, measurer=processor)
+    assert agrees(result.mapping, truth)
+    assert processor.pairs < 1.5 * len(truth.usage), "not with each class of its width"
 
 
 @pytest.mark.parametrize("told", [3, 8, 12])

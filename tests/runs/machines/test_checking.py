@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.agent.protocol import ProtocolError
+from inference.agent.reading import ProtocolError
 from inference.runs.machines.checking import (
     MAX_FACTS_BYTES,
     OtherProtocolError,

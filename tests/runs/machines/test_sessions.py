@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from inference.agent.protocol import Beat, ProtocolError
+from inference.agent.protocol import Beat
+from inference.agent.reading import ProtocolError
 from inference.exchange.instruction_sets import AARCH64, X86, new_isa
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle

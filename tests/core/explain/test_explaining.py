@@ -156,7 +156,7 @@ def test_without_counts_a_class_is_first_looked_for_where_its_likes_are() -> Non
     )
     processor = Counting(truth, counters=NOTHING)
     result = explain(truth, measurer=processor)
-    assert agrees(result.mapping, truth)
+    assert len(structural_agreement(truth, result.mapping).agreeing) == len(usage)
     assert processor.pairs < 1.5 * len(truth.usage), "not with each class of its width"
 
 

@@ -151,13 +151,12 @@ class Counting(SimulatedProcessor):
 
 def test_without_counts_a_class_is_first_looked_for_where_its_likes_are() -> None:
     kinds = {"add": "0123", "vadd": "6789", "fma": "67", "shl": "12", "rol": "23"}
-    truth = mapping_of(
-        "0123456789", {f"{kind} {k}": ports for kind, ports in kinds.items() for k in range(60)}
-    )
+    usage = {f"{kind} {k}": ports for kind, ports in kinds.items() for k in range(60)}
+    truth = mapping_of("0123456789", usage, r_max=6.0)
     processor = Counting(truth, counters=NOTHING)
     result = explain(truth, measurer=processor)
     assert len(structural_agreement(truth, result.mapping).agreeing) == len(usage)
-    assert processor.pairs < 1.5 * len(truth.usage), "not with each class of its width"
+    assert processor.pairs < 1.5 * len(usage), "not with each class of its width"
 
 
 @pytest.mark.parametrize("told", [3, 8, 12])

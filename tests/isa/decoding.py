@@ -50,6 +50,8 @@ def is_instance_of(instruction: Instruction, text: str) -> bool:
     seen_immediate = False
     for position, hole in enumerate(form.holes):
         if hole.kind == "register":
+            if instruction.op_kind(position) != OpKind.REGISTER:
+                return False
             register = instruction.op_register(position)
             high = Register.AH <= register <= Register.BH
             if hole.fixed and register != hole.registers[0]:

@@ -65,7 +65,6 @@ class BlockTimer(Timer):
         finally:
             self._space.release()
             self._check_code()
-            self._check_code()
         return replace(timing, counters=counted)
 
     def _difference(self, whole: Body, half: Body, quiet: float | None) -> Timing:

@@ -19,7 +19,6 @@ What still slips through shows in the constant parts: 2 · (time of n) − (time
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 import sys
@@ -38,7 +37,7 @@ _SENTINEL_SHARE = 1 / 2  # of the length of samples: it need not be as exact
 _PATIENCE_NS = 30_000_000  # without an undisturbed repetition; disturbances may last as long
 _ROUNDS = 3  # of repetitions at most, the later ones for what is still doubtful
 _CONSISTENT = 0.01  # of a time: what it may have more beside its iterations than that of the chain
-CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
+_CONFIRMED = 0.002  # of a time: what lies that near to the least confirms it
 _LOOKS_PER_CLOCK = 8  # the clock may have changed since the chain was timed
 _CODE_BYTES = 64 * 1024
 _CODE_SLOT = 128  # between functions: no cache line, nor the one prefetched with it, is shared
@@ -151,11 +150,11 @@ class Timer:
         minima = _Minima([n for _, n in timed], [CHAIN_LENGTH, *(copies for _, copies in bodies)])
         watch = _Watch(self, quiet)
         doubtful: Sequence[int] = range(len(timed))
-        for _ in range(_ROUNDS):
+        for again in range(_ROUNDS):
             turns = [(which, times) for which in doubtful for times in (1, 2)]
             for which, times in turns * self._settings.repetitions:
-                if minima.is_confirmed(which, times):
-                    continue
+                if not again and minima.is_confirmed(which, times):
+                    continue  # but where something contradicts them, confirmed times are not believed
                 function, n = timed[which]
                 elapsed = self._turn(watch, which, function, n * times)
                 if elapsed is None:
@@ -220,16 +219,16 @@ class _Watch:
     def undisturbed(self, function: Function, n: int) -> int | None:
         """Nanoseconds that so many iterations take; None where the core is shared for too long."""
         until = time.perf_counter_ns() + _PATIENCE_NS
-        for look in itertools.count(1):
+        looks = 0
+        while looks == 0 or time.perf_counter_ns() < until:
             if not self._is_off(self._before):
                 elapsed = self._timer.elapsed(function, n)
                 self._before = self._timer.additions(self._clock)
                 if not self._is_off(self._before):
                     self.sentinels.append(self._before)
                     return elapsed
-            elif time.perf_counter_ns() > until:
-                return None
-            if look % _LOOKS_PER_CLOCK == 0:
+            looks += 1
+            if looks % _LOOKS_PER_CLOCK == 0:
                 self._clock = self._timer.clock()
             self._before = self._timer.additions(self._clock)
         return None
@@ -254,7 +253,7 @@ class _Minima:
 
     def is_confirmed(self, which: int, times: int) -> bool:
         """Whether the least time has been seen twice, so that nothing is to be gained by another."""
-        return self._second[which, times] < self._least[which, times] * (1 + CONFIRMED)
+        return self._second[which, times] < self._least[which, times] * (1 + _CONFIRMED)
 
     def doubtful(self) -> list[int]:
         """Whatever does not take as much time beside its iterations as the chain: a length was disturbed."""

@@ -202,7 +202,7 @@ class Agent:
             log.error("cannot measure: %s", error)
             self._unfit = str(error)  # told with every beat
             return
-        except Exception:
+        except Exception:  # whatever it is, an agent that stays lets somebody else have the batch
             log.exception("batch %d cannot be measured; it is given back", number)
             self._held = None
             if self._connection is not None:

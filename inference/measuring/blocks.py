@@ -18,6 +18,7 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import GENERAL, Block
 from inference.isa.x86.scheme_set import described
+from inference.measuring.remote import PATIENCE, batch_of
 
 UNROLLED, LOOP = "unrolled", "loop"
 MODES = (UNROLLED, LOOP)
@@ -28,9 +29,6 @@ MOST_COPIES = 2000
 MOST_PAGES = 4096
 LONGEST = 24 * 1024
 """Bytes of all copies of a block, as the agent takes them."""
-
-PATIENCE = 1800.0
-"""Seconds of a disturbed computer until its contended results are taken as they are."""
 
 _INSTRUCTIONS = {UNROLLED: 200, LOOP: 100}
 _BATCH = 48
@@ -206,8 +204,7 @@ class BlockMeasurer:
         for group in together.values():
             for begin in range(0, len(group), _BATCH):
                 items = tuple(item for _, item in group[begin : begin + _BATCH])
-                seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
-                yield Batch(group[0][0], self._settings, items, seed)
+                yield batch_of(group[0][0], self._settings, items)
 
     def _answered(self, batch: Batch) -> Sequence[Result]:
         """The results of one batch; a missing one is a failure."""

@@ -220,8 +220,7 @@ class RemoteMeasurer:
 
     def _post(self, prepared: Sequence[_Prepared]) -> None:
         items = tuple(item for _, item in prepared)
-        seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
-        number = self._board.post(Batch(self._frame, self._settings, items, seed))
+        number = self._board.post(batch_of(self._frame, self._settings, items))
         self._posted[number] = prepared
 
     def _collect(self, work: _Work) -> None:
@@ -265,6 +264,12 @@ class RemoteMeasurer:
 
 
 _Prepared = tuple[Experiment, Item]
+
+
+def batch_of(frame: Frame, settings: Settings, items: tuple[Item, ...]) -> Batch:
+    """Items to measure together, in orders that depend on what they are."""
+    seed = int.from_bytes(hashlib.blake2b(items[0].id.encode(), digest_size=4).digest())
+    return Batch(frame, settings, items, seed)
 
 
 class _Work:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -16,14 +15,12 @@ from inference.models import Machine, PortMapping
 from inference.queries.machines import machines
 from inference.queries.reference import documented_for
 from inference.runs.jobs.check_config import MOST_PERMUTATIONS, CheckConfig, check_effort
-from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_MIXES
+from inference.runs.jobs.infer_config import MOST_MIXES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
-from inference.runs.jobs.measure import Effort
 from inference.views.address import whole_number
 from inference.views.machines.list import shown
-from inference.views.machines.measure import EXAMPLES, SELECTIONS, pace_of
+from inference.views.machines.measuring_form import SELECTIONS, MeasuringForm, Plan
 from inference.views.machines.schemes import chosen_schemes, schemes_config
-from inference.views.naming import NOTE_LIMIT
 from inference.views.starting import start_run
 
 
@@ -46,7 +43,7 @@ def _number(label: str, usual: int, least: int, most: int, paper: str, help_text
     return field
 
 
-class CheckForm(forms.Form):
+class CheckForm(MeasuringForm):
     """What to measure where, and which port mapping to hold it against."""
 
     machine = forms.ModelChoiceField(Machine.objects.none(), empty_label=None)
@@ -57,13 +54,6 @@ class CheckForm(forms.Form):
         help_text="One that was not learnt from this machine: the documented ports, imported from uops.info.",
     )
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="default")
-    filter = forms.CharField(
-        label="Search",
-        required=False,
-        max_length=500,
-        help_text="The scheme table's search: add ext:AVX2 -memory:W",
-        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
-    )
     mixes = _number(
         "Mixes of each length",
         CheckConfig.mixes,
@@ -83,52 +73,20 @@ class CheckForm(forms.Form):
     permutations = _number(
         "Orders of each", CheckConfig.permutations, 2, MOST_PERMUTATIONS, "10", "As far as there are so many."
     )
-    seed = forms.IntegerField(
-        initial=DEFAULT_SEED,
-        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
-        help_text="Chooses mixes and orders: the same seed, the same ones.",
-    )
-    name = forms.CharField(
-        max_length=200,
-        required=False,
-        help_text="Of the run and its experiment sets; left empty, one is made up.",
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
         self.fields["machine"].queryset = machines().exclude(kind=Machine.Kind.PUBLISHED)  # type: ignore[attr-defined]
         mappings = PortMapping.objects.select_related("isa").order_by("origin", "name")
         self.fields["reference"].queryset = mappings  # type: ignore[attr-defined]
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
 
     def clean(self) -> dict[str, Any]:
         """What must hold between fields, each complaint at the field to change."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        if data.get("selection") == "filter" and not data.get("filter", "").strip():
-            self.add_error("filter", "Write what to search for, or choose a named selection.")
+        data = super().clean()
         machine, reference = data.get("machine"), data.get("reference")
         if machine and reference and machine.isa_id != reference.isa_id:
             self.add_error("reference", f"It is for {reference.isa}, but the machine is for {machine.isa}.")
         return data
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the form asks for: the run's description, its schemes, and the effort."""
-
-    config: Json
-    schemes: int
-    examples: tuple[str, ...]
-    effort: Effort
-    note: str
-
-    @property
-    def more(self) -> bool:
-        """Whether there are schemes beside the examples."""
-        return self.schemes > len(self.examples)
 
 
 def check_model(request: HttpRequest) -> HttpResponse:
@@ -136,7 +94,8 @@ def check_model(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         initial = _initial(request)
         form = CheckForm(initial=initial)
-        wanted = _plan(_untouched(initial)) if "machine" in initial else None
+        chosen = {name: row.pk for name, row in initial.items() if row is not None}
+        wanted = _plan(CheckForm.untouched(chosen)) if "machine" in initial else None
         return _page(request, form, initial.get("machine"), wanted)
     form = CheckForm(request.POST)
     wanted = _plan(form)
@@ -162,13 +121,6 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return {"machine": found[0], "reference": documented_for(found[0])}
 
 
-def _untouched(initial: dict[str, Any]) -> CheckForm:
-    """The form as it is shown first, sent without a change."""
-    empty = CheckForm()
-    usual = {field.name: field.initial for field in empty if field.initial is not None}
-    return CheckForm(usual | {name: row.pk for name, row in initial.items() if row is not None})
-
-
 def _plan(form: CheckForm) -> Plan | None:
     """What a valid form asks for."""
     if not form.is_valid():
@@ -179,19 +131,14 @@ def _plan(form: CheckForm) -> Plan | None:
     if not texts:
         return None
     numbers = {name: data[name] for name in ("mixes", "sequences", "permutations")}
-    return Plan(
-        config={
-            "machine": machine.pk,
-            "reference": reference and reference.pk,
-            **schemes_config(form, texts),
-            **numbers,
-            "seed": data["seed"],
-        },
-        schemes=len(texts),
-        examples=tuple(text for _, text in texts[:EXAMPLES]),
-        effort=check_effort(machine, len(texts), **numbers),
-        note=pace_of(machine),
-    )
+    config: Json = {
+        "machine": machine.pk,
+        "reference": reference and reference.pk,
+        **schemes_config(form, texts),
+        **numbers,
+        "seed": data["seed"],
+    }
+    return Plan.of(machine, config, texts, check_effort(machine, len(texts), **numbers))
 
 
 def _page(

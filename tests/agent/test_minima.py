@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from inference.agent.harness import DisturbedError, _Minima
+from inference.agent import harness
+from inference.agent.harness import DisturbedError, Timer, _Minima
+from inference.agent.protocol import Settings
 
 CALL = 100  # nanoseconds that do not belong to the iterations
 
@@ -52,3 +56,64 @@ def test_more_iterations_that_take_no_more_time_are_a_disturbed_pass():
         made.add(which, times, elapsed)
     with pytest.raises(DisturbedError):
         made.timing(0.25)
+
+
+class Scripted(Timer):
+    """Times nothing: a cycle is a nanosecond, the body takes 75, and the first short samples are disturbed.
+
+    `sentinels` are what the sentinel shows, one look after the other; 1/4 when they are used up.
+    """
+
+    def __init__(self, disturbed: int = 0, sentinels: tuple[float, ...] = ()) -> None:
+        self._settings = Settings(repetitions=3)
+        self._chain: Any = ("chain", 10)
+        self._disturbed = disturbed
+        self._sentinels = list(sentinels)
+        self.bodies = 0
+
+    def _time_calls(self) -> None: ...
+
+    def _iterations(self, function: Any) -> int:
+        return 10
+
+    def clock(self) -> float:
+        return 1.0
+
+    def additions(self, clock: float) -> float:
+        return self._sentinels.pop(0) if self._sentinels else 0.25
+
+    def elapsed(self, function: Any, n: int) -> int:
+        if function == "chain":
+            return 100 * n + CALL
+        self.bodies += 1
+        if n == 10 and self._disturbed:
+            self._disturbed -= 1
+            return 75 * n + CALL + 200
+        return 75 * n + CALL
+
+    def cycles(self, quiet: float | None = 0.25) -> float:
+        return self._compare([("body", 50)], quiet).cycles  # type: ignore[list-item]
+
+
+def test_times_that_are_seen_twice_are_not_taken_again():
+    timer = Scripted()
+    assert timer.cycles() == pytest.approx(75 / 50)
+    assert timer.bodies == 4
+
+
+def test_confirmed_times_that_contradict_each_other_are_taken_again():
+    timer = Scripted(disturbed=2)  # both times alike, so that they confirm each other
+    assert timer.cycles() == pytest.approx(75 / 50)
+
+
+def test_a_sample_with_a_disturbed_sentinel_on_either_side_does_not_count():
+    timer = Scripted(sentinels=(0.4, 0.25, 0.4, 0.25))  # off before the first, off after the first
+    assert timer.cycles() == pytest.approx(75 / 50)
+    assert timer.bodies == 5
+
+
+@pytest.mark.parametrize("pattern", [(0.4,), (0.25, 0.4)], ids=["always off", "off after each sample"])
+def test_a_core_that_is_never_quiet_long_enough_ends_the_pass(pattern, monkeypatch):
+    monkeypatch.setattr(harness, "_PATIENCE_NS", 2_000_000)
+    with pytest.raises(DisturbedError):
+        Scripted(sentinels=pattern * 1_000_000).cycles()

@@ -20,6 +20,7 @@ from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_SCHEMES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.views.infer.algorithms import OFFERS, Offer, Setting
+from inference.views.machines.measuring_form import search_field
 from inference.views.naming import NOTE_LIMIT
 
 SELECTIONS = (
@@ -173,13 +174,7 @@ class InferForm(forms.Form):
         help_text="How many instructions per cycle the core lets through at most, unless R_max is set below.",
     )
     selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="all")
-    filter = forms.CharField(
-        label="Search",
-        required=False,
-        max_length=500,
-        help_text="The scheme table's search: add ext:AVX2 -memory:W",
-        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
-    )
+    filter = search_field()
     sample = forms.IntegerField(
         label="At most",
         required=False,

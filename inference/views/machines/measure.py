@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -15,42 +14,25 @@ from inference.core.protocols import Json
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
 from inference.isa.x86.values import VALUES
 from inference.models import Machine
-from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.queries.machines import machines
-from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_MIXES
+from inference.runs.jobs.infer_config import MOST_MIXES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
-from inference.runs.jobs.measure import MOST_INSTRUCTIONS, Effort, MeasureConfig, effort
+from inference.runs.jobs.measure import MOST_INSTRUCTIONS, MeasureConfig, effort
 from inference.views.machines.list import shown
+from inference.views.machines.measuring_form import MeasuringForm, Plan
 from inference.views.machines.schemes import chosen_schemes, schemes_config
-from inference.views.naming import NOTE_LIMIT
 from inference.views.starting import start_run
 
-SELECTIONS = (
-    ("starter", "the starter set of the ISA"),
-    ("default", "the default set of the ISA"),
-    ("probes", "probes: one or two per kind of execution unit"),
-    *GROUP_SELECTIONS.items(),
-    ("filter", "those that a search finds"),
-)
 PLANS = (
     ("singletons", "every scheme alone"),
     ("pairs", "alone, and every two together"),
     ("mixes", "random mixes"),
 )
-EXAMPLES = 3  # schemes that the count shows by name
 
 
-class MeasureForm(forms.Form):
+class MeasureForm(MeasuringForm):
     """What to measure; the machine is that of the page."""
 
-    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="starter")
-    filter = forms.CharField(
-        label="Search",
-        required=False,
-        max_length=500,
-        help_text="The scheme table's search: add ext:AVX2 -memory:W",
-        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
-    )
     plan = forms.ChoiceField(
         label="Experiments",
         choices=PLANS,
@@ -70,11 +52,6 @@ class MeasureForm(forms.Form):
         required=False,
         validators=[MinValueValidator(1), MaxValueValidator(MOST_INSTRUCTIONS)],
         help_text="The papers judge by mixes of five.",
-    )
-    seed = forms.IntegerField(
-        initial=DEFAULT_SEED,
-        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
-        help_text="Chooses the mixes: the same seed, the same mixes.",
     )
     unroll = forms.IntegerField(
         label="Instructions per loop body",
@@ -96,45 +73,15 @@ class MeasureForm(forms.Form):
         help_text="Measures schemes with hard-wired operands (mul, adc, cmpxchg, gathers) as well, each "
         "together with the instruction that breaks its dependency. The run's log names these.",
     )
-    name = forms.CharField(
-        max_length=200,
-        required=False,
-        help_text="Of the run and its experiment set; left empty, one is made up.",
-    )
-    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
-
-    def __init__(self, data: Any = None) -> None:
-        super().__init__(data)
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
 
     def clean(self) -> dict[str, Any]:
         """What must hold between fields, each complaint at the field to change."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        if data.get("selection") == "filter" and not data.get("filter", "").strip():
-            self.add_error("filter", "Write what to search for, or choose a named selection.")
+        data = super().clean()
         if data.get("plan") == "mixes":
             for name, complaint in (("mixes", "How many mixes?"), ("length", "How long is a mix?")):
                 if name not in self.errors and data.get(name) is None:
                     self.add_error(name, complaint)
         return data
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the form asks for: the run's description, its schemes, and the effort."""
-
-    config: Json
-    schemes: int
-    examples: tuple[str, ...]
-    effort: Effort
-    note: str
-
-    @property
-    def more(self) -> bool:
-        """Whether there are schemes beside the examples."""
-        return self.schemes > len(self.examples)
 
 
 def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
@@ -143,7 +90,7 @@ def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
     if machine.kind == Machine.Kind.PUBLISHED:
         raise Http404(f"{machine.name} stands for published measurements and cannot measure")
     if request.method != "POST":
-        return _page(request, machine, MeasureForm(), _plan(machine, _untouched()))
+        return _page(request, machine, MeasureForm(), _plan(machine, MeasureForm.untouched()))
     form = MeasureForm(request.POST)
     wanted = _plan(machine, form)
     starts = request.POST.get("press") == "start"
@@ -153,12 +100,6 @@ def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
         if run is not None:
             return redirect("run", pk=run.pk)
     return _page(request, machine, form, wanted, refused=starts)
-
-
-def _untouched() -> MeasureForm:
-    """The form as it is shown first, sent without a change."""
-    empty = MeasureForm()
-    return MeasureForm({field.name: field.initial for field in empty if field.initial is not None})
 
 
 def _plan(machine: Machine, form: MeasureForm) -> Plan | None:
@@ -181,20 +122,7 @@ def _plan(machine: Machine, form: MeasureForm) -> Plan | None:
         "breaking": data["breaking"],
         "values": data["values"] or DEFAULTS.values,
     }
-    return Plan(
-        config=config,
-        schemes=len(texts),
-        examples=tuple(text for _, text in texts[:EXAMPLES]),
-        effort=effort(machine, len(texts), data["plan"], mixes),
-        note=pace_of(machine),
-    )
-
-
-def pace_of(machine: Machine) -> str:
-    """What the time rests on, where it does not rest on what the machine has shown."""
-    if machine.kind == Machine.Kind.AGENT and not machine.rate:
-        return f"{machine.name} has not measured yet, so its pace is a guess."
-    return ""
+    return Plan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
 
 
 def _page(

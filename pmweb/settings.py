@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "daphne",
     "pmweb",
     "inference",
+    "anica_app",
     "channels",
     "csp",
     "django.contrib.auth",

@@ -1,0 +1,1 @@
+"""Campaigns as durable runs; which predictors there are; remembered answers."""

@@ -1,0 +1,1 @@
+"""Files in and out: campaign directories, basic-block sets, archives."""

@@ -1,0 +1,1 @@
+"""Values as plain data for pictures: the generalisation tree, the matrix of tools."""

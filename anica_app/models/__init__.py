@@ -1,0 +1,1 @@
+"""The tables of AnICA, one aggregate per file."""

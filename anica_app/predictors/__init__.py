@@ -1,0 +1,1 @@
+"""Throughput predictors, one file each: external programs, mappings of ours, machines."""

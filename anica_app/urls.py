@@ -1,0 +1,3 @@
+"""Every address of AnICA; each page family lists its own."""
+
+urlpatterns: list = []

@@ -33,9 +33,11 @@ from inference.core.throughput import inverse_throughput
 from inference.exchange.parsing import read, resolve
 from inference.exchange.port_usages import NAMES
 from inference.isa.names import SchemeNames
+from inference.isa.scheme import Scheme
 from inference.isa.x86 import schemes
 from inference.isa.x86.assembling import frame, unroll
 from inference.isa.x86.availability import missing_feature
+from inference.isa.x86.beyond_ports import beyond_ports
 from inference.isa.x86.microarchitectures import known_cpi, microarchitecture
 
 PUBLISHED_RATE = 1.3
@@ -201,7 +203,11 @@ def _documented(microarchitecture_name: str | None) -> PortMapping | None:
 
 def _within_ten_percent(single: _Round, documented: PortMapping, more: dict) -> Result:
     """The share of settled, documented schemes whose time alone is within 10 % of what the ports allow."""
-    alone = [_judged(answer, name.removeprefix("1*"), documented) for name, answer in single.answers.items()]
+    described = {scheme.text: scheme for scheme in schemes()}
+    alone = [
+        _judged(answer, described[name.removeprefix("1*")], documented)
+        for name, answer in single.answers.items()
+    ]
     found = summary_of(alone)
     off = sorted((e for e in alone if e.verdict is Verdict.DISCREPANCY), key=lambda e: -abs(e.error or 0.0))
     told = {
@@ -219,8 +225,8 @@ def _within_ten_percent(single: _Round, documented: PortMapping, more: dict) -> 
     return Result("singletons-within-10-percent", value, "share", PUBLISHED_SHARE, told)
 
 
-def _judged(answer: Answer, scheme: str, documented: PortMapping) -> Alone:
-    experiment = Experiment.of([scheme])
+def _judged(answer: Answer, scheme: Scheme, documented: PortMapping) -> Alone:
+    experiment = Experiment.of([scheme.text])
     measured = Measured(experiment, answer.cycles, MeasurementState(answer.state), note=answer.note)
-    known = scheme in documented.usage
-    return judge_alone(measured, inverse_throughput(documented, experiment) if known else None)
+    said = inverse_throughput(documented, experiment) if scheme.text in documented.usage else None
+    return judge_alone(measured, said, beyond_ports(scheme, documented.ports))

@@ -1,24 +1,56 @@
-"""The kinds of runs. A new kind is one file in `jobs` and one line here."""
+"""The kinds of runs. A new kind is one file in `jobs` and one line here; another app registers its own."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from django.utils.module_loading import import_string
+
+from inference.core.protocols import Json
+from inference.models import Run
 from inference.runs.errors import ConfigError
-from inference.runs.job import Job
-from inference.runs.jobs.block import BlockJob
-from inference.runs.jobs.check_model import CheckModelJob
-from inference.runs.jobs.evaluate import EvaluateJob
-from inference.runs.jobs.import_file import ImportJob
-from inference.runs.jobs.infer import InferJob
-from inference.runs.jobs.measure import MeasureJob
+from inference.runs.job import Job, Store, Task
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """A job that is imported when it is needed: a process does one kind of run, most do none.
+
+    `path` is that of a class without arguments. See `Job` for the rest.
+    """
+
+    path: str
+    short: bool = False
+
+    def check(self, config: Json) -> Json:
+        """As the job has it."""
+        return self._job().check(config)
+
+    def submitted(self, run: Run) -> None:
+        """As the job has it."""
+        self._job().submitted(run)
+
+    def work(self, task: Task) -> Store:
+        """As the job has it."""
+        return self._job().work(task)
+
+    def _job(self) -> Job:
+        return import_string(self.path)()
+
 
 JOBS: dict[str, Job] = {
-    "infer": InferJob(),
-    "measure": MeasureJob(),
-    "check-model": CheckModelJob(),
-    "block": BlockJob(),
-    "import": ImportJob(),
-    "evaluate": EvaluateJob(),
+    "infer": Deferred("inference.runs.jobs.infer.InferJob"),
+    "measure": Deferred("inference.runs.jobs.measure.MeasureJob"),
+    "check-model": Deferred("inference.runs.jobs.check_model.CheckModelJob"),
+    "block": Deferred("inference.runs.jobs.block.BlockJob"),
+    "import": Deferred("inference.runs.jobs.import_file.ImportJob", short=True),
+    "evaluate": Deferred("inference.runs.jobs.evaluate.EvaluateJob", short=True),
 }
+
+
+def register(kind: str, new: Job) -> None:
+    """Add a kind of another app; it does so when it is ready."""
+    JOBS[kind] = new
 
 
 def job(kind: str) -> Job:

@@ -48,7 +48,7 @@ class Solver:
             lost = [members for members in kept if members[0] in answer.dropped]
             improper = [each for each in improper if each.scheme not in answer.dropped]
             if not lost:
-                return kept, self._hinted(answer)
+                return self._hinted(kept, improper, answer)
             again = False
             for members in lost:
                 text = answer.dropped[members[0]]
@@ -64,7 +64,7 @@ class Solver:
                     del kept[where]
                     self._give_up(members[1:], members[0], text)
             if not again:
-                return kept, self._hinted(answer)
+                return self._hinted(kept, improper, answer)
 
     def _ask(self, classes: Sequence[list[str]], improper: Sequence[Improper]) -> BlockingAnswer:
         settings, bench = self._bench.settings, self._bench
@@ -106,15 +106,50 @@ class Solver:
                 why = f"its ports are those of {head}, which were not found: {text}"
                 self._bench.exclude(scheme, "blocking", Reason.CLASH, why)
 
-    def _hinted(self, answer: BlockingAnswer) -> BlockingAnswer:
-        hint = self._bench.problem.hint
-        return answer if hint is None else by_hint(self._bench, answer, hint)
+    def _hinted(
+        self, kept: list[list[str]], improper: Sequence[Improper], answer: BlockingAnswer
+    ) -> tuple[list[list[str]], BlockingAnswer]:
+        """The classes and their ports as documented, where somebody documents some.
+
+        Without counters a scheme of two µops can pass for one of one µop: a store that takes an address
+        port and an ALU port ties these together. Where nothing has the documented ports, such classes may
+        be to blame: starting from what is documented, those are kept with which something fits. The members
+        of the others are tested beside floods like any scheme.
+        """
+        hint, bench = self._bench.problem.hint, self._bench
+        if hint is None:
+            return kept, answer
+        fitting = by_hint(bench, answer, hint)
+        if fitting is not None:
+            return kept, fitting
+        sure = [members for members in kept if members[0] in hint.usage]
+        if sure and (found := self._fitting(sure, improper, hint)) is not None:
+            for members in sorted(kept, key=lambda one: (-bench.widths[one[0]], -len(one))):
+                if members in sure:
+                    continue
+                more = self._fitting([*sure, members], improper, hint)
+                if more is None:
+                    bench.teller.log(f"left out, since then nothing has the documented ports: {members[0]}")
+                else:
+                    sure, found = [*sure, members], more
+            return sure, found
+        names = "; ".join(sorted(hint.usage.keys() & answer.mapping.usage.keys()))
+        bench.warn(f"no mapping that explains the measurements has the documented ports of {names}")
+        return kept, answer
+
+    def _fitting(
+        self, classes: Sequence[list[str]], improper: Sequence[Improper], hint: PortMapping
+    ) -> BlockingAnswer | None:
+        """Mappings of all these classes that have the documented ports; None where there is none."""
+        answer = self._ask(classes, improper)
+        return None if answer.dropped else by_hint(self._bench, answer, hint)
 
 
-def by_hint(bench: Bench, answer: BlockingAnswer, hint: PortMapping) -> BlockingAnswer:
+def by_hint(bench: Bench, answer: BlockingAnswer, hint: PortMapping) -> BlockingAnswer | None:
     """Of the mappings that fit, those that agree with what is documented, its names for their ports.
 
-    Only what a user documents of the schemes asked for counts, up to a renaming of ports.
+    Only what a user documents of the schemes asked for counts, up to a renaming of ports. None where no
+    mapping agrees.
     """
     known = sorted(hint.usage.keys() & answer.mapping.usage.keys())
     if not known:
@@ -123,9 +158,7 @@ def by_hint(bench: Bench, answer: BlockingAnswer, hint: PortMapping) -> Blocking
     wanted = _part(hint, known)
     fitting = [m for m in (answer.mapping, *answer.alternatives) if _agree(wanted, _part(m, known))]
     if not fitting:
-        names = "; ".join(known)
-        bench.warn(f"no mapping that explains the measurements has the documented ports of {names}")
-        return answer
+        return None
     renamed = [best_renaming(wanted, _part(one, known)).apply(one) for one in fitting]
     return replace(answer, mapping=renamed[0], alternatives=tuple(renamed[1:]))
 

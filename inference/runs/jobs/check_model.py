@@ -25,8 +25,11 @@ from inference.core.pmevo import plan
 from inference.core.predicting import MappingPredictor
 from inference.core.protocols import Checkpoint, Json, Measurer
 from inference.core.tables import ExperimentTable
+from inference.exchange.instruction_sets import X86
 from inference.exchange.stored import load_mapping
 from inference.figures.heatmap import heat_map
+from inference.isa.x86 import schemes as schemes_of_x86
+from inference.isa.x86.beyond_ports import beyond_ports
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.ordered import AsMultisets
 from inference.measuring.remote import RemoteMeasurer
@@ -116,7 +119,7 @@ class _Check:
         asked = plan.singletons(schemes)
         # Groups that are left out unless they are asked for are within the model's scope.
         beyond = self._machine.isa.schemes.exclude(MEASURABLE)
-        exclusions = dict(beyond.values_list("text", "exclusion"))
+        exclusions = self._beyond_reference() | dict(beyond.values_list("text", "exclusion"))
         said = self._said_alone(schemes)
         judged: list[Alone] = []
         told = 0
@@ -139,6 +142,14 @@ class _Check:
         share = "" if counted.share is None else f", {100 * counted.share:.1f} %"
         self._stages.log(f"{counted.within} of {counted.compared} schemes within 10 %{share}")
         return judged
+
+    def _beyond_reference(self) -> dict[str, str]:
+        """{scheme: why the reference's ports do not tell its time}."""
+        if self._reference is None or self._machine.isa.name != X86:
+            return {}
+        ports = self._reference.ports
+        found = ((scheme.text, beyond_ports(scheme, ports)) for scheme in schemes_of_x86())
+        return {text: reason for text, reason in found if reason}
 
     def eligible(self, alone: Sequence[Alone]) -> dict[str, float]:
         """{scheme: cycles} of those within 10 %, which the mixes are drawn from.

@@ -113,6 +113,21 @@ def test_a_hint_decides_where_no_experiment_does_and_names_the_ports() -> None:
     assert not told["add"].alternatives
 
 
+def test_what_passes_for_a_single_uop_gives_way_to_what_is_documented() -> None:
+    truth = mapping_of(
+        "0123456",
+        {"add": "0123", "sub": "0123", "load": "45", "store": "5 0123", "vor": "6", "add m": "0123 45"},
+        r_max=5.0,
+    )
+    alone = explain(truth, counters=NOTHING, r_max=5.0)
+    assert alone.mapping.describe("store").count("×") == 1  # tied to an ALU, it ties the load to it
+    assert not agrees(alone.mapping, truth)
+    hint = mapping_of("0123456", {"add": "0123", "load": "45"})
+    result = explain(truth, counters=NOTHING, r_max=5.0, hint=hint)
+    assert agrees(result.mapping, truth)
+    assert not result.warnings
+
+
 def test_a_port_set_as_wide_as_the_bottleneck_is_not_claimed() -> None:
     truth = mapping_of(
         "012345",

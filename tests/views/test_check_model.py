@@ -100,6 +100,19 @@ def test_every_table_is_a_file(visitor: Client, checked: Run):
     assert [float(row["largest CPI"]) for row in tables["orders"]] == [0.0] * 10
 
 
+@pytest.mark.django_db
+def test_without_a_reference_mixes_have_no_scores(
+    visitor: Client, machine: Machine, monkeypatch: pytest.MonkeyPatch
+):
+    put_agent(monkeypatch, noise=0.001)
+    config = {"machine": machine.pk, "schemes": "all", "reference": None}
+    run = do("check-model", {**config, "mixes": 6, "sequences": 3, "permutations": 3})
+    text = page(visitor, run)
+    assert "6 of 6" in text
+    assert "MAPE" in text
+
+
+
 def test_a_run_that_has_not_begun_says_what_will_come(
     visitor: Client, machine: Machine, reference: PortMapping
 ):

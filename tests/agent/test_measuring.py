@@ -52,6 +52,14 @@ async def test_measuring_works_in_a_fork_of_a_large_process():
     del ballast
 
 
+async def test_a_process_that_has_to_wait_for_its_processor_is_waited_for(processes: Nursery):
+    process = await MeasuringProcess.start(processes, frame(), HASTY)
+    os.kill(process.pid, signal.SIGSTOP)
+    asyncio.get_running_loop().call_later(0.5, os.kill, process.pid, signal.SIGCONT)
+    assert [message async for message in process.time([ADD], 0.2) if "cycles" in message]
+    await process.stop()
+
+
 async def test_a_process_killed_from_outside_is_replaced_and_nobody_is_blamed(harness: LocalHarness):
     batch = Batch(frame(), HASTY, tuple(item(f"add {k}", b"\x48\x01\xd8", 100) for k in range(40)))
     measuring = asyncio.create_task(harness.measure(batch, lambda _done, _all: None))

@@ -98,5 +98,5 @@ class Plan:
 def _pace_of(machine: Machine) -> str:
     """What the time rests on, where it does not rest on what the machine has shown."""
     if machine.kind == Machine.Kind.AGENT and not machine.rate:
-        return f"{machine.name} has not measured yet, so its pace is a guess."
+        return f"{machine.name} has not measured since it connected, so its pace is a guess."
     return ""

@@ -1,6 +1,6 @@
 # pmweb: `make run` is all it takes. Everything made lies in .venv/ and in $PMWEB_HOME (default ./var).
 #
-#   make setup   environment with what is needed to run
+#   make setup   environment with what is needed to run; setup-scale: on several computers (PostgreSQL, Redis)
 #   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
 #   make test    all tests
 #   make check   style, types, rooms, migrations, locks
@@ -17,13 +17,19 @@ PYTHON := $(VENV)/bin/python
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-.PHONY: setup run test check agent bench lock
+.PHONY: setup setup-scale run test check agent bench lock
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/running.stamp
 
+setup-scale: $(VENV)/scaled.stamp
+
 $(VENV)/running.stamp: requirements.lock .ci/environment
 	@.ci/environment $(VENV) requirements.lock
+	@$(PYTHON) -V >$@
+
+$(VENV)/scaled.stamp: requirements-scale.lock $(VENV)/running.stamp
+	@.ci/environment $(VENV) requirements-scale.lock
 	@$(PYTHON) -V >$@
 
 $(VENV)/developing.stamp: requirements-dev.lock $(VENV)/running.stamp
@@ -35,6 +41,7 @@ run: setup
 
 test: $(VENV)/developing.stamp
 	@.ci/chromium
+	@.ci/servers
 	$(PYTHON) -m pytest -m "not browser" --numprocesses 3 --dist loadfile
 	$(PYTHON) -m pytest -m browser
 

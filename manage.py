@@ -10,9 +10,13 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
     try:
         from django.conf import settings  # noqa: PLC0415
+        from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
         from django.core.management import execute_from_command_line  # noqa: PLC0415
 
-        _ = settings.HOME  # reads the settings, which need more libraries
+        try:
+            _ = settings.HOME  # reads the settings, which need more libraries
+        except ImproperlyConfigured as error:
+            sys.exit(f"pmweb: {error}.")
     except ModuleNotFoundError as error:
         sys.exit(
             f"pmweb: {sys.executable} lacks the library {error.name!r}. Use the environment's Python: "

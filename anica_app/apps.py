@@ -8,3 +8,30 @@ class AnicaConfig(AppConfig):
 
     name = "anica_app"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Offer on inference's pages what belongs to this app."""
+        from inference.exchange import other_formats  # noqa: PLC0415
+        from inference.runs import registry  # noqa: PLC0415  models are there only now
+        from inference.views import mapping_offers  # noqa: PLC0415
+
+        for kind, job in (("campaign", "job.CampaignJob"), ("generalise", "single.GeneraliseJob")):
+            registry.register(kind, registry.Deferred(f"anica_app.campaigning.{job}"))
+        registry.register(
+            "llvm-difference",
+            registry.Deferred("anica_app.campaigning.llvm_difference.LlvmDifferenceJob", short=True),
+        )
+        registry.register(
+            "import-anica", registry.Deferred("anica_app.campaigning.importing.ImportAnicaJob", short=True)
+        )
+        other_formats.register("anica_app.campaigning.importing.AnicaImporter")
+        other_formats.register_writer("block-set", "anica_app.exchange.outgoing.write_block_set")
+        other_formats.register_writer("campaign", "anica_app.exchange.outgoing.write_campaign_archive")
+        mapping_offers.register(
+            mapping_offers.Offer(
+                "Difference to LLVM’s model …",
+                "what llvm-mca says of each scheme; a report in Markdown",
+                "mapping-llvm",
+                lambda row: row.isa.name == "x86-64",
+            )
+        )

@@ -8,3 +8,9 @@ class InferenceConfig(AppConfig):
 
     name = "inference"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Take the zips of runs where files are taken."""
+        from inference.exchange import other_formats  # noqa: PLC0415  models are there only now
+
+        other_formats.register("inference.runs.archive_importer.RunArchives")

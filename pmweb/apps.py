@@ -8,3 +8,9 @@ class PmwebConfig(AppConfig):
 
     name = "pmweb"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Note in the audit log what happens from now on."""
+        from pmweb.accounts import noting  # noqa: PLC0415  models can be imported from here on
+
+        noting.connect()

@@ -14,8 +14,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
 pages = get_asgi_application()  # sets Django up: whatever touches models is imported after it
 
 from inference.consumers import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
+from pmweb.permissions.sockets import guarded  # noqa: E402
 
-browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))
+browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
 application = ProtocolTypeRouter(
     {"http": pages, "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)])}
 )

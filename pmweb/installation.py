@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -20,13 +19,12 @@ from importlib import metadata
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
 
 from inference.agent.packing import OLDEST_PYTHON
 from inference.agent.protocol import PROTOCOL, Json
 from inference.cluster.condition import condition
 from inference.queries.machines import condition_of, counts_of, local_machine
-from pmweb import __version__
+from pmweb import __version__, services
 
 LIBRARIES = (
     "django",
@@ -78,13 +76,6 @@ PROGRAMS = (
         "apt install chromium",
     ),
     Program(
-        "llvm-mca",
-        "throughput predictor of LLVM; not used by this version yet",
-        ("llvm-mca",),
-        "apt install llvm",
-        ("usr/bin/llvm-mca-*", "usr/lib/llvm-*/bin/llvm-mca"),
-    ),
-    Program(
         "llvm-mc",
         "assembler of LLVM: makes the loop bodies for AArch64 machines; x86-64 needs none",
         ("llvm-mc",),
@@ -92,28 +83,15 @@ PROGRAMS = (
         ("usr/bin/llvm-mc-*", "usr/lib/llvm-*/bin/llvm-mc"),
     ),
     Program(
-        "OSACA",
-        "throughput predictor; not used by this version yet",
-        ("osaca",),
-        "pipx install osaca",
-    ),
-    Program(
-        "uiCA",
-        "throughput predictor; not used by this version yet",
-        ("uiCA.py", "uica"),
-        "git clone https://github.com/andreas-abel/uiCA /opt/uiCA && cd /opt/uiCA && ./setup.sh",
-        ("opt/uiCA/uiCA.py",),
-    ),
-    Program(
         "PostgreSQL",
-        "database for many users; this version keeps its data in SQLite",
+        "database of a site on several computers (PMWEB_DATABASE_URL); one computer does with SQLite",
         ("postgres",),
         "apt install postgresql",
         ("usr/lib/postgresql/*/bin/postgres",),
     ),
     Program(
         "Redis",
-        "carries messages between computers; this version needs none",
+        "wakes processes on other computers (PMWEB_REDIS_URL); one computer needs none",
         ("redis-server",),
         "apt install redis-server",
     ),
@@ -183,16 +161,13 @@ def library_versions() -> list[tuple[str, str]]:
 
 
 def facts() -> list[tuple[str, str]]:
-    """The product, the platform and the database, as label and value."""
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA journal_mode")
-        journal = cursor.fetchone()[0]
-    mode = settings.DATABASES["default"]["OPTIONS"]["transaction_mode"]
+    """The product, the platform, and the servers that it uses, as label and value."""
     return [
         ("pmweb", __version__),
         ("Python", f"{platform.python_version()} ({sys.executable})"),
         ("Operating system", platform.platform()),
-        ("Database", f"SQLite {sqlite3.sqlite_version}, journal {journal}, transactions {mode}"),
+        ("Database", services.database()),
+        ("Between processes", services.messages()),
         ("Data directory", str(settings.HOME)),
     ]
 

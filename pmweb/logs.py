@@ -1,19 +1,27 @@
-"""What the terminal shows of the log."""
+"""How the log looks: words for the person at the terminal, or one JSON object per line for programs.
+
+Neither tells a log-in token.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import re
+from datetime import UTC, datetime
 
 _LAUNCHER = "pmweb.launcher"
 _LOGIN_PATH = re.compile(r"(/login/)[^/\s?\"']+")
 
 
-class TerminalFormatter(logging.Formatter):
-    """News and whatever the launcher says in plain words, other trouble with time, level and name.
+def without_tokens(text: str) -> str:
+    """The text with every log-in token in it made unreadable."""
+    return _LOGIN_PATH.sub(r"\1…", text)
 
-    Nobody tells a log-in token.
-    """
+
+class TerminalFormatter(logging.Formatter):
+    """News and whatever the launcher says in plain words, other trouble with time, level and name."""
 
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname} {name}: {message}", style="{")
@@ -23,4 +31,21 @@ class TerminalFormatter(logging.Formatter):
         is_news = record.levelno <= logging.INFO or record.name.startswith(_LAUNCHER)
         plain = is_news and not record.exc_info
         text = f"pmweb: {record.getMessage()}" if plain else super().format(record)
-        return _LOGIN_PATH.sub(r"\1…", text)
+        return without_tokens(text)
+
+
+class JsonFormatter(logging.Formatter):
+    """One object per line: `time` (UTC), `level`, `logger`, `process`, `text`, and `traceback` where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line of a record, without its end."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "process": os.getpid(),
+            "text": without_tokens(record.getMessage()),
+        }
+        if record.exc_info:
+            line["traceback"] = without_tokens(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_cache_control
@@ -36,3 +37,25 @@ def no_body_for_head(answer: Answer) -> Answer:
         return response
 
     return middleware
+
+
+class NoNulCharacters:
+    """Refuse what no database here can look for or store; nobody types it.
+
+    Before the view and not earlier: what visitors send who are not logged in is not even read.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Nothing yet."""
+        return self._answer(request)
+
+    def process_view(self, request: HttpRequest, _view: object, _args: object, _named: object) -> None:
+        """Raises `BadRequest`, which has a page."""
+        given = [request.path, *(text for _, texts in request.GET.lists() for text in texts)]
+        if request.method == "POST":
+            given += [text for _, texts in request.POST.lists() for text in texts]
+        if any("\0" in text for text in given):
+            raise BadRequest("There is a NUL character in the request: no text here has one.")

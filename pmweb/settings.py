@@ -4,8 +4,28 @@
 |---|---|---|
 | `PMWEB_HOME` | database, secret key, collected static files | `./var` |
 | `PMWEB_SHARED` | published data for tests and benchmarks | `../shared` |
-| `PMWEB_SECRET_KEY` | Django's secret key | generated once, kept in `$PMWEB_HOME/secret-key` |
+| `PMWEB_SECRET_KEY` | Django's secret key; several web hosts need the same | generated once, kept in `$PMWEB_HOME/secret-key` |
 | `PMWEB_ALLOWED_HOSTS` | comma-separated host names the site answers to | loopback names and this host's |
+| `PMWEB_CSRF_TRUSTED_ORIGINS` | comma-separated origins, `https://name`, whose forms are taken besides the site's own | none |
+| `PMWEB_DATABASE_URL` | `postgresql://user:password@host:port/name?sslmode=verify-full` | SQLite in `$PMWEB_HOME` |
+| `PMWEB_DATABASE_HOST`, `_PORT`, `_NAME`, `_USER`, `_PASSWORD`, `_SSLMODE` | the same in parts; each counts where the URL does not say it | |
+| `PMWEB_DATABASE_POOL` | connections of a web process to PostgreSQL; 0: one per request | 10 |
+| `PMWEB_REDIS_URL` | `redis://:password@host:port/0` or `rediss://…`: carries wake-up calls between computers | none |
+| `PMWEB_REDIS_PREFIX` | tells the sites on one Redis apart | `pmweb` |
+| `PMWEB_URL` | the site's address as its visitors and agents know it, `https://name` | where it listens |
+| `PMWEB_TLS` | `1`: visitors come through a proxy with TLS that sets the X-Forwarded headers | off |
+| `PMWEB_SECURE_COOKIES` | `1`: cookies travel by TLS alone | as `PMWEB_TLS` |
+| `PMWEB_HSTS_SECONDS` | how long browsers shall insist on TLS; 0: not at all | a year with `PMWEB_TLS` |
+| `PMWEB_HSTS_SUBDOMAINS`, `PMWEB_HSTS_PRELOAD` | `1`: so for names below this one; so in browsers' own lists | 1, 0 |
+| `PMWEB_PUBLIC_READING` | `1`: whoever comes may read, without an account; nothing else | off |
+| `PMWEB_RUNS_PER_USER` | unfinished runs that a user may have; 0: no limit | 100 |
+| `PMWEB_UPLOAD_MB` | MiB that an uploaded file may have | 64 |
+| `PMWEB_UPLOADS_PER_USER` | files of a user that may wait for their import; 0: no limit | 200 |
+| `PMWEB_UPLOADS_MB_PER_USER` | MiB that these may have together; 0: no limit | 1024 |
+| `PMWEB_METRICS_TOKEN` | lets whoever shows it read `/metrics/` | nobody but who is logged in |
+| `PMWEB_LOG_FORMAT` | `text` or `json`, one object per line | `text` |
+| `PMWEB_WEBHOOK` | an address that is told, by a POST with JSON, whenever a run ends | none |
+| `PMWEB_WEBHOOK_INTERNAL` | `1`: the addresses that users name for their runs may be internal ones | off |
 | `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
 | `PMWEB_DASK` | Dask scheduler whose workers help, `tcp://host:port` or `tls://host:port` | none |
 | `PMWEB_DEBUG` | `1` shows tracebacks in the browser | off |
@@ -21,28 +41,26 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 from django.utils.functional import SimpleLazyObject
 
+from pmweb import environment
 from pmweb.secret import load_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = Path(os.environ.get("PMWEB_HOME") or BASE_DIR / "var").resolve()
 SHARED = Path(os.environ.get("PMWEB_SHARED") or BASE_DIR.parent / "shared").resolve()
 
-DEBUG = os.environ.get("PMWEB_DEBUG") == "1"
+DEBUG = environment.flag("PMWEB_DEBUG")
 # Made when it is first needed: a command that only looks for data leaves no data directory behind.
 SECRET_KEY = os.environ.get("PMWEB_SECRET_KEY") or SimpleLazyObject(partial(load_secret_key, HOME))
-ALLOWED_HOSTS = [
-    host.strip()
-    for host in os.environ.get(
-        "PMWEB_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{socket.gethostname()}"
-    ).split(",")
-    if host.strip()
-]
+ALLOWED_HOSTS = environment.words(
+    "PMWEB_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{socket.gethostname()}"
+)
+URL = os.environ.get("PMWEB_URL", "").strip().rstrip("/")
+CSRF_TRUSTED_ORIGINS = environment.words("PMWEB_CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
-    "daphne",
     "pmweb",
+    "anica_app",  # before inference, whose command `predict` it extends
     "inference",
-    "anica_app",
     "channels",
     "csp",
     "django.contrib.auth",
@@ -62,9 +80,10 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "pmweb.permissions.middleware.Permissions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "pmweb.middleware.NoNulCharacters",
 ]
 
 ROOT_URLCONF = "pmweb.urls"
@@ -80,29 +99,19 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "pmweb.permissions.context.rights",
             ],
             "builtins": ["django.templatetags.static", "inference.views.presentation"],
         },
     }
 ]
 
-# WAL lets readers go on beside one writer; IMMEDIATE takes the write lock at BEGIN, where busy_timeout can
-# wait for it, instead of in mid-transaction, where SQLite gives up at once.
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": HOME / "pmweb.sqlite3",
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 30,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
-        },
-    }
-}
+DATABASES = {"default": environment.database(HOME)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # A message is only a doorbell: the database is the truth, and everybody looks by themselves as well.
-CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+REDIS_URL = os.environ.get("PMWEB_REDIS_URL", "").strip()
+CHANNEL_LAYERS = environment.channel_layers(REDIS_URL)
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -132,7 +141,12 @@ RUN_MEMORY_LIMIT_BYTES = (
 
 DASK = os.environ.get("PMWEB_DASK", "").strip()
 
-UPLOAD_LIMIT_BYTES = 64 * 1024 * 1024
+# Who may do what is in pmweb/permissions; how much, here.
+PUBLIC_READING = environment.flag("PMWEB_PUBLIC_READING")
+RUNS_PER_USER = environment.number("PMWEB_RUNS_PER_USER", 100)
+UPLOADS_PER_USER = environment.number("PMWEB_UPLOADS_PER_USER", 200)
+UPLOADED_BYTES_PER_USER = environment.number("PMWEB_UPLOADS_MB_PER_USER", 1024) * 2**20
+UPLOAD_LIMIT_BYTES = environment.number("PMWEB_UPLOAD_MB", 64) * 2**20
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
@@ -157,16 +171,47 @@ SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"
 
+# Behind a proxy with TLS. It alone may reach the web process: the X-Forwarded headers are believed.
+TLS = environment.flag("PMWEB_TLS")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
+SECURE_SSL_REDIRECT = TLS
+SECURE_REDIRECT_EXEMPT = [r"^health/$", r"^metrics/$"]  # asked for by this host and its neighbours
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = environment.flag("PMWEB_SECURE_COOKIES", default=TLS)
+SECURE_HSTS_SECONDS = environment.number("PMWEB_HSTS_SECONDS", 365 * 24 * 3600 if TLS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = environment.flag("PMWEB_HSTS_SUBDOMAINS", default=True)
+SECURE_HSTS_PRELOAD = environment.flag("PMWEB_HSTS_PRELOAD")
+# Browsers' lists take in whole domains, and letting go takes months: for the domain's owner to decide.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
+
+# Who calls the HTTP API, as `inference.api.access` asks for it.
+API_ACCESS = "pmweb.accounts.api_access.access"
+
+WEBHOOK = os.environ.get("PMWEB_WEBHOOK", "").strip()
+WEBHOOK_INTERNAL = environment.flag("PMWEB_WEBHOOK_INTERNAL")
+
+METRICS_TOKEN = os.environ.get("PMWEB_METRICS_TOKEN", "").strip()
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "pmweb.logs.TerminalFormatter"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "text": {"()": "pmweb.logs.TerminalFormatter"},
+        "json": {"()": "pmweb.logs.JsonFormatter"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": environment.choice("PMWEB_LOG_FORMAT", ("text", "json")),
+        }
+    },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "pmweb": {"level": "INFO"},
         "inference": {"level": "INFO"},
         "django.request": {"level": "ERROR"},  # a page that is not there is the visitor's news
+        "psycopg.pool": {"level": "ERROR"},  # a connection that the server has ended, and that is replaced
+        "channels_redis": {"level": "CRITICAL"},  # every second, with a traceback, what the switchboard says once
+        "django.security.DisallowedHost": {"level": "CRITICAL"},  # somebody tries names: answered, not told
         "django.channels": {"level": "WARNING"},  # says that a worker runs, which the worker says as well
     },
 }

@@ -12,6 +12,7 @@ urlpatterns = [
     path("about/", about, name="about"),
     path("health/", health, name="health"),
     path("", include("inference.urls")),
+    path("", include("anica_app.urls")),
 ]
 
 handler400 = "pmweb.views.errors.bad_request"

@@ -74,11 +74,13 @@ def _read_if_there(file: Path) -> str:
 class LaunchedSite:
     """`manage.py up` with everything that it prints."""
 
+    command = "up"
+
     def __init__(self, home: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self.home = home
         self.lines: list[str] = []
         self._process = subprocess.Popen(
-            [sys.executable, str(settings.BASE_DIR / "manage.py"), "up", *options],
+            [sys.executable, str(settings.BASE_DIR / "manage.py"), self.command, *options],
             env={**os.environ, "PMWEB_HOME": str(home), "PYTHONUNBUFFERED": "1", **(environment or {})},
             cwd="/",
             stdin=subprocess.DEVNULL,

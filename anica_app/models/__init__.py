@@ -1,1 +1,23 @@
 """The tables of AnICA, one aggregate per file."""
+
+from anica_app.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, Prediction
+from anica_app.models.campaign import Campaign, CampaignFile, CampaignPredictor, SampleBatch
+from anica_app.models.discovery import Discovery, Generalisation, GeneralisationStep
+from anica_app.models.predictor import AnswerCache, Predictor, identity_key
+
+__all__ = [
+    "AnswerCache",
+    "BasicBlock",
+    "BasicBlockSet",
+    "BlockColumn",
+    "Campaign",
+    "CampaignFile",
+    "CampaignPredictor",
+    "Discovery",
+    "Generalisation",
+    "GeneralisationStep",
+    "Prediction",
+    "Predictor",
+    "SampleBatch",
+    "identity_key",
+]

@@ -2,7 +2,7 @@
 
 A socket is closed with 4400 after messages that make no sense, 4401 where the token lets nobody in (or no
 longer does), 4408 when nothing was heard for too long, 4409 when a newer connection speaks for the machine or
-another agent does, 4429 when the agent sends more than it has to say, 1013 when the database does not
+another agent does, 4429 when the agent sends more than it has to say, 4503 when the database does not
 answer: the agent comes back later. Where words help, they are sent first, as `refused`.
 """
 
@@ -21,6 +21,7 @@ from inference.agent.protocol import PROTOCOL, decode, encode
 from inference.agent.rate import Allowance
 from inference.agent.reading import ProtocolError
 from inference.consumers.database_thread import DatabaseThread
+from inference.consumers.runs import NO_LAYER
 from inference.core.protocols import Json
 from inference.models import Machine
 from inference.models.machine import SILENCE
@@ -35,7 +36,7 @@ NO_ENTRY = 4401
 SILENT = 4408
 REPLACED = 4409
 FLOOD = 4429
-TRY_AGAIN = 1013
+TRY_AGAIN = 4503
 
 REVOKED = "the token of this agent was revoked"
 BEAT_SECONDS = 2.0
@@ -50,6 +51,8 @@ database = DatabaseThread("agents")
 
 class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Hands batches to one agent, one at a time, and takes its results and signs of life."""
+
+    channel_layer_alias = NO_LAYER
 
     async def connect(self) -> None:
         """Accept, so that the agent learns the reason of a refusal; it is told after it has said hello."""

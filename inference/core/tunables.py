@@ -18,7 +18,7 @@ def setting(default: Any, description: str, paper: Any) -> Any:
 
 
 def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
-    """Arguments for the dataclass from names to values or their text ("5000", "", "none").
+    """Arguments for the dataclass from names to values or their text ("5000", "", "none", "true").
 
     Raises `InvalidInputError` for an unknown name (telling the nearest) and for text that is no number where
     one is wanted. Domains are the dataclass's own to check.
@@ -37,6 +37,8 @@ def _parsed(name: str, text: str, kind: str) -> object:
     text = text.strip()
     if "None" in kind and text.lower() in ("", "none"):
         return None
+    if kind == "bool":
+        return _truth(name, text)
     try:
         if kind.startswith("int"):
             return int(text)
@@ -46,6 +48,12 @@ def _parsed(name: str, text: str, kind: str) -> object:
         wanted = "a whole number" if kind.startswith("int") else "a number"
         raise InvalidInputError(f"{name} must be {wanted}, not {text!r}") from None
     return text
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidInputError(f"{name} must be true or false, not {text!r}")
+    return text.lower() == "true"
 
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:

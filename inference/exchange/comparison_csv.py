@@ -7,13 +7,14 @@ empty where a mapping does not describe the scheme."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Iterable
 
 from inference.core.identity import ComparedScheme, Comparison
 from inference.core.mapping import Uops, described
+from inference.exchange.csv_cells import written
+from inference.exchange.provenance import provenance_of
+from inference.models import PortMapping
 
 HEADER = (
     "scheme",
@@ -26,21 +27,26 @@ HEADER = (
 )
 
 
-def write_comparison_csv(comparison: Comparison, rows: Iterable[ComparedScheme]) -> str:
-    """Some schemes of a comparison, in the order given."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
-    for row in rows:
-        usages = [_usage(uops, comparison.ports) for uops in row.uops]
-        cycles = [_number(value) for value in row.cycles]
-        writer.writerow([row.scheme, row.kind.value, *usages, *cycles, _number(row.difference)])
-    return out.getvalue()
+def write_comparison_csv(comparison: Comparison, rows: Iterable[ComparedScheme], head: str = "") -> str:
+    """Some schemes of a comparison, in the order given, below the lines of `head`."""
+    return written(HEADER, (_cells(comparison, row) for row in rows), head)
+
+
+def comparison_head(first: PortMapping, second: PortMapping) -> str:
+    """Lines of comments: which is which, and who made them."""
+    both = (("first", first), ("second", second))
+    return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
+
+
+def _cells(comparison: Comparison, row: ComparedScheme) -> list[object]:
+    usages = [_usage(uops, comparison.ports) for uops in row.uops]
+    cycles = [_finite(value) for value in row.cycles]
+    return [row.scheme, row.kind.value, *usages, *cycles, _finite(row.difference)]
 
 
 def _usage(uops: Uops | None, ports: tuple[str, ...]) -> str:
     return "" if uops is None else described(uops, ports)
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None or not math.isfinite(value) else repr(value)
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value

@@ -3,7 +3,7 @@
     experiment,cycles,unit,note
     "2*add GPR[64]:RW, GPR[64]:R; imul GPR[64]:RW, GPR[64]:R",1.0,cycles,
 
-Columns named `tool:NAME` hold the cycles that other tools predict.
+Columns named `tool:NAME` hold the cycles that other tools predict. Lines that begin with `#` may come first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
+from inference.exchange.csv_cells import plain_text, written
 from inference.exchange.document import (
     ENTRY_LIMIT,
     EXPERIMENT_LENGTH,
@@ -42,8 +43,10 @@ _TERM = re.compile(r"(?:([0-9]{1,18})\s*\*\s*)?(.*)", re.DOTALL)
 
 def is_experiment_csv(source: Source) -> bool:
     """Whether the first line looks like a header of this format, be it a faulty one."""
-    first = source.text.lstrip()[:1000].splitlines()[0].lower()
-    return not source.is_json and ("experiment" in first or "cycles" in first)
+    if source.is_json:
+        return False
+    first = _parted(source.text)[1].lstrip()[:1000].lower().partition("\n")[0]
+    return "experiment" in first or "cycles" in first
 
 
 def read_experiment_csv(source: Source, problems: Problems, unit: Unit) -> Document:
@@ -73,10 +76,11 @@ def read_experiment_csv(source: Source, problems: Problems, unit: Unit) -> Docum
 
 
 def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """(first line, cells) of every record that is not blank."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """(first line, cells) of every record that is not blank, behind the comments at the beginning."""
+    above, rest = _parted(text)
+    reader = csv.reader(io.StringIO(rest, newline=""), strict=True)
     while True:
-        line = reader.line_num + 1
+        line = above + reader.line_num + 1
         try:
             cells = next(reader)
         except StopIteration:
@@ -90,6 +94,18 @@ def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
             return
         if any(cell.strip() for cell in cells):
             yield line, cells
+
+
+def _parted(text: str) -> tuple[int, str]:
+    """How many lines of comments and nothing stand above the header, and the text from there on."""
+    above = start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        line = text[start:end].strip()
+        if line and not line.startswith("#"):
+            break
+        above, start = above + 1, end
+    return above, text[start:]
 
 
 def _columns(header: Sequence[str], problems: Problems) -> tuple[str, ...] | None:
@@ -137,7 +153,7 @@ class _RowReader:
                 row=row,
             )
             return None
-        by_name = dict(zip(self.columns, cells, strict=True))
+        by_name = dict(zip(self.columns, map(plain_text, cells), strict=True))
         before = self.problems.count
         terms = parse_terms(by_name["experiment"], self.problems, row=row)
         unit = self._unit(by_name.get("unit", ""), row)
@@ -237,25 +253,17 @@ def parse_terms(
     return tuple(terms) if check_length(length, problems, row=row, column=column) else None
 
 
-def write_experiment_csv(measured: Iterable[Measured], unit: Unit = Unit.CYCLES) -> str:
-    """The settled measurements as CSV text, in their order."""
+def write_experiment_csv(measured: Iterable[Measured], unit: Unit = Unit.CYCLES, head: str = "") -> str:
+    """The settled measurements as CSV text, in their order, below the lines of `head`."""
     usable = [result for result in measured if result.usable and result.cycles is not None]
     tools = sorted({tool for result in usable for tool in result.annotations})
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*COLUMNS, *(TOOL + tool for tool in tools)])
+    rows = []
     for result in usable:
         assert result.cycles is not None
-        writer.writerow(
-            [
-                str(result.experiment),
-                repr(_from_cycles(result.cycles, result.experiment.length, unit)),
-                unit.value,
-                result.note,
-                *(repr(result.annotations[t]) if t in result.annotations else "" for t in tools),
-            ]
-        )
-    return out.getvalue()
+        answers = (result.annotations.get(tool) for tool in tools)
+        cycles = _from_cycles(result.cycles, result.experiment.length, unit)
+        rows.append([str(result.experiment), cycles, unit.value, result.note, *answers])
+    return written([*COLUMNS, *(TOOL + tool for tool in tools)], rows, head)
 
 
 def _from_cycles(cycles: float, length: int, unit: Unit) -> float:

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from inference.exchange.experiment_csv import write_experiment_csv
+from inference.exchange.exported import exported
+from inference.exchange.llvm_td import Opcodes, write_llvm_td
+from inference.exchange.mapping_csv import write_mapping_csv
 from inference.exchange.mapping_json import write_mapping_json
+from inference.exchange.osaca_yaml import write_osaca_yaml
 from inference.exchange.pmevo_json import write_mapping3
+from inference.exchange.provenance import provenance_of
 from inference.exchange.resource_json import write_resource_json
 from inference.exchange.resource_mappings import load_resource_mapping
 from inference.exchange.stored import load_mapping, load_measurements
+from inference.exchange.uops_info_xml_writing import write_uops_info_xml
+from inference.isa.bodies import ASSEMBLED
+from inference.isa.llvm_mc import AssemblerError
+from inference.isa.llvm_opcodes import llvm_opcodes
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 
 Row = TypeVar("Row")
@@ -20,30 +29,45 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Export(Generic[Row]):
-    """A way to write a row: its title, the file's extension and content type, and the writer of the text."""
+    """A way to write a row: its title, the file's extension and content type, and the writer of the text.
+
+    `hint` says who it is for. `describes`: whether the format has words for an instruction set of this name.
+    """
 
     title: str
     extension: str
     content_type: str
     write: Callable[[Row], str]
+    hint: str = ""
+    describes: Callable[[str], bool] = lambda isa: True
 
 
 def _mapping_json(row: PortMapping) -> str:
     document = write_mapping_json(
         load_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
-    return _text(document, long="usage")
+    return _text({**document, "provenance": provenance_of(row).as_json()}, long="usage")
 
 
 def _mapping3(row: PortMapping) -> str:
-    return _text(write_mapping3(row.name, load_mapping(row)), long="assignment")
+    document = write_mapping3(row.name, load_mapping(row))
+    return _text({**document, "provenance": provenance_of(row).as_json()}, long="assignment")
+
+
+def _llvm_td(row: PortMapping) -> str:
+    mapping = exported(row)
+    try:
+        opcodes = Opcodes(*llvm_opcodes(mapping.isa, [scheme.text for scheme in mapping.schemes]))
+    except AssemblerError as error:
+        opcodes = Opcodes({}, reason=str(error))
+    return write_llvm_td(mapping, opcodes)
 
 
 def _resource_json(row: ResourceMapping) -> str:
     document = write_resource_json(
         load_resource_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
     )
-    return _text(document, long="loads")
+    return _text({**document, "provenance": provenance_of(row).as_json()}, long="loads")
 
 
 def _text(document: Mapping[str, Any], long: str) -> str:
@@ -63,12 +87,50 @@ def _text(document: Mapping[str, Any], long: str) -> str:
 
 
 def _experiment_csv(row: ExperimentSet) -> str:
-    return write_experiment_csv(load_measurements(row))
+    return write_experiment_csv(load_measurements(row), head=provenance_of(row).commented("#"))
+
+
+def _is_assembled(isa: str) -> bool:
+    return isa in ASSEMBLED
 
 
 MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
-    "json": Export("port mapping (JSON)", "json", "application/json", _mapping_json),
-    "pmevo": Export("PMEvo Mapping3 (JSON)", "json", "application/json", _mapping3),
+    "json": Export(
+        "port mapping (JSON)", "json", "application/json", _mapping_json, "all there is to it; imports again"
+    ),
+    "pmevo": Export(
+        "PMEvo Mapping3 (JSON)", "json", "application/json", _mapping3, "for PMEvo's tools; imports again"
+    ),
+    "csv": Export(
+        "scheme table (CSV)",
+        "csv",
+        "text/csv",
+        lambda row: write_mapping_csv(exported(row)),
+        "for spreadsheets and scripts",
+    ),
+    "uops-info": Export(
+        "XML like uops.info's",
+        "xml",
+        "application/xml",
+        lambda row: write_uops_info_xml(exported(row)),
+        "for tools that read instructions.xml; imports again",
+    ),
+    "osaca": Export(
+        "OSACA machine model (YAML)",
+        "yml",
+        "application/yaml",
+        lambda row: write_osaca_yaml(exported(row)),
+        "OSACA predicts with it",
+        _is_assembled,
+    ),
+    "llvm": Export(
+        "LLVM scheduling model (TableGen)",
+        "td",
+        "text/plain",
+        _llvm_td,
+        "a draft, with the evidence on every line",
+        _is_assembled,
+    ),
 }
 RESOURCE_EXPORTS: Mapping[str, Export[ResourceMapping]] = {
     "json": Export("resource mapping (JSON)", "json", "application/json", _resource_json),

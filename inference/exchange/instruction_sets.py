@@ -105,6 +105,10 @@ SUPPLIED = {X86: load_x86, AARCH64: load_aarch64}
 """Instruction sets that come with the software, and what loads each."""
 
 
+BYTES_AT_ONCE = 2 * 2**20
+"""Of a document that is loaded while somebody waits, thousands of schemes; the shell takes larger ones."""
+
+
 def load_document(content: bytes) -> ISA:
     """An instruction set from a document in the public format, made or updated. Raises `ExchangeError`."""
     try:

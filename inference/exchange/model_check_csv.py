@@ -9,12 +9,11 @@ Cells are empty where there is no such number.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inference.core.model_check import Alone
+from inference.exchange.csv_cells import written
 
 ALONE = ("scheme", "verdict", "cycles measured", "cycles modelled", "error %", "note")
 MIXES = (
@@ -26,7 +25,7 @@ ORDERS = ("instructions", "experiments", "compared", "mean CPI", "largest CPI", 
 
 def write_alone_csv(alone: Iterable[Alone]) -> str:
     """A row for every scheme."""
-    return _written(
+    return written(
         ALONE,
         (
             (
@@ -50,24 +49,10 @@ def write_mixes_csv(mixes: Iterable[Mapping[str, Any]]) -> str:
         agreement = (scores.get(name) for name in ("mape", "pearson", "kendall"))
         numbers = (each[name] for name in ("length", "asked", "settled"))
         rows.append((*numbers, *agreement, each["slower"], each["faster"]))
-    return _written(MIXES, rows)
+    return written(MIXES, rows)
 
 
 def write_orders_csv(orders: Iterable[Mapping[str, Any]]) -> str:
     """A row for every length, as in Table 3.1."""
     names = ("length", "asked", "samples", "mean", "largest", "notable")
-    return _written(ORDERS, ([each[name] for name in names] for each in orders))
-
-
-def _written(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return repr(value) if isinstance(value, float) else str(value)
+    return written(ORDERS, ([each[name] for name in names] for each in orders))

@@ -65,7 +65,8 @@ def store_experiments(isa: ISA, experiments: Iterable[Experiment]) -> dict[Exper
         raise MissingSchemesError(isa.name, missing)
     keys = {experiment_key(experiment, ids): experiment for experiment in wanted}
     known = _experiment_rows(isa, keys)
-    fresh = [key for key in keys if key not in known]
+    # In one order for everybody: of two who store the same at the same time, one waits for the other.
+    fresh = sorted(key for key in keys if key not in known)
     if fresh:
         ExperimentRow.objects.bulk_create(
             [ExperimentRow(isa_id=isa.pk, key=key, length=keys[key].length) for key in fresh],

@@ -1,4 +1,4 @@
-"""Machine code from assembly text by LLVM's assembler `llvm-mc`, a program that may not be installed."""
+"""Machine code from text, and names of machine code, by LLVM's `llvm-mc`, which may not be installed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ _NEWEST = 30
 _OLDEST = 11
 _ERROR = re.compile(r"^<stdin>:(\d+):\d+: error: (.*)$", re.MULTILINE)
 _TEXT = b".text"
+_OPCODE = re.compile(r"<MCInst #\d+ (\w+)")
+_VERSION = re.compile(r"version (\d+(?:\.\d+)*)")
+_MARKERS = {
+    "x86_64": (bytes.fromhex("0f1f8078563412"), "305419896("),  # nopl 0x12345678(%rax)
+    "aarch64": (bytes.fromhex("405c38d5"), "S3_0_C5_C12_2"),
+}
+"""By architecture, an instruction that stands behind each that is asked about, and how its text is found."""
 
 
 class AssemblerError(RuntimeError):
@@ -48,12 +55,62 @@ def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") ->
             f"{PROGRAM} is not installed where this site runs, and assembles {triple}: install LLVM's tools "
             "(Debian: apt install llvm) and start the site again"
         )
+    done = _called(path, ["-filetype=obj", "-o", "-"], lines, triple, cpu, features)
+    if done.returncode == 0:
+        return Assembled(_section(done.stdout))
+    said = done.stderr.decode(errors="replace")
+    refused = {int(number) - 1: reason for number, reason in _ERROR.findall(said)}
+    if not refused:
+        raise AssemblerError(f"{path} failed: {said.strip()[:200] or f'status {done.returncode}'}")
+    return Assembled(refused=refused)
+
+
+@dataclass(frozen=True)
+class Named:
+    """LLVM's names of some instructions, None for what it does not know, and which llvm-mc said so."""
+
+    opcodes: Sequence[str | None]
+    told_by: str
+
+
+def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = "") -> Named:
+    """What LLVM calls each of these instructions, `ADD64rr`; one call for all. Raises `AssemblerError`.
+
+    One that LLVM takes for several, as it does where there is a prefix, has no name: that of the bare
+    instruction would be another's.
+    """
+    path = program()
+    if path is None:
+        raise AssemblerError(f"{PROGRAM} is not installed where this site runs")
+    marker, sign = _MARKERS[triple.partition("-")[0]]
+    lines = [f"[{_hexadecimal(code)}]\n[{_hexadecimal(marker)}]" for code in codes]
+    done = _called(path, ["-disassemble", "-show-inst"], lines, triple, cpu, features)
+    parts = done.stdout.decode(errors="replace").split(sign)
+    if done.returncode or len(parts) != len(codes) + 1:
+        raise AssemblerError(f"{path} cannot disassemble: {done.stderr.decode(errors='replace')[:200]}")
+    found: list[str | None] = []
+    for part in parts[:-1]:
+        names = _OPCODE.findall(part.partition("\n")[2] if found else part)
+        # The marker's own line says its opcode behind the sign, the instruction's come on lines of their own.
+        found.append(names[0] if len(names) == 1 else None)
+    version = _called(path, ["--version"], (), triple, cpu).stdout.decode(errors="replace")
+    number = _VERSION.search(version)
+    return Named(found, f"{PROGRAM} {number[1]}" if number else PROGRAM)
+
+
+def _hexadecimal(code: bytes) -> str:
+    return ",".join(f"{byte:#04x}" for byte in code)
+
+
+def _called(
+    path: str, arguments: Sequence[str], lines: Sequence[str], triple: str, cpu: str, features: str = ""
+) -> subprocess.CompletedProcess[bytes]:
     text = "\n".join(lines) + "\n"
-    command = [path, f"-triple={triple}", f"-mcpu={cpu}", "-filetype=obj", "-o", "-"]
+    command = [path, f"-triple={triple}", f"-mcpu={cpu}", *arguments]
     if features:
         command.append(f"-mattr={features}")
     try:
-        done = subprocess.run(  # noqa: S603  a program of this system, its arguments are ours
+        return subprocess.run(  # noqa: S603  a program of this system, its arguments are ours
             command,
             input=text.encode(),
             capture_output=True,
@@ -64,13 +121,6 @@ def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") ->
         raise AssemblerError(f"{PROGRAM} did not end within {TIMEOUT:g} s for {len(lines)} lines") from None
     except OSError as error:
         raise AssemblerError(f"{path} cannot be started: {error.strerror}") from error
-    if done.returncode == 0:
-        return Assembled(_section(done.stdout))
-    said = done.stderr.decode(errors="replace")
-    refused = {int(number) - 1: reason for number, reason in _ERROR.findall(said)}
-    if not refused:
-        raise AssemblerError(f"{path} failed: {said.strip()[:200] or f'status {done.returncode}'}")
-    return Assembled(refused=refused)
 
 
 def _section(elf: bytes) -> bytes:

@@ -81,10 +81,14 @@ class RunCommand(DataCommand):
         """What the journal says since `seq`, one line each; returns the number of the last event."""
         events = events_since(run_id, seq)
         for event in events:
-            line = _line(event["kind"], event["payload"])
+            line = self.line(event["kind"], event["payload"])
             if line:
                 self.stderr.write(line)
         return events[-1]["seq"] if events else seq
+
+    def line(self, kind: str, payload: Json) -> str:
+        """An event for the shell; "" for those that only pictures need."""
+        return _line(kind, payload)
 
 
 def chosen_schemes(isa: ISA, selection: str) -> Json:
@@ -105,7 +109,6 @@ def _cancel(run: Run) -> None:
 
 
 def _line(kind: str, payload: Json) -> str:
-    """An event for the shell; "" for those that only pictures need."""
     if kind == "phase":
         labels = payload["labels"]
         return f"[{payload['index']}/{len(labels)}] {labels[payload['index'] - 1]}"

@@ -9,6 +9,7 @@ from inference.models.mapping import Evaluation, PortMapping, PortUsage
 from inference.models.resource import ResourceLoad, ResourceMapping
 from inference.models.run import Run, RunCheckpoint, RunEvent
 from inference.models.upload import Upload
+from inference.models.webhook import Webhook
 
 __all__ = [
     "ISA",
@@ -32,5 +33,6 @@ __all__ = [
     "RunCheckpoint",
     "RunEvent",
     "Upload",
+    "Webhook",
     "Witness",
 ]

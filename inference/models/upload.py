@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
+
+UNDECIDED = Q(run__isnull=True) | Q(run__state__in=("failed", "cancelled"))
+"""Uploads that no import works on; one whose import has failed or was cancelled waits again."""
 
 
 class Upload(models.Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
@@ -42,6 +43,15 @@ def dependents_of(row: Named) -> list[Dependent]:
         case Machine():
             return _of_machine(row)
     raise TypeError(f"nothing is known about what depends on a {type(row).__name__}")
+
+
+@transaction.atomic
+def delete_unless_needed(row: Named) -> list[Dependent]:
+    """Delete a row unless something forbids that; what does, nothing where it is gone now."""
+    blockers = [each for each in dependents_of(row) if each.blocks]
+    if not blockers:
+        row.delete()
+    return blockers
 
 
 def _of_set(row: ExperimentSet) -> list[Dependent]:

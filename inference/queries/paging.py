@@ -84,6 +84,11 @@ def _is_storable(value: str | float) -> bool:
     return -_BEYOND < value < _BEYOND
 
 
+def is_cursor(text: str) -> bool:
+    """Whether a page could have given this."""
+    return _Cursor.decode(text) is not None
+
+
 def page_of(
     rows: QuerySet[ModelRow],
     order: Order,

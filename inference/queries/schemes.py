@@ -11,6 +11,16 @@ from inference.core.mapping import Uops, uops_of
 from inference.exchange.stored import StoredMeasurement, measurements_of
 from inference.models import ISA, ExperimentSet, InstructionScheme, Measurement, PortMapping, ResourceMapping
 
+SCHEME_COLUMNS = {
+    "row": "id",
+    "text": "text",
+    "extension": "extension",
+    "category": "category",
+    "memory": "memory",
+    "width": "width",
+}
+"""Columns that schemes can be sorted by, for `paging.Order`."""
+
 
 def instruction_sets() -> QuerySet[ISA]:
     """All instruction sets with the number of their schemes, sets and mappings.

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Length
 
 from inference.exchange.errors import ExchangeError
 from inference.exchange.importing import name_list_of, rejects_of
-from inference.models import Run, Upload
+from inference.models import Upload
+from inference.models.upload import UNDECIDED
 
 
 def waiting_uploads() -> QuerySet[Upload]:
-    """Uploads that no import works on, oldest first, with their `size` in bytes and without their content.
-
-    One whose import has failed or was cancelled waits again.
-    """
-    undecided = Q(run__isnull=True) | Q(run__state__in=(Run.State.FAILED, Run.State.CANCELLED))
-    return Upload.objects.filter(undecided).defer("content").annotate(size=Length("content")).order_by("id")
+    """Uploads that no import works on, oldest first, with their `size` in bytes and without their content."""
+    return Upload.objects.filter(UNDECIDED).defer("content").annotate(size=Length("content")).order_by("id")
 
 
 SIDE_FILE_SIZE = 4 << 20  # bytes; a list with all schemes that an instruction set has is far smaller

@@ -3,6 +3,7 @@
 | file | concern |
 |---|---|
 | `lifecycle` | what a user does to a run: submit, pause, resume, cancel |
+| `limits` | how much a user may have here at a time |
 | `lease`, `leases` | what a worker does to it: claim, heartbeat, finish, fail, give back |
 | `journal` | numbered events, written with progress and checkpoint in one fenced transaction |
 | `reporter` | the listener of a search: coalesces its events into the journal |
@@ -16,5 +17,6 @@
 | `worker` | claims runs and supervises them; a Channels worker |
 | `machines/` | agents' connections, and the batches that runs have measured by them |
 | `watcher` | tells the consumers of one web process which runs have news |
-| `doorbell`, `bells` | messages that only make the above quicker |
+| `doorbell`, `bells`, `switchboard` | messages that only make the above quicker: in one host, between hosts |
+| `readiness` | a worker waits for a database that is prepared |
 """

@@ -70,6 +70,11 @@ class Bell:
         finally:
             loop.remove_reader(descriptor)
 
+    def strike(self) -> None:
+        """Ring this bell alone."""
+        if self._socket is not None:
+            _strike([self._name], b"!")
+
     def close(self) -> None:
         """Listen no longer."""
         if self._socket is not None:

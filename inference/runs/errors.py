@@ -2,8 +2,10 @@
 
 RunsError
 ├── ConfigError (also a ValueError)     a run was described wrongly; the message names the field
+│   └── LimitError                      a user has as much here as one may have at a time
 ├── NameTakenError (also a ValueError)  another run has that name
 ├── RunStateError                       the run is in no state for what was asked
+├── NewerDatabaseError                  a newer version of this program has made the database
 ├── LeaseLostError                      somebody else holds the run now, or it is gone: stop without a trace
 ├── SessionLostError                    a newer connection speaks for the machine now, or nobody may
 └── JobError                            a run cannot be done, for a reason its user can understand
@@ -18,6 +20,10 @@ class RunsError(Exception):
 
 class ConfigError(RunsError, ValueError):
     """The description of a run is wrong."""
+
+
+class LimitError(ConfigError):
+    """A user has as many runs or files here as one may have at a time."""
 
 
 class NameTakenError(RunsError, ValueError):
@@ -47,6 +53,10 @@ class SessionLostError(RunsError):
 
     def __init__(self, machine: str, number: int) -> None:
         super().__init__(f"connection {number} no longer speaks for {machine}")
+
+
+class NewerDatabaseError(RunsError):
+    """The tables of the database are those of a newer version."""
 
 
 class JobError(RunsError):

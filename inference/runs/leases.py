@@ -18,8 +18,9 @@ from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs import doorbell
 from inference.runs.errors import LeaseLostError
-from inference.runs.journal import LEASE_TIME, Entry, held, write
+from inference.runs.journal import LEASE_TIME, Entry, held, hold, write
 from inference.runs.lease import Lease
+from inference.runs.software import versions
 
 MAX_ATTEMPTS = 5
 """Claims without a checkpoint or new measurements in between, after which a run that kills its process is
@@ -51,13 +52,14 @@ def claim(
         return None
     with transaction.atomic():
         if connection.features.has_select_for_update_skip_locked:
-            rows = rows.select_for_update(skip_locked=True)
-        for run in rows.order_by("id")[:_CANDIDATES]:
-            if _settle_abandoned(run):
-                continue
-            lease = _take(run, worker)
-            if lease is not None:
-                return lease
+            rows = rows.select_for_update(skip_locked=True, no_key=True)
+        for _ in range(_CANDIDATES):
+            # One at a time: rows that are looked at are locked, and other workers shall find the next ones.
+            run = rows.order_by("id").first()
+            if run is None:
+                return None
+            if not _settle_abandoned(run):
+                return _take(run, worker)
     return None
 
 
@@ -111,8 +113,12 @@ def finish(lease: Lease, store: Callable[[], tuple[Json, Sequence[Entry]]]) -> N
 
 
 def fail(lease: Lease, error: str, entries: Sequence[Entry] = ()) -> None:
-    """End a run as failed; the first line of `error` says why, the rest is its evidence."""
-    settle(lease, Run.State.FAILED, entries, error=error)
+    """End a run as failed; the first line of `error` says why, the rest is its evidence.
+
+    Evidence may be whatever a dying process wrote: what no database takes is replaced.
+    """
+    storable = error.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    settle(lease, Run.State.FAILED, entries, error=storable)
 
 
 def settle(lease: Lease, state: str, entries: Sequence[Entry] = (), **changes: Any) -> None:
@@ -130,6 +136,7 @@ def give_back(lease: Lease, note: str, *, counts: bool, delay: timedelta = timed
     """
     entries: list[Entry] = [("log", {"level": "warning" if counts else "info", "text": note})]
     with transaction.atomic():
+        hold(lease.run_id)
         back = write(
             held(lease).filter(wanted=Run.Wanted.NOTHING),
             lease.run_id,
@@ -170,7 +177,7 @@ def _take(run: Run, worker: str) -> Lease | None:
     if run.state == Run.State.RUNNING:
         text = f"worker {run.worker} stopped answering; taken over, going on from the last checkpoint"
         entries.append(("log", {"level": "warning", "text": text}))
-    entries.append(_state_entry(Run.State.RUNNING))
+    entries.append(("state", {"state": str(Run.State.RUNNING), "versions": versions()}))
     taken = write(
         _unchanged(run),
         run.pk,

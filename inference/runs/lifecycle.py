@@ -10,31 +10,52 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
+from django.dispatch import Signal
 from django.utils import timezone
 
 from inference.core.protocols import Json
-from inference.exchange.names import NAME_LIMIT, free_name
+from inference.exchange.names import NAME_LIMIT, free_name, hold_names
 from inference.models import Run
-from inference.runs import doorbell
+from inference.runs import doorbell, webhooks
 from inference.runs.errors import ConfigError, NameTakenError, RunStateError
-from inference.runs.journal import write
+from inference.runs.journal import hold, write
 from inference.runs.leases import abandoned
+from inference.runs.limits import room_for_run
 from inference.runs.registry import job
 
 
-def submit(kind: str, config: Json, name: str, user: Any = None, forked_from: Run | None = None) -> Run:
-    """Queue a new run. Raises `ConfigError` or `NameTakenError`, and then nothing has been stored."""
+asked_of_run = Signal()
+"""Sent when a run was paused, resumed or cancelled, or is about to be: `run`, and `wish` as in the address."""
+
+
+def submit(
+    kind: str,
+    config: Json,
+    name: str,
+    user: Any = None,
+    forked_from: Run | None = None,
+    *,
+    note: str = "",
+    webhook: str = "",
+) -> Run:
+    """Queue a new run; `webhook` is an address that is told when it ends.
+
+    Raises `ConfigError`, `LimitError` or `NameTakenError`, and then nothing has been stored.
+    """
     name = name.strip()
     if not 1 <= len(name) <= NAME_LIMIT:
         raise ConfigError(f"a run needs a name of 1 to {NAME_LIMIT} characters, not {len(name)}")
     kind_of_run = job(kind)
     complete = kind_of_run.check(config)
     with transaction.atomic():
+        hold_names(Run)
+        room_for_run(user)
         if Run.objects.filter(name=name).exists():
             raise NameTakenError(name, free_name(Run, name))
         run = Run.objects.create(
-            kind=kind, config=complete, name=name, created_by=user, forked_from=forked_from
+            kind=kind, config=complete, name=name, note=note, created_by=user, forked_from=forked_from
         )
+        webhooks.arrange(run, webhook)
         kind_of_run.submitted(run)
         write(Run.objects.all(), run.pk, [("state", {"state": str(Run.State.QUEUED)})])
         doorbell.announce_work()
@@ -52,6 +73,7 @@ def pause(run: Run) -> Run:
     asked = _ask(run, Run.Wanted.PAUSE, Run.State.PAUSED, idle=(Run.State.QUEUED,))
     if not asked:
         raise _refusal(run, "paused", "queued and running")
+    asked_of_run.send(Run, run=run, wish="pause")
     return run
 
 
@@ -60,6 +82,7 @@ def cancel(run: Run) -> Run:
     asked = _ask(run, Run.Wanted.CANCEL, Run.State.CANCELLED, idle=(Run.State.QUEUED, Run.State.PAUSED))
     if not asked:
         raise _refusal(run, "cancelled", "queued, running and paused")
+    asked_of_run.send(Run, run=run, wish="cancel")
     return run
 
 
@@ -68,6 +91,7 @@ def resume(run: Run) -> Run:
     rows = Run.objects.filter(state=Run.State.PAUSED)
     state = Run.State.QUEUED
     with transaction.atomic():
+        hold(run.pk)
         pausing = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING, wanted=Run.Wanted.PAUSE)
         if not pausing.update(wanted=Run.Wanted.NOTHING):
             queued = [("state", {"state": str(state)})]
@@ -75,6 +99,7 @@ def resume(run: Run) -> Run:
                 raise _refusal(run, "resumed", "paused")
             doorbell.announce_work()
     run.refresh_from_db()
+    asked_of_run.send(Run, run=run, wish="resume")
     return run
 
 
@@ -86,6 +111,7 @@ def _ask(run: Run, wish: str, state: str, idle: tuple[str, ...]) -> bool:
     if state in Run.FINAL:
         changes["finished"] = now
     with transaction.atomic():
+        hold(run.pk)
         asked = write(nobody_works, run.pk, [("state", {"state": str(state)})], **changes) is not None
         if not asked:
             working = Run.objects.filter(pk=run.pk, state=Run.State.RUNNING)

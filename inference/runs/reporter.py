@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from django.db import transaction
 
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError
@@ -35,6 +38,8 @@ _NUMBERED = {
     "verdicts": "number",
     "candidates": "number",
     "decision": "number",
+    "batch": "round",
+    "discovery": "number",
 }
 """Kinds told once per run, with the field that counts them up (None: only one of them)."""
 
@@ -77,6 +82,7 @@ class JournalReporter:
 
     `wishes` answers what the run shall do instead of going on ("" for nothing). A search that was taken up
     again from a checkpoint tells some things a second time; those that the journal has are left out.
+    Threads may share it.
     """
 
     def __init__(self, lease: Lease, wishes: Callable[[], str], clock: Clock = time.monotonic) -> None:
@@ -92,6 +98,7 @@ class JournalReporter:
         self._phase = _stage_reached(lease.run_id)
         self._logged = set(_journalled_lines(lease.run_id))
         self._told = _last_told(lease.run_id)
+        self._lock = threading.RLock()
 
     def draw(self, source: str, kind: str, draw: Callable[[Event], Json], every: float) -> None:
         """Journal events of kind `source` as pictures of kind `kind`, at most one in `every` seconds."""
@@ -107,6 +114,10 @@ class JournalReporter:
 
     def tell(self, kind: str, payload: Json) -> None:
         """Take an event that has no class of its own."""
+        with self._lock:
+            self._tell(kind, payload)
+
+    def _tell(self, kind: str, payload: Json) -> None:
         if self._is_known(kind, payload):
             return
         if kind in SUPERSEDED:
@@ -129,20 +140,36 @@ class JournalReporter:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Take a checkpoint; the newest one is stored every few seconds, and when the run is interrupted."""
-        self._checkpoint = checkpoint
-        self._flush_if_due()
+        with self._lock:
+            self._checkpoint = checkpoint
+            self._flush_if_due()
+
+    def settle(self, checkpoint: Checkpoint, store: Callable[[], None]) -> None:
+        """Write what waits, this checkpoint and the rows that `store` makes, all in one transaction.
+
+        So a run that goes on from the checkpoint has these rows, each once. Raises `LeaseLostError`, and then
+        nothing has been stored.
+        """
+        with self._lock:
+            self._checkpoint = checkpoint
+            self._draw_pictures(only_due=True)
+            with transaction.atomic():
+                self._write(with_checkpoint=True)
+                store()
 
     def pulse(self) -> None:
         """Raises `InterruptedRunError` when asked to stop, `LeaseLostError` when fenced off."""
         wish = self._wishes()
         if wish:
             raise InterruptedRunError(wish)
-        self._flush_if_due()
+        with self._lock:
+            self._flush_if_due()
 
     def flush(self) -> None:
         """Write everything that waits, the newest checkpoint included."""
-        self._draw_pictures(only_due=False)
-        self._write(with_checkpoint=True)
+        with self._lock:
+            self._draw_pictures(only_due=False)
+            self._write(with_checkpoint=True)
 
     def _flush_if_due(self) -> None:
         if self._flush.due():

@@ -73,11 +73,18 @@ class Supervisor:
             await process.wait()
             await asyncio.wait({reading}, timeout=1.0)
             reading.cancel()
-        await database_sync_to_async(self._settle)(process.returncode or 0)
+        try:
+            await database_sync_to_async(self._settle)(process.returncode or 0)
+        except OperationalError as error:  # the lease runs out, and somebody takes the run over
+            logger.warning("run %s is left as it is, the database does not answer: %s", self._lease.run_id, error)
 
     async def _let_go(self, process: asyncio.subprocess.Process) -> None:
         """The run is settled, usually by the process itself, which then ends in a moment; or it is taken."""
-        if await database_sync_to_async(leases.is_taken_over)(self._lease):
+        try:
+            taken = await database_sync_to_async(leases.is_taken_over)(self._lease)
+        except OperationalError:  # for all one can know
+            taken = True
+        if taken:
             logger.warning("run %s: lease lost, its process is stopped", self._lease.run_id)
             return
         with contextlib.suppress(TimeoutError):

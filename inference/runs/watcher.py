@@ -13,7 +13,6 @@ import logging
 from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
-from channels.layers import get_channel_layer
 from django.db import OperationalError
 from django.db.models import Q
 
@@ -71,7 +70,7 @@ class Watcher:
         self._bell.set()
 
     async def _look_for_news(self) -> None:
-        listening = asyncio.create_task(doorbell.listen_for_news(get_channel_layer(), self._bell))
+        listening = asyncio.create_task(doorbell.listen_for_news(self._bell))
         try:
             while self._watches:
                 self._bell.clear()

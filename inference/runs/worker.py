@@ -22,6 +22,7 @@ from inference.runs import doorbell, leases, queue
 from inference.runs.lease import Lease
 from inference.runs.supervisor import Supervisor
 from inference.runs.warming import warm
+from inference.runs.webhook_delivery import deliver_for_ever
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +61,9 @@ class RunWorker(Worker):  # type: ignore[misc]
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         beside = (
-            asyncio.create_task(doorbell.listen_for_work(self.channel_layer, self._bell)),
+            asyncio.create_task(doorbell.listen_for_work(self._bell)),
             asyncio.create_task(warm()),
+            asyncio.create_task(deliver_for_ever()),
         )
         logger.info("worker %s is ready for %d inference(s) at a time", worker_name(), self.jobs)
         try:

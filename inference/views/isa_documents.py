@@ -9,10 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import path
 
 from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import load_document
-
-MOST_BYTES = 2 * 2**20
-"""Of a document on this page, thousands of schemes: more would keep it waiting, and the shell takes them."""
+from inference.exchange.instruction_sets import BYTES_AT_ONCE, load_document
 
 
 class DocumentForm(forms.Form):
@@ -28,10 +25,10 @@ class DocumentForm(forms.Form):
     def clean_document(self) -> UploadedFile:
         """Refuse what is too large for a page."""
         given: UploadedFile = self.cleaned_data["document"]
-        if given.size is None or given.size > MOST_BYTES:
+        if given.size is None or given.size > BYTES_AT_ONCE:
             raise forms.ValidationError(
-                f"This page takes documents of up to {MOST_BYTES >> 20} MiB; larger ones are for the shell: "
-                "manage.py load-isa FILE"
+                f"This page takes documents of up to {BYTES_AT_ONCE >> 20} MiB; larger ones are for the "
+                "shell: manage.py load-isa FILE"
             )
         return given
 

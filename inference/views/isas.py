@@ -11,16 +11,8 @@ from inference.models import InstructionScheme
 from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
 from inference.queries.paging import Order, Page, page_of
 from inference.queries.resource_mappings import loads_of
-from inference.queries.schemes import instruction_sets, measurements_with, usages_of
+from inference.queries.schemes import SCHEME_COLUMNS, instruction_sets, measurements_with, usages_of
 
-COLUMNS = {
-    "row": "id",
-    "text": "text",
-    "extension": "extension",
-    "category": "category",
-    "memory": "memory",
-    "width": "width",
-}
 SHORTEST = 50  # measurements that a scheme's page lists
 LARGEST = 12  # loads of a resource mapping that it lists
 
@@ -49,7 +41,7 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
     """The scheme table of an instruction set."""
     found = get_object_or_404(instruction_sets(), pk=pk)
     q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), COLUMNS, "row")
+    order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "row")
     avx512 = request.GET.get("avx512") == "on"
     everything = InstructionScheme.objects.filter(isa=found)
     switch = everything.filter(AVX512).exists()
@@ -60,7 +52,7 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
         rows = searched_schemes(everything, q, avx512=avx512)
         if switch and not avx512 and not names_avx512(parse_search(q)):
             hidden = search_schemes(everything, q).filter(AVX512).count()
-        page = page_of(rows, order, COLUMNS, request.GET.get("page", ""))
+        page = page_of(rows, order, SCHEME_COLUMNS, request.GET.get("page", ""))
     except SearchError as problem:
         error = str(problem)
     return render(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from inference.exchange.names import free_name, kind_of
+from inference.exchange.names import NOTE_LIMIT, free_name, kind_of, rename
 from inference.models.naming import Named
-from inference.queries.dependents import dependents_of
-
-NOTE_LIMIT = 20_000  # characters
+from inference.queries.dependents import delete_unless_needed, dependents_of
 
 
 class NameAndNoteForm(forms.Form):
@@ -47,9 +44,7 @@ class NameAndNoteForm(forms.Form):
 
     def save(self) -> None:
         """Store both."""
-        self.row.name = self.cleaned_data["name"]
-        self.row.note = self.cleaned_data["note"]
-        self.row.save(update_fields=["name", "note"])
+        rename(self.row, self.cleaned_data["name"], self.cleaned_data["note"])
 
 
 def edit_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
@@ -72,19 +67,16 @@ def delete_page(request: HttpRequest, row: Named, url_name: str, section: str) -
 
     `section` is also the name of the list that is shown afterwards.
     """
-    with transaction.atomic():
-        dependents = dependents_of(row)
-        blocked = any(dependent.blocks for dependent in dependents)
-        if request.method == "POST" and not blocked:
-            row.delete()
-            messages.success(request, f"The {kind_of(type(row))} “{row.name}” has been deleted.")
-            return redirect(section)
+    if request.method == "POST" and not delete_unless_needed(row):
+        messages.success(request, f"The {kind_of(type(row))} “{row.name}” has been deleted.")
+        return redirect(section)
+    dependents = dependents_of(row)
     context = {
         "object": row,
         "what": kind_of(type(row)),
         "back": reverse(url_name, args=[row.pk]),
         "section": section,
         "dependents": dependents,
-        "blocked": blocked,
+        "blocked": any(dependent.blocks for dependent in dependents),
     }
     return render(request, "inference/delete.html", context, status=409 if request.method == "POST" else 200)

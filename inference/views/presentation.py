@@ -22,7 +22,6 @@ from inference.models import ExperimentSet, PortMapping, ResourceMapping
 register = template.Library()
 
 NAVIGATION = (
-    ("infer", "Infer"),
     ("runs", "Runs"),
     ("mappings", "Port mappings"),
     ("sets", "Experiment sets"),
@@ -30,6 +29,9 @@ NAVIGATION = (
     ("isas", "ISAs"),
 )
 """(URL name, which is also the value of the `nav_current` block; label)"""
+
+OPERATORS_NAVIGATION = (("infer", "Infer"),)
+"""What comes before them for those who may start something."""
 
 UNKNOWN = "–"
 MINUS = "\N{MINUS SIGN}"
@@ -41,7 +43,8 @@ _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^\]]*\])?(?P<access>:[A-Za-z]+
 @register.simple_block_tag(takes_context=True)
 def main_nav(context: template.Context, content: str) -> SafeString:
     """Return the top bar; the content of the tag names the page family that is open."""
-    items = [{"key": key, "url": reverse(key), "label": label} for key, label in NAVIGATION]
+    shown = OPERATORS_NAVIGATION + NAVIGATION if context.get("may_operate") else NAVIGATION
+    items = [{"key": key, "url": reverse(key), "label": label} for key, label in shown]
     own = {"items": items, "current": content.strip(), "user": context.get("user")}
     return render_to_string("partials/topbar.html", own, context.get("request"))
 

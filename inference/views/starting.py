@@ -23,14 +23,12 @@ def start_run(
     data = form.cleaned_data
     name = data["name"] or unused_name(usual_name)
     try:
-        run = submit(kind, config, name, user=request.user, forked_from=forked_from)
+        return submit(
+            kind, config, name, user=request.user, forked_from=forked_from, note=data["note"]
+        )
     except NameTakenError as error:
         form.add_error("name", str(error))
         return None
     except ConfigError as error:
         form.add_error(None, str(error))
         return None
-    if data["note"]:
-        run.note = data["note"]
-        run.save(update_fields=["note"])
-    return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -24,14 +23,16 @@ from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError, NameTakenError
 from inference.exchange.explained_json import RATE
 from inference.exchange.importing import Preview, name_list_of, preview, rejects_of
-from inference.exchange.incoming import XML_PEEK, taken_in
+from inference.exchange.incoming import XML_PEEK
 from inference.exchange.names import free_name, free_or_refuse
+from inference.exchange.other_formats import importer_of_content
 from inference.exchange.palmed_json import INSTRUCTIONS
 from inference.exchange.uops_info_xml import is_xml
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.queries.uploads import waiting_name_lists, waiting_rejects, waiting_uploads
 from inference.runs import lifecycle
-from inference.runs.errors import RunsError
+from inference.runs.errors import LimitError, RunsError
+from inference.runs.incoming import keep
 from inference.views.address import one_of
 from inference.views.infer.form import SetsField
 from inference.views.upload_facts import SAMPLE, facts_of, names_no_unit
@@ -138,7 +139,7 @@ def upload(request: HttpRequest) -> HttpResponse:
         if not error:
             try:
                 kept = _keep_all(request, files)
-            except ExchangeError as problem:
+            except (ExchangeError, LimitError) as problem:
                 error = str(problem)
             else:
                 return redirect("upload-preview", kept[0].pk) if len(kept) == 1 else redirect("upload")
@@ -160,24 +161,16 @@ def _refusal(files: list[UploadedFile]) -> str:
 
 @transaction.atomic
 def _keep_all(request: HttpRequest, files: list[UploadedFile]) -> list[Upload]:
-    """Store all of the files or, after an `ExchangeError`, none."""
-    return [_keep(request, file) for file in files]
-
-
-def _keep(request: HttpRequest, file: UploadedFile) -> Upload:
-    """Store a file, or find it if the same one waits already."""
-    content = taken_in(file, file.name or "upload", settings.UPLOAD_LIMIT_BYTES)
-    digest = hashlib.sha256(content).hexdigest()
-    name = PurePath(file.name or "upload").name[:300]
-    same = waiting_uploads().filter(sha256=digest, file_name=name).first()
-    return same or Upload.objects.create(
-        file_name=name, content=content, sha256=digest, created_by=request.user
-    )
+    """Store all of the files or, after an `ExchangeError` or a `LimitError`, none."""
+    return [keep(file, file.name or "", request.user) for file in files]
 
 
 def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what a file would bring; a POST starts its import."""
     found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
+    other = importer_of_content(bytes(found.content))
+    if other is not None:
+        return redirect(other.preview, found.pk)
     lists = waiting_name_lists() if _takes_names(found) else []
     rejects = waiting_rejects() if _takes_rejects(found) else []
     beside = Beside(

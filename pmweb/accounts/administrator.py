@@ -1,9 +1,12 @@
-"""The one account that there is."""
+"""The account that there always is: whoever can run commands here gets in by it."""
 
 from __future__ import annotations
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
+
+from pmweb.accounts.roles import give_role, role_of
+from pmweb.models import Role
 
 ADMINISTRATOR = "admin"
 
@@ -16,9 +19,6 @@ def ensure_administrator() -> User:
     if created:
         user.set_unusable_password()
         user.save(update_fields=["password"])
+    if role_of(user) != Role.ADMIN:
+        give_role(user, Role.ADMIN)
     return user
-
-
-def find_administrator() -> User | None:
-    """The administrator's account, or None before the first start."""
-    return get_user_model().objects.filter(username=ADMINISTRATOR, is_active=True).first()

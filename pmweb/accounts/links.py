@@ -1,14 +1,15 @@
-"""One-time log-in links: 256 random bits, stored hashed, used once, gone after an hour.
+"""One-time log-in links: 256 random bits, stored hashed, used once, gone after an hour; an invitation
+after a week.
 
 Being able to make one means being able to run commands as the owner of the database, which is more than the
-site could give. Reading a link must not use it up: chat programs and mail scanners fetch what they see.
+site could give, or being an administrator. Reading a link must not use it up: chat programs and mail scanners fetch what they see.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -27,9 +28,16 @@ def issue(user: User, lifetime: timedelta = LIFETIME) -> str:
     return token
 
 
-def is_usable(token: str) -> bool:
-    """Whether `redeem` would succeed now."""
-    return _usable(token).exists()
+def user_of(token: str) -> User | None:
+    """Whom `redeem` would return now."""
+    found = _usable(token).select_related("user").first()
+    return None if found is None else found.user
+
+
+def invited_until(user: User) -> datetime | None:
+    """Until when a link lets this user in; None where there is none."""
+    waiting = LoginLink.objects.filter(user=user, used=None, expires__gt=timezone.now())
+    return waiting.order_by("-expires").values_list("expires", flat=True).first()
 
 
 def redeem(token: str) -> User | None:

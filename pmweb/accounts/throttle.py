@@ -1,41 +1,49 @@
-"""Slowing down whoever guesses passwords: a few failures per address, then a pause.
+"""Slowing down whoever guesses passwords: a few failures, then a pause.
 
-Counted in the database, so that a restart does not hand out new attempts. Log-in links are not throttled:
-their tokens cannot be guessed, and they are the way in for an administrator who shares an address with a
-guesser.
+A few per address; and, for those who guess from many addresses, some more per name. Counted in the database, so
+that a restart does not hand out new attempts. Log-in links are not throttled: their tokens cannot be guessed, and
+they are the way in for somebody whose address or name a guesser has used up.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db.models import Q
 from django.utils import timezone
 
 from pmweb.models import LoginFailure
 
 ALLOWED_FAILURES = 5
+ALLOWED_FAILURES_OF_NAME = 50
 WINDOW = timedelta(minutes=10)
 
 
-def wait_before_next(address: str) -> timedelta:
-    """How long `address` has to wait before its next attempt; zero if it may try now."""
+def wait_before_next(address: str, name: str = "") -> timedelta:
+    """How long to wait before the next attempt from `address` for the user `name`; zero for none."""
+    of_address = _wait(Q(address=address), ALLOWED_FAILURES)
+    return max(of_address, _wait(Q(username=name.lower()), ALLOWED_FAILURES_OF_NAME)) if name else of_address
+
+
+def _wait(which: Q, allowed: int) -> timedelta:
     recent = list(
-        LoginFailure.objects.filter(address=address, at__gt=timezone.now() - WINDOW)
+        LoginFailure.objects.filter(which, at__gt=timezone.now() - WINDOW)
         .order_by("-at")
-        .values_list("at", flat=True)[:ALLOWED_FAILURES]
+        .values_list("at", flat=True)[:allowed]
     )
-    if len(recent) < ALLOWED_FAILURES:
+    if len(recent) < allowed:
         return timedelta(0)
     return max(recent[-1] + WINDOW - timezone.now(), timedelta(0))
 
 
-def record_failure(address: str) -> None:
-    """Count one wrong password against `address`; failures that no longer count are swept away."""
+def record_failure(address: str, name: str = "") -> None:
+    """Count one wrong password; failures that no longer count are swept away."""
     now = timezone.now()
     LoginFailure.objects.filter(at__lte=now - WINDOW).delete()
-    LoginFailure.objects.create(address=address, at=now)
+    LoginFailure.objects.create(address=address, username=name.lower()[:150], at=now)
 
 
-def forget(address: str) -> None:
-    """A success clears the address."""
-    LoginFailure.objects.filter(address=address).delete()
+def forget(address: str, name: str = "") -> None:
+    """A success clears what was tried from the address for that name: else somebody with an account could, by
+    logging in now and then, go on guessing the password of another one."""
+    LoginFailure.objects.filter(address=address, username=name.lower()).delete()

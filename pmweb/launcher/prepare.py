@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import io
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -15,9 +17,8 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import DatabaseError, OperationalError, connection
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 
+from inference.models.schema import schema
 from pmweb import __version__
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.launcher.errors import LaunchError
@@ -29,39 +30,48 @@ def prepare() -> None:
     """Bring the data directory up to date; raises LaunchError, in words, where that is impossible."""
     try:
         _ = settings.SECRET_KEY  # made now, so that trouble with it is told here and not on the first page
-        migrate_database()
-        call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
-        ensure_administrator()
+        with nobody_else():
+            migrate_database()
+            call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
+            ensure_administrator()
     except ImproperlyConfigured as error:
         raise LaunchError(f"{error}.") from error
     except OperationalError as error:
         raise LaunchError(_database_trouble(error)) from error
     except DatabaseError as error:
         raise LaunchError(
-            f"{settings.DATABASES['default']['NAME']} is not a database of pmweb ({error}). "
-            "Move it away, or set PMWEB_HOME to another directory."
+            f"{database_name()} is not a database of pmweb ({error}). "
+            "Move it away, or let PMWEB_HOME or PMWEB_DATABASE_URL name another one."
         ) from error
     collect_static_files()
     connection.close()  # the supervisor itself holds no connection while it runs
 
 
+@contextmanager
+def nobody_else() -> Iterator[None]:
+    """While this lasts, no other computer prepares the same database: two would get in each other's way."""
+    if connection.vendor != "postgresql":
+        yield  # one data directory, one site (`instance`)
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtext('pmweb is prepared'))")
+    try:
+        yield
+    finally:
+        connection.close()  # which gives the lock back, whatever state the connection is in
+
+
 def migrate_database() -> None:
     """Apply the migrations that the database lacks, and refuse one that has more than this program."""
-    loader = MigrationLoader(connection)
-    own = {"pmweb", "inference"}
-    newer = sorted(
-        f"{app}.{name}"
-        for app, name in loader.applied_migrations
-        if app in own and (app, name) not in loader.disk_migrations
-    )
-    if newer:
+    found = schema()
+    if found.unknown:
         raise LaunchError(
-            f"the database in {settings.HOME} was made by a newer version of pmweb (this is {__version__}; "
-            f"unknown here: {', '.join(newer)}). Get that version, or let PMWEB_HOME name another directory."
+            f"the database {database_name()} was made by a newer version of pmweb (this is {__version__}; "
+            f"unknown here: {', '.join(found.unknown)}). Get that version, or use another database (PMWEB_HOME, "
+            "PMWEB_DATABASE_URL)."
         )
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        log.info("preparing the database in %s", settings.HOME)
+    if found.lacks:
+        log.info("preparing the database %s", database_name())
         call_command("migrate", verbosity=0, interactive=False)
 
 
@@ -88,13 +98,26 @@ def static_fingerprint() -> str:
     return digest.hexdigest()
 
 
+def database_name() -> str:
+    """Where the data is, in a way that tells no secret."""
+    facts = settings.DATABASES["default"]
+    if connection.vendor == "postgresql":
+        return f"{facts['NAME']} of {facts['HOST']}{':' if facts['PORT'] else ''}{facts['PORT']}"
+    return str(facts["NAME"])
+
+
 def _database_trouble(error: OperationalError) -> str:
-    database = settings.DATABASES["default"]
-    name = database["NAME"]
-    said = str(error)
-    if "locked" in said:
+    name = database_name()
+    said = str(error).strip()
+    if connection.vendor == "postgresql":
         return (
-            f"another program holds the database {name} (waited {database['OPTIONS']['timeout']} s). "
+            f"the database {name} does not let us in or does not answer: {said}. Check PMWEB_DATABASE_URL, and "
+            "that PostgreSQL runs there"
+        )
+    if "locked" in said:
+        patience = settings.DATABASES["default"]["OPTIONS"]["timeout"]
+        return (
+            f"another program holds the database {name} (waited {patience} s). "
             "Wait until it is done, or close it: `fuser -v` followed by that path names it."
         )
     if "readonly" in said or "unable to open" in said:

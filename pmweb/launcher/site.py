@@ -14,6 +14,7 @@ from django.urls import reverse
 from inference.agent.protocol import MAX_MESSAGE_BYTES
 from pmweb.accounts import links
 from pmweb.accounts.administrator import ensure_administrator
+from pmweb.environment import WEB_PROCESS
 from pmweb.launcher import address
 from pmweb.launcher.instance import only_instance
 from pmweb.launcher.local_agent import local_agent
@@ -29,18 +30,22 @@ DAPHNE = (
 )
 """The web server's arguments; agents send and get messages of up to that size."""
 
+PROXIED = ("--proxy-headers",)
+"""Behind a proxy, which alone reaches the web server: visitors' addresses and schemes are what it says."""
+
 
 @dataclass(frozen=True)
 class Site:
     """What the command line asked for; `say` prints text for the person at the terminal.
 
-    `measures`: whether an agent measures on this computer.
+    `measures`: whether an agent measures on this computer. `works`: whether a worker does runs here.
     """
 
     host: str
     port: int
     say: Callable[[str], object]
     measures: bool = True
+    works: bool = True
 
     def run(self) -> None:
         """Prepare, start, supervise; returns when the site was asked to stop. Raises LaunchError."""
@@ -65,21 +70,33 @@ class Site:
             "PMWEB_ALLOWED_HOSTS": ",".join(address.answering_names(self.host, settings.ALLOWED_HOSTS)),
             "PYTHONUNBUFFERED": "1",
         }
+        worker = Child("the worker", [sys.executable, str(MANAGE), "work"], environment, settings.BASE_DIR)
         agent = local_agent(*_from_here(server)) if self.measures else None
         return [
             Child(
                 "the web process",
-                [sys.executable, *DAPHNE, "--fd", str(descriptor), "pmweb.asgi:application"],
-                environment,
+                [
+                    sys.executable,
+                    *DAPHNE,
+                    *(PROXIED if settings.TLS else ()),
+                    *("--fd", str(descriptor), "pmweb.asgi:application"),
+                ],
+                {**environment, WEB_PROCESS: "1"},
                 settings.BASE_DIR,
                 inherited=(descriptor,),
             ),
-            Child("the worker", [sys.executable, str(MANAGE), "work"], environment, settings.BASE_DIR),
+            *([worker] if self.works else []),
             *([agent] if agent else []),
         ]
 
     def _welcome(self, port: int) -> None:
-        here = address.urls(self.host, port)
+        here = [settings.URL] if settings.URL else address.urls(self.host, port)
+        if not self.works:  # in the log of a service nobody looks for a link, and it should not lie there
+            self.say(
+                f"pmweb serves at {' and '.join(url + '/' for url in here)}; workers are started apart: "
+                f"{typed('work')}. A link to log in: {typed('login-link')}"
+            )
+            return
         path = reverse("login-link", args=[links.issue(ensure_administrator())])
         hint = address.screen_hint(self.host, port, os.environ)
         lines = [

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from anica_app.campaigning.predictors import programs
 from pmweb import installation
 
 
@@ -18,5 +19,6 @@ def about(request: HttpRequest) -> HttpResponse:
         "measuring": installation.measuring(),
         "libraries": installation.library_versions(),
         "programs": installation.find_all(),
+        "predictors": programs(),
     }
     return render(request, "pmweb/about.html", context)

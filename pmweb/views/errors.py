@@ -24,3 +24,8 @@ def _said(exception: Exception) -> str:
         case RequestDataTooBig():
             return f"Too much text at once: send at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE >> 20} MiB."
     return ""
+
+
+def too_much(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Say what there is as much of as one may have at a time."""
+    return render(request, "429.html", {"said": str(error)}, status=429)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_not_required
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -10,7 +9,6 @@ from django.views.decorators.cache import never_cache
 from pmweb import __version__
 
 
-@login_not_required
 @never_cache
 def health(_request: HttpRequest) -> JsonResponse:
     """Product and version, once the database answers."""

@@ -66,7 +66,12 @@ def test_json_is_one_object(mappings: None) -> None:
 
 def test_every_scheme_goes_into_the_file(mappings: None, tmp_path: Path) -> None:
     manage("one", "different", "--csv", tmp_path / "both.csv")
-    lines = (tmp_path / "both.csv").read_text().splitlines()
+    text = (tmp_path / "both.csv").read_text().splitlines()
+    assert [line for line in text if line.startswith("# port mapping")] == [
+        "# port mapping: one",
+        "# port mapping: different",
+    ]
+    lines = [line for line in text if not line.startswith("#")]
     assert lines[1] == '"add R, R",different,"1×[0,1]",1×[0],0.5,1.0,100.0'
     assert len(lines) == 3
     with pytest.raises(CommandError, match="cannot be written"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -12,7 +13,8 @@ from channels.layers import InMemoryChannelLayer
 from django.conf import settings
 
 from inference.models import Run
-from inference.runs import doorbell, journal, leases
+from inference.runs import doorbell, journal, leases, switchboard
+from tests.launched import wait_until
 
 
 class Wire:
@@ -22,26 +24,25 @@ class Wire:
         self.fault = fault
         self.sent = []
         self.waiting = []
-        self.groups = []
-
-    async def send(self, channel, message):
-        if self.fault:
-            raise self.fault
-        self.sent.append((channel, message))
+        self.groups = set()
 
     async def group_send(self, group, message):
-        await self.send(group, message)
+        if self.fault:
+            raise self.fault
+        self.sent.append((group, message))
 
     async def new_channel(self):
+        if self.fault:
+            raise self.fault
         return "specific.1"
 
     async def group_add(self, group, channel):
-        self.groups.append((group, channel))
+        self.groups.add(group)
+
+    async def group_discard(self, group, channel):
+        self.groups.discard(group)
 
     async def receive(self, channel):
-        if self.fault:
-            fault, self.fault = self.fault, None
-            raise fault
         while not self.waiting:
             await asyncio.sleep(0.01)
         return self.waiting.pop()
@@ -50,44 +51,80 @@ class Wire:
 @pytest.fixture
 def layer(monkeypatch):
     wire = Wire()
-    monkeypatch.setattr(doorbell, "get_channel_layer", lambda: wire)
+    monkeypatch.setattr(switchboard, "get_channel_layer", lambda: wire)
+    monkeypatch.setattr(switchboard, "_TRY_AGAIN_AFTER", 0.01)
     return wire
 
 
+def rung(layer):
+    return {group for group, _ in layer.sent}
+
+
 def test_a_new_run_and_its_events_are_announced_after_the_commit(site, layer):
-    run = site.count("a run")
-    assert ("work", {"type": "work.waiting"}) in layer.sent
+    site.count("a run")
+    wait_until(lambda: {"work", "run-news"} <= rung(layer), 10, "the bells of a new run")
     layer.sent.clear()
     journal.append(leases.claim("w"), [("log", {"level": "info", "text": "x"})])
-    assert layer.sent == [("run-news", {"type": "run.news", "run": run.pk})] * 2
+    wait_until(lambda: rung(layer) == {"run-news"}, 10, "the bells of an event")
+    assert layer.sent[0][1] == {"type": "doorbell.ring", "topic": "run-news"}
 
 
 @pytest.mark.parametrize("fault", [ChannelFull(), ConnectionError("the layer is down")])
-def test_a_layer_that_fails_costs_nothing(site, layer, fault, caplog):
+def test_a_layer_that_fails_costs_nothing_and_is_told_once(site, layer, fault, caplog):
     layer.fault = fault
-    with caplog.at_level(logging.CRITICAL):
-        run = site.count("a run")
-    assert leases.claim("w").run_id == run.pk
-    assert Run.objects.get().state == "running"
+    with caplog.at_level(logging.WARNING):
+        for k in range(3):
+            site.count(f"run {k}")
+        wait_until(lambda: "news are found by looking" in caplog.text, 10, "a warning")
+    assert leases.claim("w").run_id == Run.objects.order_by("id")[0].pk
+    layer.fault = None
+    site.count("another run")
+    wait_until(lambda: "work" in rung(layer), 10, "a bell when the layer is back")
+    assert caplog.text.count("news are found by looking") == 1
 
 
 def test_the_in_memory_layer_is_not_used_across_processes():
-    assert not doorbell.crosses_processes(InMemoryChannelLayer())
-    assert not doorbell.crosses_processes(None)
-    assert doorbell.crosses_processes(Wire())
+    assert not switchboard.crosses_processes(InMemoryChannelLayer())
+    assert not switchboard.crosses_processes(None)
+    assert switchboard.crosses_processes(Wire())
+
+
+def test_a_bell_is_struck_from_elsewhere_as_long_as_it_is_open(tmp_path, monkeypatch, layer):
+    monkeypatch.setattr(settings, "HOME", tmp_path)
+    with doorbell.bell_for_results(7) as bell, doorbell.bell_for_batches(7) as other:
+        wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 10, "the groups")
+        layer.waiting.append({"type": "doorbell.ring", "topic": "results-7"})
+        assert bell.wait(10)
+        assert not other.wait(0.01)
+    wait_until(lambda: layer.groups == set(), 10, "the end of the groups")
+
+
+def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
+    stuck = threading.Event()
+
+    async def group_send(group, message):
+        stuck.set()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(layer, "group_send", group_send)
+    board = switchboard.present()
+    for _ in range(100):
+        board.ring("work")
+    assert stuck.wait(10)
+    board.ring("run-news")
 
 
 @pytest.mark.parametrize(
     ("listen", "announce"),
     [
         (doorbell.listen_for_work, doorbell.announce_work),
-        (doorbell.listen_for_news, lambda: doorbell.announce_news(1)),
+        (doorbell.listen_for_news, doorbell.announce_news),
     ],
 )
 async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, listen, announce):
     monkeypatch.setattr(settings, "HOME", site.home)
     bell = asyncio.Event()
-    listening = asyncio.create_task(listen(InMemoryChannelLayer(), bell))
+    listening = asyncio.create_task(listen(bell))
     while not (site.home / "bells").is_dir() or not list((site.home / "bells").glob("[!.]*")):
         await asyncio.sleep(0.01)
     await sync_to_async(announce)()
@@ -95,16 +132,3 @@ async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monk
     listening.cancel()
     await asyncio.wait({listening})
     assert list((site.home / "bells").iterdir()) == []
-
-
-@pytest.mark.parametrize("listen", [doorbell.listen_for_work, doorbell.listen_for_news])
-async def test_a_message_rings_and_a_failing_layer_is_heard_again(monkeypatch, listen):
-    monkeypatch.setattr(doorbell, "_LISTEN_AGAIN_AFTER", 0.01)
-    wire = Wire(ConnectionError("the layer is down"))
-    bell = asyncio.Event()
-    listening = asyncio.create_task(listen(wire, bell))
-    wire.waiting.append({"type": "any"})
-    await asyncio.wait_for(bell.wait(), 10)
-    assert not listening.done()
-    listening.cancel()
-    await asyncio.wait({listening})

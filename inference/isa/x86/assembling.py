@@ -122,10 +122,11 @@ def _plan(text: str, breaking: bool) -> _Plan:
     scheme, form = found
     if reason := obstacle(scheme, form, breaking=breaking):
         raise CannotMeasureError(text, reason)
-    return _Plan(scheme, demands(scheme, form), _pattern(form))
+    return _Plan(scheme, demands(scheme, form), pattern(form))
 
 
-def _pattern(form: Form) -> Instruction:
+def pattern(form: Form) -> Instruction:
+    """An instance of the form with the immediates that measured instructions have (`immediates`)."""
     instruction = instance(form)
     seen = False
     for position, hole in enumerate(form.holes):

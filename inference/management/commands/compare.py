@@ -17,7 +17,7 @@ from inference.core.identity import Comparison, Kind
 from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
 from inference.core.mixes import MIX_LENGTH
-from inference.exchange.comparison_csv import write_comparison_csv
+from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
 from inference.management.data_command import DataCommand
@@ -90,7 +90,7 @@ class Command(DataCommand):
         comparison = comparison_of(row, other)
         found = witnesses(row, other, comparison)
         if csv is not None:
-            _write(csv, comparison)
+            _write(csv, comparison, comparison_head(row, other))
         spoken = contradictions(row, comparison)
         lines = [summary(comparison), *_told(row, other, comparison, found, spoken)]
         return lines, _as_json(row, other, comparison, found, spoken)
@@ -229,8 +229,8 @@ def _as_json(
     }
 
 
-def _write(path: Path, comparison: Comparison) -> None:
-    text = write_comparison_csv(comparison, differences_first(comparison.schemes))
+def _write(path: Path, comparison: Comparison, head: str) -> None:
+    text = write_comparison_csv(comparison, differences_first(comparison.schemes), head)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

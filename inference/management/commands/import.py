@@ -1,4 +1,4 @@
-"""`manage.py import FILE`: experiments, a port mapping or a resource mapping, the format recognised."""
+"""`manage.py import FILE`: experiments, a mapping, or what another app reads; the format is recognised."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from inference.exchange.explaining import Explanation
 from inference.exchange.importing import Imported, Preview, commit, name_list_of, preview, rejects_of
 from inference.exchange.incoming import taken_in
 from inference.exchange.names import by_name, kind_of
+from inference.exchange.other_formats import importer_of_path, importers
 from inference.exchange.palmed_json import NameList
 from inference.exchange.parsing import Parsed
 from inference.management.data_command import DataCommand
@@ -27,13 +28,14 @@ class Command(DataCommand):
 
     help = (
         "Import experiments (CSV, PMEvo ExperimentList), a port mapping (own JSON, PMEvo Mapping3, published "
-        "explainable results, uops.info's JSON or instructions.xml) or a resource mapping (own JSON, Palmed)."
+        "explainable results, uops.info's JSON or instructions.xml), a resource mapping (own JSON, Palmed), "
+        "basic blocks (CSV) or a campaign (own zip, AnICA's directory or a zip of it)."
     )
     requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
-        parser.add_argument("file", type=Path, metavar="FILE")
+        parser.add_argument("file", type=Path, metavar="FILE", help="a file, or a directory of AnICA")
         parser.add_argument("--name", default="", help="name of the new set or mapping (default: the file's)")
         parser.add_argument("--isa", default="", help="instruction set of the file (default: the likely one)")
         parser.add_argument(
@@ -77,10 +79,19 @@ class Command(DataCommand):
             help="those to read of a file with port usages of several, e.g. SKL, or 'SKL measured' for times",
         )
         parser.add_argument("--note", default="", help="free text kept with it")
+        for importer in importers():
+            importer.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import the file, or list what is wrong with it and store nothing."""
         path: Path = options["file"]
+        other = importer_of_path(path)
+        if other is not None:
+            try:
+                self.stdout.write("\n".join(other.import_path(path, options)))
+            except ExchangeError as error:
+                raise CommandError(str(error)) from error
+            return
         if options["isa"] and options["new_isa"]:
             raise CommandError("--isa and --new-isa exclude each other")
         wanted: list[str] = options["microarchitecture"]

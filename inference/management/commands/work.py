@@ -7,9 +7,11 @@ from functools import partial
 from typing import Any
 
 from channels.management.commands.runworker import Command as RunWorkerCommand
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from inference.runs.doorbell import WORK_CHANNEL
+from inference.runs.doorbell import WORK
+from inference.runs.errors import NewerDatabaseError
+from inference.runs.readiness import wait_for_database
 from inference.runs.worker import RunWorker
 
 
@@ -30,7 +32,7 @@ class Command(RunWorkerCommand):  # type: ignore[misc]
         super().add_arguments(parser)
         for action in parser._actions:
             if action.dest == "channels":
-                action.nargs, action.default, action.required = "*", [WORK_CHANNEL], False
+                action.nargs, action.default, action.required = "*", [WORK], False
         parser.add_argument(
             "--jobs",
             type=_count,
@@ -40,6 +42,10 @@ class Command(RunWorkerCommand):  # type: ignore[misc]
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Work until SIGTERM or SIGINT."""
+        """Work until SIGTERM or SIGINT; before that, wait for a database that is prepared."""
+        try:
+            wait_for_database()
+        except NewerDatabaseError as error:
+            raise CommandError(f"{error}.") from error
         self.worker_class = partial(RunWorker, jobs=options["jobs"])
         super().handle(*args, **options)

@@ -121,7 +121,7 @@ class BlockJob:
         reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [f"Measure on {machine.name}"]})
         blocks = [block_of_hex(code) for code in config.blocks]
         results: dict[int, Json] = {}
-        with _opened(task, machine, BlockOptions(**config.options)) as (identity, measure):
+        with measuring_blocks(task, machine, BlockOptions(**config.options)) as (identity, measure):
             for index, result in measure(blocks):
                 results[index] = _told(index, result)
                 reporter.tell("block", results[index])
@@ -132,7 +132,7 @@ class BlockJob:
 
 
 @contextmanager
-def _opened(task: Task, machine: Machine, options: BlockOptions) -> Iterator[tuple[Json, Measure]]:
+def measuring_blocks(task: Task, machine: Machine, options: BlockOptions) -> Iterator[tuple[Json, Measure]]:
     """Who measures: its identity, and a function from blocks to (index, result)."""
     if machine.kind == Machine.Kind.SIMULATED:
         processor, known = simulated_machine(machine)

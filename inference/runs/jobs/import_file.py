@@ -1,4 +1,4 @@
-"""Import runs: an uploaded file becomes an experiment set or a mapping, all of it or nothing."""
+"""Import runs: an uploaded file becomes a set, a mapping, or a run from elsewhere, all of it or nothing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
 from inference.exchange.importing import Preview, commit, name_list_of, preview, rejects_of
 from inference.exchange.names import by_name
+from inference.exchange.run_archive.reading import is_archive
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.import_archive import import_archive
 from inference.runs.journal import Entry
 
 _FIELDS = {
@@ -65,10 +67,7 @@ class ImportJob:
                 "others go to an instruction set that is there: import one first, which founds it"
             )
         upload = Upload.objects.filter(pk=complete["upload"]).select_related("run").first()
-        if upload is None:
-            raise ConfigError(f"upload: there is no uploaded file with the id {complete['upload']!r}")
-        if upload.run is not None and upload.run.state not in Run.FINAL:
-            raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
+        _check_free(upload, complete["upload"])
         for field, pk in _beside(complete):
             if not Upload.objects.filter(pk=pk).exists():
                 raise ConfigError(f"{field}: there is no uploaded file with the id {pk!r}")
@@ -77,7 +76,9 @@ class ImportJob:
         return complete
 
     def submitted(self, run: Run) -> None:
-        """The upload shows which run imports it."""
+        """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
+        upload = Upload.objects.select_for_update().filter(pk=run.config["upload"]).first()
+        _check_free(upload, run.config["upload"])
         Upload.objects.filter(pk=run.config["upload"]).update(run=run)
 
     def work(self, task: Task) -> Store:
@@ -86,9 +87,19 @@ class ImportJob:
         upload = Upload.objects.filter(pk=config["upload"]).first()
         if upload is None:
             raise JobError("the uploaded file has been deleted")
+        if is_archive(bytes(upload.content)):
+            return import_archive(task, upload, _discard)
         seen = _seen(config, upload, config.get("microarchitecture", ""))
         besides = [_seen(config, upload, other) for other in config.get("others", ())]
         return partial(_store, task, seen, besides, upload)
+
+
+def _check_free(upload: Upload | None, pk: object) -> None:
+    """Raises `ConfigError` where there is no such file, or where it is being imported."""
+    if upload is None:
+        raise ConfigError(f"upload: there is no uploaded file with the id {pk!r}")
+    if upload.run is not None and upload.run.state not in Run.FINAL:
+        raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
 
 
 def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
@@ -112,6 +123,12 @@ def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
     return seen
 
 
+def _discard(upload: Upload) -> None:
+    """Raises `JobError` where another run was faster."""
+    if not Upload.objects.filter(pk=upload.pk).delete()[0]:
+        raise JobError(f"{upload.file_name} has been imported meanwhile, by another run")
+
+
 def _beside(config: Json) -> list[tuple[str, int]]:
     """(field, id) of the uploads that come beside the file."""
     names = [("names", config["names"])] if "names" in config else []
@@ -129,10 +146,10 @@ def _side_file(pk: int, read: Callable[[bytes, str], Value]) -> Value:
 def _store(
     task: Task, seen: Preview, besides: Sequence[Preview], upload: Upload
 ) -> tuple[Json, Sequence[Entry]]:
+    _discard(upload)
     note = task.run.config["note"]
     made = commit(seen, task.run.config["name"] or seen.name, note=note, run=task.run)
     others = [commit(each, each.name, note=note) for each in besides]
-    upload.delete()
     Upload.objects.filter(pk__in=[pk for _, pk in _beside(task.run.config)]).delete()
     result: Json = {_KINDS[type(made.row)]: made.row.pk, "name": made.row.name, "rows": made.rows}
     told = [f"{made.rows} rows imported", *(f"{each.row.name}: {each.rows} rows" for each in others)]

@@ -6,11 +6,10 @@ from collections.abc import Collection
 
 from django.db.models import QuerySet
 
+from inference.exchange.cores import core_of
 from inference.exchange.instruction_sets import AARCH64
 from inference.isa import llvm_mc
-from inference.isa.aarch64.microarchitectures import arm_microarchitecture
 from inference.isa.x86.availability import flag, flags_of
-from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import BREAKABLE_ONES, MEASURABLE
 
@@ -39,30 +38,20 @@ def obstacle_to_measuring(machine: Machine) -> str:
 
 def likely_ports(machine: Machine) -> int | None:
     """A number of ports that suits the machine's microarchitecture; None where that is not known."""
-    known = _microarchitecture(machine)
+    known = core_of(machine)
     return None if known is None else known.ports
 
 
 def documented_r_max(machine: Machine) -> float | None:
     """Instructions per cycle that its core lets through according to its vendor; None where not known."""
-    known = _microarchitecture(machine)
+    known = core_of(machine)
     return None if known is None else known.r_max
 
 
 def documented_width(machine: Machine) -> int | None:
     """The most ports that one µop of its core may use according to its vendor; None where not known."""
-    known = _microarchitecture(machine)
+    known = core_of(machine)
     return None if known is None else known.widest
-
-
-def _microarchitecture(machine: Machine) -> Microarchitecture | None:
-    facts = machine.facts
-    if machine.isa.name == AARCH64:
-        return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
-    if not all(type(facts.get(key)) is int for key in ("family", "model")):
-        return None
-    kind = str(facts.get("core_type") or "")
-    return microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"], kind)
 
 
 def seconds_for(experiments: int, machine: Machine) -> float:

@@ -36,6 +36,20 @@ _SHOWN = 5
 Log = Callable[[str, str], None]
 
 
+def identity_of(machine: Machine) -> Json:
+    """Who measures on a machine with an agent, as far as it changes the results."""
+    facts = machine.facts
+    identity = {
+        "kind": "machine",
+        "machine": machine.pk,  # not its name, which may change while a run is paused
+        "cpu": machine.cpu,
+        "harness": facts.get("version", ""),
+    }
+    if facts.get("core_type"):  # only hybrid processors have kinds of cores: others keep their identity
+        identity["core_type"] = facts["core_type"]
+    return identity
+
+
 @contextmanager
 def agent_board(task: Task, machine: Machine) -> Iterator[tuple[DatabaseBoard, Json]]:
     """Where the run posts batches for the machine's agent, and the identity of who measures them.
@@ -50,16 +64,7 @@ def agent_board(task: Task, machine: Machine) -> Iterator[tuple[DatabaseBoard, J
         reporter.tell("log", {"level": "warning", "text": text})
 
     with closing(DatabaseBoard(task.lease, machine, reporter.pulse, say)) as board:
-        facts = machine.facts
-        identity = {
-            "kind": "machine",
-            "machine": machine.pk,  # not its name, which may change while a run is paused
-            "cpu": machine.cpu,
-            "harness": facts.get("version", ""),
-        }
-        if facts.get("core_type"):  # only hybrid processors have kinds of cores: others keep their identity
-            identity["core_type"] = facts["core_type"]
-        yield board, identity
+        yield board, identity_of(machine)
 
 
 @contextmanager

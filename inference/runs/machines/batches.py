@@ -57,10 +57,14 @@ def lease(machine_id: int, session: int) -> Leased | None:
         if attempts >= MAX_ATTEMPTS:
             _give_up(unchanged)
             continue
-        # In one statement with the session: a newer connection of the machine may just have begun.
-        taken = unchanged.filter(machine__session=session).update(
-            state=Batch.State.LEASED, session=session, fence=fence + 1, attempts=attempts + 1
-        )
+        # Not without the machine's row: a newer connection may just have begun, and would wait for this one.
+        with transaction.atomic():
+            speaks = Machine.objects.select_for_update(no_key=True).filter(pk=machine_id, session=session)
+            if speaks.values_list("pk").first() is None:
+                return None
+            taken = unchanged.update(
+                state=Batch.State.LEASED, session=session, fence=fence + 1, attempts=attempts + 1
+            )
         if taken:
             return Leased(number, fence + 1, content)
     return None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import BadRequest
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,14 +14,18 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from inference.core.experiment import Experiment as ExperimentValue
+from inference.exchange.errors import ExchangeError
+from inference.exchange.instruction_sets import X86
 from inference.exchange.stored import experiment_of, texts_in
 from inference.exchange.typed import Typed, read_experiment
 from inference.models import ISA, Experiment, Machine, Measurement, PortMapping, ResourceMapping
 from inference.queries.answers import Prediction, measured_row, predictions_for, settled_cycles
 from inference.queries.resource_mappings import resource_predictions
+from inference.queries.snippets import exegesis_snippet
 from inference.views.address import whole_number
 from inference.views.experiments.code import code_of
 from inference.views.experiments.picture import Picture, picture
+from inference.views.files import file_answer
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
         **code_of(value, found.isa),
         "was_measured": any(_by_agent(row) for row in measurements),
         "try_url": _try_url(value, found.isa, context["pinned"]),
+        "snippet_url": _snippet_url(value, found.isa),
     }
     return render(request, "inference/experiment.html", context)
 
@@ -64,6 +70,12 @@ def _try_url(value: ExperimentValue, isa: ISA, pinned: Pinned | None) -> str:
     """The page where the experiment can be changed, with the mapping that is shown now."""
     kept = {} if pinned is None else {"mapping": pinned.prediction.mapping.pk}
     return f"{reverse('experiments')}?{urlencode({'e': str(value), 'isa': isa.pk, **kept})}"
+
+
+def _snippet_url(value: ExperimentValue, isa: ISA) -> str:
+    """Where the experiment is to be had for llvm-exegesis; "" where there is no code for it."""
+    asked = urlencode({"e": str(value)})
+    return f"{reverse('experiment-snippet', args=[isa.pk])}?{asked}" if isa.name == X86 else ""
 
 
 def experiments(request: HttpRequest) -> HttpResponse:
@@ -87,6 +99,19 @@ def experiments(request: HttpRequest) -> HttpResponse:
     return render(
         request, "inference/experiments.html", context, status=400 if context["typed"].problems else 200
     )
+
+
+def experiment_snippet(request: HttpRequest, pk: int) -> HttpResponse:
+    """The experiment `e` of the address as a file for llvm-exegesis; `pk` is the instruction set."""
+    isa = get_object_or_404(ISA, pk=pk)
+    typed = read_experiment(request.GET.get("e", "").strip(), isa)
+    if typed.experiment is None:
+        raise BadRequest(f"e must be an experiment of {isa.name}: {'; '.join(typed.problems)}")
+    try:
+        text = exegesis_snippet(typed.experiment, isa)
+    except ExchangeError as error:
+        raise BadRequest(str(error)) from None
+    return file_answer(text, "text/plain", str(typed.experiment)[:60], "s")
 
 
 def _isas_with_mappings(chosen: int | None) -> QuerySet[ISA]:
@@ -126,6 +151,7 @@ def _pin(prediction: Prediction, value: ExperimentValue) -> Pinned:
 
 
 urlpatterns = [
+    path("isas/<int:pk>/snippet/", experiment_snippet, name="experiment-snippet"),
     path("experiments/", experiments, name="experiments"),
     path("experiments/<int:pk>/", experiment, name="experiment"),
 ]

@@ -83,7 +83,7 @@ def _pace_of(machine: Machine | None) -> str:
     rate = round(1 / seconds_for(1, machine))
     if machine.rate:
         return f"{machine.name} has measured {rate} experiments per second lately."
-    return f"Reckoned with {rate} experiments per second: {machine.name} has not measured yet."
+    return f"Reckoned with {rate} experiments per second: {machine.name} has not measured since it connected."
 
 
 def _known(data: Mapping[str, Any], selection: str) -> tuple[ISA, QuerySet[InstructionScheme]]:

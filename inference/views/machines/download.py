@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.views.decorators.http import require_safe
@@ -12,7 +11,6 @@ from inference.agent.packing import PackingError, packed
 FILE_NAME = "pmweb-agent.pyz"
 
 
-@login_not_required
 @require_safe
 def agent(_request: HttpRequest) -> HttpResponse:
     """The packed agent; where it cannot be packed, a sentence that says what this installation lacks."""

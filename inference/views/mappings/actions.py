@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
-from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
+from inference.exchange.errors import ExchangeError
 from inference.exchange.exporting import MAPPING_EXPORTS
 from inference.models import PortMapping
 from inference.views.address import one_of
+from inference.views.files import file_answer
 from inference.views.mappings.evaluating import start_evaluation
 from inference.views.naming import delete_page, edit_page
 
 
 def mapping_export(request: HttpRequest, pk: int) -> HttpResponse:
     """The mapping as a file, in the product's own JSON or in `?format=`."""
-    row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=pk)
-    export = MAPPING_EXPORTS[one_of(request, "format", tuple(MAPPING_EXPORTS), next(iter(MAPPING_EXPORTS)))]
-    name = f"{slugify(row.name) or 'mapping'}.{export.extension.lstrip('.')}"
-    return HttpResponse(
-        export.write(row),
-        content_type=export.content_type,
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    row = get_object_or_404(PortMapping.objects.select_related("isa", "machine", "run"), pk=pk)
+    known = {key: export for key, export in MAPPING_EXPORTS.items() if export.describes(row.isa.name)}
+    key = one_of(request, "format", tuple(known), next(iter(known)))
+    try:
+        text = known[key].write(row)
+    except ExchangeError as error:
+        messages.error(request, f"Nothing was exported: {error}")
+        return redirect("mapping", row.pk)
+    return file_answer(text, known[key].content_type, row.name, known[key].extension)
 
 
 @require_POST

@@ -16,12 +16,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
 from django.utils.http import urlencode
-from django.utils.text import slugify
 
 from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.characterisations import KEY
-from inference.exchange.comparison_csv import write_comparison_csv
+from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping, ResourceMapping
 from inference.models.scheme_search import search_schemes
@@ -38,6 +37,7 @@ from inference.queries.deviations import beside_loads, described_loads, loads_su
 from inference.queries.paging import Order, page_in_memory
 from inference.queries.singletons import Singleton, measured_singletons
 from inference.views.address import one_of, whole_number
+from inference.views.files import file_answer
 from inference.views.mappings.deviating import deviation_section
 from inference.views.presentation import COLOURS
 
@@ -241,12 +241,9 @@ def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
     if not isinstance(other, PortMapping):
         raise BadRequest("with must be the number of the other port mapping")
     comparison = comparison_of(row, other)
-    name = f"{slugify(row.name) or 'mapping'}-and-{slugify(other.name) or 'mapping'}.csv"
-    return HttpResponse(
-        write_comparison_csv(comparison, differences_first(comparison.schemes)),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    head = comparison_head(row, other)
+    text = write_comparison_csv(comparison, differences_first(comparison.schemes), head)
+    return file_answer(text, "text/csv", f"{row.name} and {other.name}", "csv")
 
 
 urlpatterns = [path("mappings/<int:pk>/compare.csv", mapping_compare_csv, name="mapping-compare-csv")]

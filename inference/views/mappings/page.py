@@ -13,12 +13,14 @@ from django.urls import path
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.predicting import MappingPredictor
 from inference.exchange.evidence import KEY
+from inference.exchange.exporting import MAPPING_EXPORTS
 from inference.exchange.stored import load_mapping
 from inference.models import PortMapping
 from inference.queries.characterisations import is_explained
 from inference.queries.evaluations import evaluations_of
 from inference.queries.fronts import front_of
 from inference.views.address import one_of
+from inference.views.mapping_offers import offers_for
 from inference.views.mappings.accuracy import accuracy_tab
 from inference.views.mappings.compare import compare_tab
 from inference.views.mappings.explained import explained_tab
@@ -89,6 +91,8 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         "tabs": [(name, other.label) for name, other in tabs.items()],
         "tab_template": f"inference/mapping/{key}.html",
         "scripts": tab.scripts,
+        "exports": [(name, each) for name, each in MAPPING_EXPORTS.items() if each.describes(found.isa.name)],
+        "offers": offers_for(found),
         "picked_from": None if front is None or front.owner.pk == found.pk else front,
         **tab.context(request, found, value),
     }

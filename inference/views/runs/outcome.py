@@ -57,9 +57,9 @@ def _note(made: Json) -> str:
 
 
 def _place(run: Run) -> str:
-    """Where on a mapping's page the result is."""
+    """Where on a mapping's page, or below it, the result is."""
     if run.kind != "evaluate":
-        return ""
+        return str(run.result.get("place", ""))
     return f"?tab=accuracy&set={run.config['experiment_set']}&unit={run.config['unit']}"
 
 

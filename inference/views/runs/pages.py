@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
@@ -11,6 +10,8 @@ from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap
 from inference.models import ExperimentSet, Run
 from inference.queries.paging import Order, page_of
+from inference.queries.runs import RUN_COLUMNS
+from inference.queries.runs import runs as filtered_runs
 from inference.runs.leases import busy_seconds
 from inference.runs.queue import ahead_of
 from inference.runs.registry import JOBS
@@ -24,7 +25,6 @@ from inference.views.runs.model_check import model_checked
 from inference.views.runs.outcome import outcomes_of
 from inference.views.runs.record import RunRecord, record_of
 
-COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
 SUMMARIES = {
     "infer": "Inference of a port mapping",
     "measure": "Measuring on a machine",
@@ -40,8 +40,8 @@ def runs(request: HttpRequest) -> HttpResponse:
     q = request.GET.get("q", "").strip()
     state = one_of(request, "state", tuple(Run.State.values))
     kind = one_of(request, "kind", tuple(JOBS))
-    order = Order.read(request.GET.get("sort", ""), COLUMNS, "-created")
-    page = page_of(_filtered(q, state, kind), order, COLUMNS, request.GET.get("page", ""))
+    order = Order.read(request.GET.get("sort", ""), RUN_COLUMNS, "-created")
+    page = page_of(filtered_runs(q, state, kind), order, RUN_COLUMNS, request.GET.get("page", ""))
     outcomes = outcomes_of(page.rows)
     return render(
         request,
@@ -58,17 +58,6 @@ def runs(request: HttpRequest) -> HttpResponse:
             "any_run": bool(page.rows) or Run.objects.exists(),
         },
     )
-
-
-def _filtered(q: str, state: str, kind: str) -> QuerySet[Run]:
-    rows = Run.objects.all()
-    if q:
-        rows = rows.filter(Q(name__icontains=q) | Q(note__icontains=q))
-    if state:
-        rows = rows.filter(state=state)
-    if kind:
-        rows = rows.filter(kind=kind)
-    return rows
 
 
 def run(request: HttpRequest, pk: int) -> HttpResponse:

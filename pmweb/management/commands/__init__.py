@@ -1,1 +1,1 @@
-"""Commands of the house: `up` and `login-link`."""
+"""Commands of the house: starting and serving, ways in, backing up."""

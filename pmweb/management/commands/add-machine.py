@@ -39,7 +39,7 @@ class Command(DataCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Add it and print what its agent needs."""
         machine = self._machine(options["name"], new_token=options["new_token"])
-        site = running_site(settings.HOME)
+        site = settings.URL or running_site(settings.HOME)
         server = (options["server"] or site or "http://localhost:8000").rstrip("/")
         token = issue(machine)
         if options["json"]:

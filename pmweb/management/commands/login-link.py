@@ -19,8 +19,8 @@ class Command(DataCommand):
     help = "Print a link that logs the administrator in, once, within an hour."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Make the link; its address is that of the running site, or the default one."""
-        site = running_site(settings.HOME)
+        """Make the link; its address is the configured one, that of the running site, or the default one."""
+        site = settings.URL or running_site(settings.HOME)
         token = links.issue(ensure_administrator())
         address = (site or "http://localhost:8000/").rstrip("/")
         self.stdout.write(address + reverse("login-link", args=[token]))

@@ -18,22 +18,30 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare where to listen, and whether to measure here."""
-        parser.add_argument(
-            "--host",
-            default="127.0.0.1",
-            help="IPv4 address or name to listen on; 0.0.0.0 serves the whole network (default: this host)",
-        )
-        parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
+        self.add_address(parser)
         parser.add_argument(
             "--no-agent",
             action="store_true",
             help="do not measure on this computer",
         )
 
-    def handle(self, *_args: Any, host: str, port: int, no_agent: bool, **_options: Any) -> None:
+    def add_address(self, parser: CommandParser) -> None:
+        """Declare where to listen."""
+        parser.add_argument(
+            "--host",
+            default="127.0.0.1",
+            help="IPv4 address or name to listen on; 0.0.0.0 serves the whole network (default: this host)",
+        )
+        parser.add_argument("--port", type=int, default=8000, help="0 takes any free port (default: 8000)")
+
+    def site(self, options: dict[str, Any]) -> Site:
+        """What is to be started."""
+        return Site(options["host"], options["port"], self._say, measures=not options["no_agent"])
+
+    def handle(self, *_args: Any, **options: Any) -> None:
         """Run the site until it is asked to stop."""
         try:
-            Site(host, port, self._say, measures=not no_agent).run()
+            self.site(options).run()
         except LaunchError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt as error:

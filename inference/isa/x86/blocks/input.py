@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 
+from inference.isa.x86.blocks.att import block_of_att, is_att
 from inference.isa.x86.blocks.block import Block, block_of_hex, block_of_text
 from inference.isa.x86.blocks.errors import BlockError
 
 _HEX = re.compile(r"[0-9a-f\s]+|(0x[0-9a-f]{2}[\s,]*)+|(\\x[0-9a-f]{2})+")
 _CSV = re.compile(r"\"?((?:[0-9a-f]{2})+)\"?(,[^,\n]*)*")
-_TITLES = ("bb", "hex", "block", "code", "bytes")
+TITLES = ("bb", "hex", "block", "code", "bytes")
 """What the first column of such a file is called."""
 
 
 def read_blocks(text: str, most: int) -> list[Block]:
     """The blocks of a text, at most `most` of them.
 
-    Paragraphs, parted by empty lines, are a block each, in hexadecimal digits or in Intel syntax. Of a CSV
-    file each line is one: its first column has the digits, the others are passed over, and so is a header.
-    Raises `BlockError` with the number of the line.
+    Paragraphs, parted by empty lines, are a block each, in hexadecimal digits or in Intel or AT&T syntax.
+    Of a CSV file each line is one: its first column has the digits, the others are passed over, and so is a
+    header. Raises `BlockError` with the number of the line.
     """
     lines = text.splitlines()
     wanted = _rows(lines) or _paragraphs(lines)
@@ -34,7 +35,7 @@ def read_blocks(text: str, most: int) -> list[Block]:
 def _rows(lines: list[str]) -> list[tuple[int, str]]:
     """(line number, hexadecimal digits) of a CSV file; empty where the text is none."""
     full = [(number, line.strip().lower()) for number, line in enumerate(lines, start=1) if line.strip()]
-    titled = bool(full) and full[0][1].partition(",")[0].strip('"') in _TITLES
+    titled = bool(full) and full[0][1].partition(",")[0].strip('"') in TITLES
     matched = [(number, _CSV.fullmatch(line)) for number, line in full[titled:]]
     found = [(number, row.group(1)) for number, row in matched if row is not None]
     is_file = titled or any("," in line for _, line in full)
@@ -60,6 +61,6 @@ def _read(first: int, text: str) -> Block:
     try:
         if _HEX.fullmatch(text.strip().lower()) and re.search(r"[0-9]", text):
             return block_of_hex(text)
-        return block_of_text(text)
+        return block_of_att(text) if is_att(text) else block_of_text(text)
     except BlockError as error:
         raise error.at(first + max(error.line, 1) - 1) from None

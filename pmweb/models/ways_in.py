@@ -1,4 +1,4 @@
-"""Accounts' rows: one-time log-in links and failed log-ins."""
+"""Ways in: one-time log-in links and failed log-ins."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ class LoginLink(models.Model):
 
 
 class LoginFailure(models.Model):
-    """A wrong password, kept as long as it counts against the address that it came from."""
+    """A wrong password, kept as long as it counts against the address that it came from and the name it was
+    tried for."""
 
     address = models.CharField(max_length=64)
+    username = models.CharField(max_length=150, blank=True)
     at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["address", "at"], name="login_failures_of_address")]
+        indexes = [
+            models.Index(fields=["address", "at"], name="login_failures_of_address"),
+            models.Index(fields=["username", "at"], name="login_failures_of_name"),
+        ]

@@ -1,0 +1,275 @@
+"""Imports of basic-block sets and campaigns: as a durable run of an upload, or at once from the shell."""
+
+from __future__ import annotations
+
+import io
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any
+
+from anica_app.campaigning.predictors import predictor_of
+from anica_app.core.errors import PredictorError
+from anica_app.exchange.block_doubts import Bounds
+from anica_app.exchange.block_sets import Look, Reading, look, store
+from anica_app.exchange.blocks_csv import Broken, Scale
+from anica_app.exchange.campaign_rows import CampaignRows
+from anica_app.exchange.file_trees import Archive
+from anica_app.exchange.incoming import Sort, read_rows, sort_of_content, sort_of_path, tree_of_path
+from anica_app.models import BasicBlockSet, Campaign
+from inference.core.errors import InvalidInputError
+from inference.core.events import Progress
+from inference.core.protocols import Json
+from inference.core.tunables import check_choice, check_number
+from inference.exchange.errors import ExchangeError
+from inference.exchange.instruction_sets import X86
+from inference.exchange.names import NAME_LIMIT, free_name
+from inference.models import ISA, Run, Upload
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+
+FOUND_OUT = ""
+"""The numbers of a file mean what they look like."""
+
+_FIELDS: Json = {
+    "upload": None,
+    "name": "",
+    "note": "",
+    "broken": Broken.STOP.value,
+    "numbers": FOUND_OUT,
+    "issue_width": None,
+    "mapping": "",
+}
+_EVERY = 0.3  # seconds between two words about progress
+
+
+def reading_of(options: Mapping[str, Any], columns: int = 0) -> Reading:
+    """How a file with blocks is to be read. `columns`: how many it has that `numbers` is about.
+
+    Raises `ExchangeError` for a mapping that there is not.
+    """
+    mapping, width = options.get("mapping") or "", options.get("issue_width")
+    try:
+        ports = predictor_of("mapping", {"mapping": mapping}) if mapping else None
+    except PredictorError as error:
+        raise ExchangeError(str(error)) from error
+    numbers = options.get("numbers") or FOUND_OUT
+    return Reading(
+        Broken(options.get("broken") or Broken.STOP),
+        (Scale(numbers),) * columns if numbers else (),
+        Bounds(width, ports),
+    )
+
+
+class ImportAnicaJob:
+    """Runs of kind `import-anica`.
+
+    `upload`: id of the file, a basic-block set or a campaign. `name`: of what it becomes ("": its own).
+    Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
+    "" to find out; `issue_width` and the name of a `mapping`: bounds that answers should not fall below.
+    """
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The complete description. Raises `ConfigError`."""
+        if unknown := sorted(config.keys() - _FIELDS.keys()):
+            raise ConfigError(f"an import has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}")
+        complete = {**_FIELDS, **config}
+        try:
+            check_choice("broken", complete["broken"], tuple(Broken))
+            check_choice("numbers", complete["numbers"], (FOUND_OUT, *Scale))
+            if complete["issue_width"] is not None:
+                check_number("issue_width", complete["issue_width"], 0.01, 1000.0)
+        except InvalidInputError as error:
+            raise ConfigError(str(error)) from error
+        upload = Upload.objects.filter(pk=complete["upload"]).select_related("run").defer("content").first()
+        if upload is None:
+            raise ConfigError(f"upload: there is no uploaded file with the id {complete['upload']!r}")
+        if upload.run is not None and upload.run.state not in Run.FINAL:
+            raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
+        return complete
+
+    def submitted(self, run: Run) -> None:
+        """The upload shows which run imports it."""
+        Upload.objects.filter(pk=run.config["upload"]).update(run=run)
+
+    def work(self, task: Task) -> Store:
+        """Read the file, to be stored when the run is finished. Raises `JobError` with the problems."""
+        upload = Upload.objects.filter(pk=task.run.config["upload"]).first()
+        if upload is None:
+            raise JobError("the uploaded file has been deleted")
+        content = bytes(upload.content)
+        try:
+            if sort_of_content(content) is Sort.BLOCKS:
+                return _block_import(task, upload, content)
+            telling = _telling(task, "blocks")
+            rows = read_rows(Archive(io.BytesIO(content), upload.file_name), telling)
+        except ExchangeError as error:
+            raise JobError(str(error)) from error
+        return partial(_store_campaign, task, upload, rows)
+
+
+def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
+    total = content.count(b"\n")
+    telling = _telling(task, "rows")
+    reading = _reading(content, upload.file_name, task.run.config)
+    seen = look(io.BytesIO(content), upload.file_name, reading, lambda read: telling(read, max(read, total)))
+    if not seen.acceptable:
+        raise JobError("\n".join(["nothing was imported", *(seen.lines() or ["the file has no row"])]))
+    return partial(_store_blocks, task, upload, content, reading)
+
+
+def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> Reading:
+    """With `numbers`, the columns have to be known: a look at the beginning tells them."""
+    if not options.get("numbers"):
+        return reading_of(options)
+    beginning = content[: content.find(b"\n", 4096) + 1] or content
+    return reading_of(options, len(look(io.BytesIO(beginning), file_name, Reading(Broken.SKIP)).columns))
+
+
+def _telling(task: Task, unit: str) -> Callable[[int, int], None]:
+    """Tells the run's page how far reading is, a few times a second, and hears the wish to stop."""
+    started = last = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        task.reporter.pulse()
+        if now - last >= _EVERY:
+            last = now
+            rate = done / max(now - started, 1e-9)
+            eta = (total - done) / rate if rate else None
+            task.reporter.emit(Progress("read", done, total, rate, unit, eta))
+
+    return tell
+
+
+def _store_blocks(
+    task: Task, upload: Upload, content: bytes, reading: Reading
+) -> tuple[Json, Sequence[Entry]]:
+    config = task.run.config
+    name = config["name"] or free_name(BasicBlockSet, _stem(upload.file_name))
+    made, seen = store(
+        io.BytesIO(content),
+        upload.file_name,
+        name,
+        reading,
+        note=config["note"],
+        isa=ISA.objects.filter(name=X86).first(),
+        run=task.run,
+    )
+    upload.delete()
+    result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
+    return result, [*(_log(text) for text in told_of_blocks(made, seen)), ("result", result)]
+
+
+def _store_campaign(task: Task, upload: Upload, rows: CampaignRows) -> tuple[Json, Sequence[Entry]]:
+    config = task.run.config
+    name = config["name"] or free_name(Campaign, rows.campaign.name)
+    made = rows.store(name, note=config["note"], run=task.run)
+    upload.delete()
+    result: Json = {"campaign": made.pk, "name": made.name, "rows": len(rows.discoveries)}
+    return result, [*(_log(text) for text in told_of_campaign(made)), ("result", result)]
+
+
+def told_of_blocks(made: BasicBlockSet, seen: Look) -> list[str]:
+    """What an import of blocks has made, a line each."""
+    columns = ", ".join(
+        f"{one.name} ({one.scale}, {count_of(one.answers, 'answer')})" for one in seen.columns
+    )
+    lines = [f"basic-block set {made.name!r}: {count_of(made.size, 'block')}; {columns or 'no column'}"]
+    if seen.left_out:
+        lines += [f"left out: {count_of(seen.left_out, 'row')}", *seen.lines()]
+    if seen.duplicates:
+        lines.append(f"{count_of(seen.duplicates, 'block')} repeated")
+    for name, count in seen.doubts.counts.items():
+        lines.append(f"{name}: {count_of(count, 'answer')} below what the processor needs")
+    return lines
+
+
+def told_of_campaign(made: Campaign) -> list[str]:
+    """What an import of a campaign has made, a line each."""
+    steps = sum(made.generalisations.values_list("steps_count", flat=True))
+    lines = [
+        f"campaign {made.name!r}: {count_of(made.discoveries.count(), 'discovery', 'discoveries')}, "
+        f"{count_of(made.generalisations.count(), 'generalisation')} with {count_of(steps, 'decision')}"
+    ]
+    for label, why in made.facts.get("unsayable", {}).items():
+        lines.append(f"{label} is kept as it was only: our words do not have {why}")
+    return lines
+
+
+def count_of(count: int, one: str, several: str = "") -> str:
+    """A number with its noun."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
+def _log(text: str) -> Entry:
+    return "log", {"level": "info", "text": text}
+
+
+def _stem(file_name: str) -> str:
+    return PurePath(file_name).stem.strip()[:NAME_LIMIT] or "import"
+
+
+class AnicaImporter:
+    """What `manage.py import` and the upload pages hand on."""
+
+    titles = ", ".join(Sort)
+    preview = "anica-import"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Of basic-block sets."""
+        group = parser.add_argument_group("basic-block sets")
+        group.add_argument(
+            "--broken",
+            choices=[one.value for one in Broken],
+            default=Broken.STOP.value,
+            help="at a row that cannot be read: refuse the file, or leave the row out (default: stop)",
+        )
+        group.add_argument(
+            "--numbers",
+            choices=[one.value for one in Scale],
+            default=FOUND_OUT,
+            help="what the numbers of the file are (default: found out)",
+        )
+        group.add_argument(
+            "--issue-width",
+            type=float,
+            metavar="N",
+            help="instructions per cycle of the processor: doubt answers that are below",
+        )
+        group.add_argument(
+            "--bounds", default="", metavar="MAPPING", help="port mapping: doubt answers below what it says"
+        )
+
+    def reads_path(self, path: Path) -> bool:
+        """Whether it is one of ours."""
+        return sort_of_path(path) is not None
+
+    def reads_content(self, content: bytes) -> bool:
+        """Whether it is one of ours."""
+        return sort_of_content(content) is not None
+
+    def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
+        """Import a file or a directory. Raises `ExchangeError`."""
+        if sort_of_path(path) is not Sort.BLOCKS:
+            rows = read_rows(tree_of_path(path))
+            return told_of_campaign(rows.store(options["name"], note=options["note"]))
+        with path.open("rb") as file:
+            beginning = file.read(1 << 16)
+            reading = _reading(beginning, path.name, {**options, "mapping": options["bounds"]})
+            file.seek(0)
+            made, seen = store(
+                file,
+                path.name,
+                options["name"] or _stem(path.name),
+                reading,
+                note=options["note"],
+                isa=ISA.objects.filter(name=X86).first(),
+            )
+        return told_of_blocks(made, seen)

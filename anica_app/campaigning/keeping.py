@@ -1,0 +1,164 @@
+"""What a campaign finds becomes rows, in the transaction of the checkpoint that says that it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from anica_app.core.samples import Sample, pack
+from anica_app.core.search.checking import Check
+from anica_app.core.search.findings import Discovery as Found
+from anica_app.core.search.findings import Generalised, News, Round
+from anica_app.core.search.judging import Judged
+from anica_app.models import (
+    Campaign,
+    Discovery,
+    Generalisation,
+    GeneralisationStep,
+    SampleBatch,
+)
+from inference.core.protocols import Checkpoint
+from inference.runs.reporter import JournalReporter
+
+
+class RowKeeper:
+    """A `Keeper` over the rows of one campaign; `domain` writes documents. `last` is the last checkpoint."""
+
+    def __init__(self, campaign: Campaign, domain: Any, reporter: JournalReporter) -> None:
+        self._campaign = campaign
+        self._domain = domain
+        self._reporter = reporter
+        self.last: Checkpoint | None = None
+
+    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
+        """Store both or neither. Raises `LeaseLostError`."""
+        self._reporter.settle(checkpoint, lambda: self.store(news))
+        self.last = checkpoint
+
+    def store(self, news: News[Any, Any, Any]) -> None:
+        """The rows alone, within a transaction of the caller's."""
+        if news.fresh is not None:
+            self._store_round(news.fresh)
+        rows = Discovery.objects.bulk_create(self._discovery(one) for one in news.discoveries)
+        self._store_generalisations(news.generalised)
+        if news.subsumed or rows:
+            self._link(news.subsumed or {})
+        counters = news.counters
+        Campaign.objects.filter(pk=self._campaign.pk).update(
+            rounds=counters.rounds,
+            sampled=counters.sampled,
+            interesting=counters.interesting,
+            subsumed=counters.subsumed,
+            seconds=counters.seconds,
+            facts=self._facts(news),
+        )
+
+    def _facts(self, news: News[Any, Any, Any]) -> dict[str, Any]:
+        counters = news.counters
+        self._campaign.facts |= {
+            "judged": counters.judged,
+            "barren": counters.barren,
+            "generalisations": counters.generalisations,
+            "failed_samples": counters.failed_samples,
+            "failures": dict(news.failures),
+        }
+        return self._campaign.facts
+
+    def _store_round(self, fresh: Round[Any]) -> None:
+        SampleBatch.objects.create(
+            campaign=self._campaign,
+            number=fresh.number,
+            purpose=SampleBatch.Purpose.ROUND,
+            n=len(fresh.blocks),
+            interesting=sum(one.verdict.interesting for one in fresh.blocks),
+            failed=fresh.failed,
+            samples=packed(fresh.blocks),
+        )
+
+    def _discovery(self, found: Found[Any]) -> Discovery:
+        return Discovery(
+            campaign=self._campaign,
+            number=found.number,
+            abstract=self._domain.document(found.abstract),
+            code=found.code,
+            start_code=found.start_code,
+            length=found.length,
+            interestingness=found.interestingness,
+            generality=found.generality,
+            kind=found.kind,
+            concrete=found.concrete,
+        )
+
+    def _link(self, subsumed: dict[int, int] | Any) -> None:
+        numbers = {*subsumed, *subsumed.values()}
+        ids = dict(self._campaign.discoveries.filter(number__in=numbers).values_list("number", "pk"))
+        for special, general in subsumed.items():
+            Discovery.objects.filter(pk=ids[special]).update(subsumed_by=ids[general])
+
+    def _store_generalisations(self, generalised: Sequence[Generalised[Any, Any, Any]]) -> None:
+        if not generalised:
+            return
+        numbers = {one.discovery for one in generalised if one.discovery is not None}
+        ids = dict(self._campaign.discoveries.filter(number__in=numbers).values_list("number", "pk"))
+        rows = Generalisation.objects.bulk_create(
+            self._generalisation(one, ids.get(-1 if one.discovery is None else one.discovery))
+            for one in generalised
+        )
+        blobs: dict[int, bytes] = {}
+        GeneralisationStep.objects.bulk_create(
+            step for row, one in zip(rows, generalised, strict=True) for step in self._steps(row, one, blobs)
+        )
+
+    def _generalisation(self, one: Generalised[Any, Any, Any], discovery: int | None) -> Generalisation:
+        trace = one.trace
+        checks = [trace.start_check, *(step.check for step in trace.steps)]
+        return Generalisation(
+            campaign=self._campaign,
+            discovery_id=discovery,
+            number=one.number,
+            order=trace.order,
+            became=one.became.value,
+            code=one.candidate.witness.code,
+            start=self._domain.document(trace.start),
+            result=self._domain.document(trace.result),
+            steps_count=len(trace.steps),
+            taken_count=sum(step.taken for step in trace.steps),
+            samples_count=sum(len(check.samples) for check in checks),
+            facts={"place": one.candidate.place, "kind": one.candidate.kind},
+        )
+
+    def _steps(
+        self, row: Generalisation, one: Generalised[Any, Any, Any], blobs: dict[int, bytes]
+    ) -> Iterable[GeneralisationStep]:
+        """The check of the start, then each expansion; `blobs` are packed samples by the check's identity."""
+        trace = one.trace
+        pairs = [(None, trace.start_check), *((step.expansion, step.check) for step in trace.steps)]
+        for number, (expansion, check) in enumerate(pairs):
+            if id(check) not in blobs:
+                blobs[id(check)] = packed(check.samples)
+            yield GeneralisationStep(
+                generalisation=row,
+                number=number,
+                kind=GeneralisationStep.Kind.START
+                if expansion is None
+                else GeneralisationStep.Kind.EXPANSION,
+                expansion=None if expansion is None else self._domain.expansion_document(expansion),
+                taken=check.interesting,
+                reason=check.reason.value,
+                samples=blobs[id(check)],
+                **_summary(check),
+            )
+
+
+def _summary(check: Check[Any]) -> dict[str, Any]:
+    return {
+        "n": len(check.samples),
+        "interesting": sum(one.verdict.interesting for one in check.samples),
+        "failed": check.failed,
+        "mean": check.mean if check.samples else None,
+    }
+
+
+def packed(judged: Iterable[Judged[Any]]) -> bytes:
+    """Blocks with all answers, as `samples` packs them."""
+    return pack(Sample(one.code, one.answers) for one in judged)

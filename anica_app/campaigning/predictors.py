@@ -1,0 +1,213 @@
+"""Which predictors there are here, and how a stored configuration becomes one."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from anica_app.campaigning.answers import DatabaseAnswers
+from anica_app.campaigning.stored_kinds import STORED_KINDS, measured
+from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Predictor
+from anica_app.core.remembering import Remembering
+from anica_app.models import Predictor as PredictorRow
+from anica_app.models import identity_key
+from anica_app.predictors import machine
+from anica_app.predictors.kinds import KINDS, Found, Kind
+from inference.core.protocols import Json
+from inference.exchange.names import free_name
+from inference.runs.job import Task
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A predictor that could be used here, or why a kind or a configuration cannot.
+
+    `name` is what commands take; empty for a kind of which there is nothing. `row`: where it is stored.
+    """
+
+    kind: Kind
+    name: str
+    version: str
+    options: Json
+    reason: str = ""
+    row: PredictorRow | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked, as far as is known without asking."""
+        return not self.reason
+
+
+def kinds() -> dict[str, Kind]:
+    """{name: kind} of all predictors, programs first."""
+    return {**KINDS, **STORED_KINDS}
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of this name. Raises `PredictorError`."""
+    known = kinds()
+    if name not in known:
+        raise PredictorError(f"there is no kind of predictor {name!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def predictor_of(kind: str, options: Mapping[str, Any]) -> Predictor:
+    """A predictor from the name of its kind and its options, or texts for these. Raises `PredictorError`."""
+    return kind_of(kind).predictor(options)
+
+
+def row_for(
+    kind: str,
+    options: Mapping[str, Any],
+    name: str = "",
+    origin: PredictorRow.Origin = PredictorRow.Origin.FOUND,
+) -> PredictorRow:
+    """The stored configuration with these options, made where there is none with the same identity.
+
+    Raises `PredictorError` where it could not be used.
+    """
+    predictor = predictor_of(kind, options)
+    try:
+        key = identity_key(predictor.identity)
+        with transaction.atomic():
+            found = PredictorRow.objects.filter(key=key).first()
+            return found or PredictorRow.objects.create(
+                name=free_name(PredictorRow, name or predictor.name),
+                kind=kind,
+                options=dict(options),
+                identity=predictor.identity,
+                key=key,
+                origin=origin,
+            )
+    finally:
+        predictor.close()
+
+
+def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = True) -> Remembering:
+    """A stored predictor; `task`: the run that it answers for.
+
+    With `remembering`, answers are looked up in the database and kept there.
+
+    Raises `PredictorError` where it cannot be used here any more, and where what is here by now would give
+    other answers than those that are remembered of it.
+    """
+    kind = kind_of(row.kind) if row.kind in kinds() else None
+    if kind is None:
+        raise PredictorError(f"{row.name} comes from an imported file: nothing here can be asked")
+    if row.kind == machine.KIND and task is not None:
+        predictor: Predictor = measured(kind.settings_of(row.options), task)
+    else:
+        predictor = kind.predictor(row.options)
+    if identity_key(predictor.identity) != row.key:
+        predictor.close()
+        raise PredictorError(
+            f"{row.name} is not what it was when it was stored: "
+            f"{_difference(row.identity, predictor.identity)}. Add what is here now as a predictor of its "
+            "own, or bring the former back"
+        )
+    return Remembering(predictor, DatabaseAnswers(row) if remembering else None)
+
+
+def chosen(text: str) -> PredictorRow:
+    """The stored configuration that a user means, made where there is none.
+
+    `text`: the name of one, as `manage.py predictors` lists them (signs and blanks do not count), or
+    `KIND:OPTION=VALUE,…` such as `llvm-mca:release=13,cpu=haswell`. Raises `PredictorError`.
+    """
+    row = PredictorRow.objects.filter(name=text).first()
+    if row is not None:
+        return row
+    kind, _, given = text.partition(":")
+    if kind in kinds() and (given or kind == text):
+        return row_for(kind, _options(given))
+    usable = [one for one in listed() if one.usable]
+    named = {_folded(one.name): one for one in usable}
+    found = named.get(_folded(text))
+    if found is None:
+        near = difflib.get_close_matches(_folded(text), named, n=3, cutoff=0.3) or list(named)[:3]
+        hint = ", ".join(repr(named[name].name) for name in near)
+        raise PredictorError(f"there is no predictor {text!r}" + (f"; is it {hint}?" if hint else ""))
+    return found.row or row_for(found.kind.name, found.options)
+
+
+def listed() -> list[Listed]:
+    """All that can be used here, and why the rest cannot: first each kind as found, then configured ones."""
+    found: list[Listed] = []
+    rows = {row.key: row for row in PredictorRow.objects.all()}
+    seen: set[str] = set()
+    for kind in kinds().values():
+        try:
+            options = kind.found()
+        except PredictorError as error:
+            found.append(Listed(kind, "", "", {}, str(error)))
+            continue
+        for one in options:
+            listing = _listed(kind, one.options, one.version, rows)
+            seen.add(listing.row.key if listing.row else "")
+            found.append(listing)
+    for key, row in rows.items():
+        if key not in seen and row.kind in kinds():
+            found.append(_listed_row(row))
+    return found
+
+
+def programs() -> list[tuple[Kind, list[Found], str]]:
+    """Each kind of program with what is found of it, or why it cannot be used; quicker than `listed`."""
+    told = []
+    for kind in KINDS.values():
+        try:
+            told.append((kind, list(kind.found()), ""))
+        except PredictorError as error:
+            told.append((kind, [], str(error)))
+    return told
+
+
+def _listed(kind: Kind, options: Json, version: str, rows: Mapping[str, PredictorRow]) -> Listed:
+    try:
+        predictor = kind.predictor(options)
+    except PredictorError as error:
+        return Listed(kind, "", version, options, str(error))
+    try:
+        row = rows.get(identity_key(predictor.identity))
+        return Listed(kind, row.name if row else predictor.name, version, options, row=row)
+    finally:
+        predictor.close()
+
+
+def _listed_row(row: PredictorRow) -> Listed:
+    kind = kind_of(row.kind)
+    version = str(row.identity.get("version", ""))
+    try:
+        opened(row).close()
+    except PredictorError as error:
+        return Listed(kind, row.name, version, row.options, str(error), row)
+    return Listed(kind, row.name, version, row.options, row=row)
+
+
+def _options(text: str) -> dict[str, str]:
+    """`name=value,…` as a dictionary; a comma in a value is written as `\\,`."""
+    options = {}
+    for part in re.split(r"(?<!\\),", text) if text else []:
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise PredictorError(f"options are written name=value, with commas between, not {part!r}")
+        options[name.strip()] = value.replace("\\,", ",")
+    return options
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[^\w.=+-]", "", name.casefold())
+
+
+def _difference(before: Json, now: Json) -> str:
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return "; ".join(
+        f"{name} was {json.dumps(before.get(name))} and is {json.dumps(now.get(name))}" for name in changed
+    )

@@ -1,0 +1,129 @@
+"""The kinds of predictors that live in the database: mappings, and machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+from anica_app.core.errors import PredictorError
+from anica_app.predictors import machine, mapping
+from anica_app.predictors.kinds import Found, Kind
+from inference.agent.protocol import Result, Settings
+from inference.exchange.instruction_sets import X86
+from inference.exchange.resource_mappings import load_predictor
+from inference.exchange.stored import load_mapping
+from inference.isa.x86.blocks import Block
+from inference.models import Machine, PortMapping, ResourceMapping
+from inference.runs.errors import JobError
+from inference.runs.job import Task
+from inference.runs.jobs.block import measuring_blocks
+from inference.runs.jobs.machine_facts import obstacle_to_measuring
+from inference.runs.jobs.on_machine import identity_of
+from inference.runs.jobs.simulated_machine import simulated_machine
+
+_LISTED = 50
+_MACHINES = (Machine.Kind.AGENT, Machine.Kind.SIMULATED)
+
+
+def mapped(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
+    """A stored mapping as a predictor. Raises `PredictorError` where there is none of this name."""
+    models = (PortMapping, ResourceMapping)
+    found = (model._default_manager.filter(name=settings.mapping).first() for model in models)
+    row = next((row for row in found if row is not None), None)
+    if row is None:
+        raise PredictorError(f"there is no port mapping and no resource mapping {settings.mapping!r}")
+    if row.isa.name != X86:
+        raise PredictorError(
+            f"{row.name!r} is for the instruction set {row.isa.name!r}, and blocks have the schemes of "
+            f"{X86}: match its names to them when you import it"
+        )
+    if isinstance(row, PortMapping):
+        content = mapping.digest_of_mapping(load_mapping(row))
+    else:
+        content = f"resource mapping {row.pk}"
+    return mapping.MappedBlocks(row.name, load_predictor(row), settings, content)
+
+
+def unmeasured(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
+    """A machine as a predictor that says where it could be asked: within a run alone."""
+    row = _machine(settings)
+
+    def measure(blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
+        raise PredictorError(
+            f"{row.name} measures within a run alone: start a campaign with it, or use "
+            "`manage.py measure-block`"
+        )
+
+    return machine.MeasuredBlocks(row.name, _identity(row), measure, settings)
+
+
+def measured(settings: machine.MachineSettings, task: Task) -> machine.MeasuredBlocks:
+    """A machine as a predictor that measures for a run. Raises `PredictorError` where it never will."""
+    row = _machine(settings)
+    stack = ExitStack()
+    try:
+        _, measure = stack.enter_context(measuring_blocks(task, row, settings.options))
+    except JobError as error:
+        raise PredictorError(str(error)) from error
+    return machine.MeasuredBlocks(row.name, _identity(row), measure, settings, stack.close)
+
+
+def _machine(settings: machine.MachineSettings) -> Machine:
+    row = Machine.objects.filter(name=settings.machine, kind__in=_MACHINES).select_related("isa").first()
+    if row is None:
+        raise PredictorError(f"there is no machine {settings.machine!r} that measures")
+    if row.isa.name != X86:
+        raise PredictorError(f"basic blocks are for {X86}, but {row.name!r} is for {row.isa.name}")
+    if hindered := obstacle_to_measuring(row):
+        raise PredictorError(f"{row.name}: {hindered}")
+    return row
+
+
+def _identity(row: Machine) -> dict[str, object]:
+    if row.kind == Machine.Kind.SIMULATED:
+        return simulated_machine(row)[0].identity
+    return {**identity_of(row), "settings": Settings().as_json()}
+
+
+def _mappings_found() -> list[Found]:
+    rows = [
+        *PortMapping.objects.filter(isa__name=X86).defer("report").order_by("-id")[:_LISTED],
+        *ResourceMapping.objects.filter(isa__name=X86).order_by("-id")[:_LISTED],
+    ]
+    if not rows:
+        raise PredictorError(f"there is no mapping for {X86} yet: infer or import one")
+    return [Found({"mapping": row.name}, row.created.strftime("%Y-%m-%d")) for row in rows]
+
+
+def _machines_found() -> list[Found]:
+    rows = Machine.objects.filter(isa__name=X86, kind__in=_MACHINES).order_by("name")[:_LISTED]
+    found = [Found({"machine": row.name}, row.cpu) for row in rows if not obstacle_to_measuring(row)]
+    if not found:
+        raise PredictorError("no machine measures blocks here: connect one")
+    return found
+
+
+STORED_KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            mapping.KIND,
+            "mapping",
+            "A port mapping or resource mapping of this site; dependencies are left out.",
+            "infer or import a mapping",
+            mapping.MappingSettings,
+            mapped,
+            _mappings_found,
+        ),
+        Kind(
+            machine.KIND,
+            "machine",
+            "A connected machine that measures each block.",
+            "connect a machine: Machines has the line to start its agent with",
+            machine.MachineSettings,
+            unmeasured,
+            _machines_found,
+        ),
+    )
+}
+"""{name: kind} of all that needs the database."""

@@ -1,0 +1,237 @@
+"""What an abstract instruction can say about one feature: the four abstractions of Table 8.2.
+
+Each is a partially ordered set of abstract values with a largest one, ⊤, which is `None` in all of them and
+says nothing. A value represents a set of features' values (γ), and every feature's value has one that
+represents it best (β). *Steps* are the expansions: partial functions that lead to immediate successors. They
+are named, so that the same step means the same function for all values that it applies to: "" is the only way
+up where there is but one; a step of a set drops the element that it names.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from anica_app.core.errors import AnicaError
+
+ConcreteT = TypeVar("ConcreteT", bound=Hashable)
+AbstractT = TypeVar("AbstractT", bound=Hashable)
+
+UP: Final = ""
+"""The step of values with one immediate successor."""
+
+NONE: Final = "none"
+"""What `Subsets` calls DefNone: the feature has no elements at all."""
+
+
+class Abstraction(ABC, Generic[ConcreteT, AbstractT]):
+    """Abstract values of one feature, of which `None` is ⊤."""
+
+    @abstractmethod
+    def represent(self, value: ConcreteT) -> AbstractT | None:
+        """β: the most special abstract value that represents this one."""
+
+    @abstractmethod
+    def represents(self, abstract: AbstractT, value: ConcreteT) -> bool:
+        """Whether the value is in γ of an abstract value other than ⊤."""
+
+    @abstractmethod
+    def below(self, special: AbstractT, general: AbstractT) -> bool:
+        """⊑ between values other than ⊤."""
+
+    def steps(self, abstract: AbstractT) -> tuple[str, ...]:
+        """The steps that apply to a value other than ⊤, in a fixed order."""
+        return (UP,)
+
+    @abstractmethod
+    def expand(self, abstract: AbstractT, step: str) -> AbstractT | None:
+        """The immediate successor that one of its steps leads to."""
+
+    @abstractmethod
+    def document(self, abstract: AbstractT) -> Any:
+        """A value other than ⊤ as JSON that people can read."""
+
+    @abstractmethod
+    def read(self, document: Any) -> AbstractT:
+        """Back from `document`. Raises `AnicaError` for what is none."""
+
+    def is_below(self, special: AbstractT | None, general: AbstractT | None) -> bool:
+        """⊑, ⊤ included."""
+        if general is None:
+            return True
+        return special is not None and self.below(special, general)
+
+
+class Singletons(Abstraction[str, tuple[str, ...]]):
+    """One value, or any: a flat order below ⊤.
+
+    A value is a tuple of words of which a scheme has one. β gives tuples of one word; those of several stand
+    for a word of other people's that has no single counterpart here, and nothing but ⊤ is above them either.
+    """
+
+    def represent(self, value: str) -> tuple[str, ...]:
+        """The word itself."""
+        return (value,)
+
+    def represents(self, abstract: tuple[str, ...], value: str) -> bool:
+        """Whether the value is one of the words."""
+        return value in abstract
+
+    def below(self, special: tuple[str, ...], general: tuple[str, ...]) -> bool:
+        """Nothing but the same is below a value."""
+        return special == general
+
+    def expand(self, abstract: tuple[str, ...], step: str) -> None:
+        """To ⊤."""
+        return
+
+    def document(self, abstract: tuple[str, ...]) -> Any:
+        """The word, or a list of several."""
+        return abstract[0] if len(abstract) == 1 else list(abstract)
+
+    def read(self, document: Any) -> tuple[str, ...]:
+        """A word or a list of words."""
+        words = [document] if isinstance(document, str) else document
+        if not isinstance(words, list) or not words or not all(isinstance(one, str) for one in words):
+            raise AnicaError(f"a word or a list of words is wanted, not {document!r}")
+        return tuple(words) if len(words) == 1 else tuple(sorted(set(words)))
+
+
+class EditDistances(Abstraction[str, tuple[str, int]]):
+    """All words within some Levenshtein distance of a base, up to `most` edits, then any."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def represent(self, value: str) -> tuple[str, int]:
+        """The word itself, without an edit."""
+        return value, 0
+
+    def represents(self, abstract: tuple[str, int], value: str) -> bool:
+        """Whether so many edits suffice to make the value of the base."""
+        base, edits = abstract
+        return abs(len(base) - len(value)) <= edits and distance(base, value) <= edits
+
+    def below(self, special: tuple[str, int], general: tuple[str, int]) -> bool:
+        """Only values with the same base are ordered, by their edits."""
+        return special[0] == general[0] and special[1] <= general[1]
+
+    def expand(self, abstract: tuple[str, int], step: str) -> tuple[str, int] | None:
+        """One edit more, after the last one ⊤."""
+        base, edits = abstract
+        return (base, edits + 1) if edits < self._most else None
+
+    def document(self, abstract: tuple[str, int]) -> Any:
+        """Base and number of edits."""
+        return {"base": abstract[0], "edits": abstract[1]}
+
+    def read(self, document: Any) -> tuple[str, int]:
+        """Base and number of edits."""
+        match document:
+            case {"base": str(base), "edits": int(edits)} if len(document) == 2 and 0 <= edits <= self._most:
+                return base, edits
+        raise AnicaError(f'{{"base": a mnemonic, "edits": 0 to {self._most}}} is wanted, not {document!r}')
+
+
+class LogSizes(Abstraction[int | None, int]):
+    """Fewer than 2^k things, for k up to `most`, then any number; what is not known is any number.
+
+    β is the thesis's: the paper's own would not represent the sizes that are powers of two.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def represent(self, value: int | None) -> int | None:
+        """⌊log₂ n⌋ + 1, 0 for nothing; ⊤ from 2^most on, and for what is not known."""
+        if value is None or value >= 2**self._most:
+            return None
+        return value.bit_length()
+
+    def represents(self, abstract: int, value: int | None) -> bool:
+        """Whether there are fewer than 2^abstract."""
+        return value is not None and value < 2**abstract
+
+    def below(self, special: int, general: int) -> bool:
+        """The order of numbers."""
+        return special <= general
+
+    def expand(self, abstract: int, step: str) -> int | None:
+        """One power of two more, after the last one ⊤."""
+        return abstract + 1 if abstract < self._most else None
+
+    def document(self, abstract: int) -> Any:
+        """The number that is not reached."""
+        return {"fewer_than": 2**abstract}
+
+    def read(self, document: Any) -> int:
+        """A power of two."""
+        match document:
+            case {"fewer_than": int(bound)} if len(document) == 1 and bound > 0 and bound.bit_count() == 1:
+                if bound <= 2**self._most:
+                    return bound.bit_length() - 1
+        raise AnicaError(
+            f'{{"fewer_than": a power of two up to {2**self._most}}} is wanted, not {document!r}'
+        )
+
+
+class Subsets(Abstraction[frozenset[str], frozenset[str] | Literal["none"]]):
+    """Subset-or-none: at least these elements, or definitely none.
+
+    The empty set stands for values that have some element. The formula of Table 8.2 would let it represent
+    those without elements too, and thus all: the step from there to ⊤ could never make a difference. The
+    published tool has it as it is here (its `is_in_subfeature` without any `subfeature`), where "accesses
+    memory somehow" is a discovery that "accesses memory or not" is not.
+    """
+
+    def represent(self, value: frozenset[str]) -> frozenset[str] | Literal["none"]:
+        """The elements, or that there are none."""
+        return value or NONE
+
+    def represents(self, abstract: frozenset[str] | Literal["none"], value: frozenset[str]) -> bool:
+        """Whether the value has all of the elements, or none at all."""
+        if isinstance(abstract, str):
+            return not value
+        return bool(value) and abstract <= value
+
+    def below(
+        self, special: frozenset[str] | Literal["none"], general: frozenset[str] | Literal["none"]
+    ) -> bool:
+        """More elements are more special; to have none is related to nothing else."""
+        if isinstance(special, str) or isinstance(general, str):
+            return special == general
+        return special >= general
+
+    def steps(self, abstract: frozenset[str] | Literal["none"]) -> tuple[str, ...]:
+        """Dropping an element; where there is none to drop, to ⊤."""
+        return tuple(sorted(abstract)) if abstract and not isinstance(abstract, str) else (UP,)
+
+    def expand(self, abstract: frozenset[str] | Literal["none"], step: str) -> frozenset[str] | None:
+        """The set without the element, or ⊤."""
+        return abstract - {step} if step and not isinstance(abstract, str) else None
+
+    def document(self, abstract: frozenset[str] | Literal["none"]) -> Any:
+        """A list, or "none"."""
+        return abstract if isinstance(abstract, str) else sorted(abstract)
+
+    def read(self, document: Any) -> frozenset[str] | Literal["none"]:
+        """A list of words, or "none"."""
+        if document == NONE:
+            return NONE
+        if not isinstance(document, list) or not all(isinstance(one, str) and one for one in document):
+            raise AnicaError(f'a list of words or "none" is wanted, not {document!r}')
+        return frozenset(document)
+
+
+@lru_cache(maxsize=1 << 17)
+def distance(one: str, other: str) -> int:
+    """Levenshtein's: the least number of letters inserted, removed or replaced to make one of the other."""
+    row = list(range(len(other) + 1))
+    for number, letter in enumerate(one, start=1):
+        diagonal, row[0] = row[0], number
+        for place, against in enumerate(other, start=1):
+            cost = diagonal if letter == against else 1 + min(diagonal, row[place], row[place - 1])
+            diagonal, row[place] = row[place], cost
+    return row[-1]

@@ -1,0 +1,107 @@
+"""What an abstract domain is made of, and which schemes its blocks consist of (thesis §8.1.4, §8.2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import check_whole, setting, values_of
+
+FEATURES = (
+    "mnemonic",
+    "category",
+    "extension",
+    "isa-set",
+    "lock",
+    "rep",
+    "memory",
+    "operands",
+    "uops",
+    "scheme",
+)
+"""All features of schemes, in the order in which an abstract instruction lists them."""
+
+GROUPS = ("avx512", "gather", "legacy-sse", "mmx", "rep", "system", "x87")
+"""Kinds of schemes that blocks have only if asked for (`sampleable`)."""
+
+MOST_EDITS = 10
+MOST_LOG = 10
+
+
+@dataclass(frozen=True)
+class DomainSettings:
+    """What abstract blocks can say. Raises `InvalidInputError` for values outside their domain."""
+
+    features: str = setting(
+        "mnemonic category extension isa-set lock rep memory operands uops",
+        f"what abstract instructions say about schemes, of: {', '.join(FEATURES)}; uops counts where numbers "
+        "of µops are given",
+        paper="mnemonic category extension isa-set lock rep memory operands uops",
+    )
+    edit_distance: int = setting(
+        3, "edits that mnemonics may differ by before the mnemonic is given up", paper=3
+    )
+    log_bound: int = setting(
+        5, "largest k for which 'fewer than 2 to the k µops' is told from 'any number'", paper=5
+    )
+    aliasing: bool = setting(
+        True,
+        "whether abstract blocks say which operands are the same; without, blocks are sampled with as few "
+        "dependencies as possible",
+        paper=True,
+    )
+
+    def __post_init__(self) -> None:
+        _check_words("features", self.features, FEATURES)
+        if not self.features.split():
+            raise InvalidInputError(f"features must name at least one of {', '.join(FEATURES)}")
+        check_whole("edit_distance", self.edit_distance, 0, MOST_EDITS)
+        check_whole("log_bound", self.log_bound, 0, MOST_LOG)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The features, in the order of `FEATURES`."""
+        wanted = self.features.split()
+        return tuple(name for name in FEATURES if name in wanted)
+
+    @classmethod
+    def parse(cls, options: Json) -> DomainSettings:
+        """From names to values or their text."""
+        return cls(**values_of(cls, options, "the abstract domain"))
+
+
+@dataclass(frozen=True)
+class SpaceSettings:
+    """Which schemes there are. Raises `InvalidInputError` for values outside their domain."""
+
+    groups: str = setting(
+        "", f"kinds of schemes beyond the usual ones: {', '.join(GROUPS)}", paper="rep system"
+    )
+    extensions: str = setting(
+        "", "CPU features that schemes may need, such as BASE X64 AVX2; empty: any", paper="up to AVX2"
+    )
+
+    def __post_init__(self) -> None:
+        _check_words("groups", self.groups, GROUPS)
+
+    @property
+    def group_names(self) -> frozenset[str]:
+        """The groups asked for."""
+        return frozenset(self.groups.split())
+
+    @property
+    def extension_names(self) -> frozenset[str]:
+        """The extensions allowed; none means any."""
+        return frozenset(self.extensions.split())
+
+    @classmethod
+    def parse(cls, options: Json) -> SpaceSettings:
+        """From names to values or their text."""
+        return cls(**values_of(cls, options, "the choice of schemes"))
+
+
+def _check_words(name: str, words: str, allowed: tuple[str, ...]) -> None:
+    unknown = [word for word in words.split() if word not in allowed]
+    if unknown:
+        raise InvalidInputError(f"{name} are words of {', '.join(allowed)}, not {unknown[0]!r}")

@@ -1,0 +1,164 @@
+"""Abstract blocks and expansions in words: phrases for each instruction, a sentence per pair of operands.
+
+Names from assembly stand between backticks, for pages to set them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from anica_app.core.domain import documents
+from anica_app.core.domain.abstract import AliasExpansion, Values
+from anica_app.core.domain.abstractions import UP
+from anica_app.core.domain.aliasing import Pair
+from anica_app.core.domain.features import YES
+from anica_app.core.domain.places import Place
+from anica_app.core.domain.vocabulary import Vocabulary, everything
+from inference.core.protocols import Json
+
+ANYTHING = "any instruction"
+
+_FLAGS = frozenset(("cf", "pf", "af", "zf", "sf", "of", "df", "if", "ac", "uif", "c0", "c1", "c2", "c3"))
+_ACCESSES = {"R": "reads", "W": "writes", "RW": "reads and writes"}
+_NEEDS = {"R": "read", "W": "write", "RW": "read and write"}
+_SIZE = "size:"
+_ANY = {
+    "isa-set": "any instruction set",
+    "lock": "with or without a `lock` prefix",
+    "rep": "with or without a `rep` prefix",
+    "memory": "any use of memory, or none",
+    "operands": "any operands, or none",
+    "uops": "any number of µops",
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """An abstract block in words: phrases for each instruction, and a sentence per constraint on operands."""
+
+    instructions: tuple[tuple[str, ...], ...]
+    aliasing: tuple[str, ...]
+
+
+def words(document: Json) -> Words:
+    """What the document of an abstract block says (`documents`). Raises `AnicaError` for what is none."""
+    vocabulary = everything()
+    abstract = documents.read(document, vocabulary)
+    pairs = sorted(abstract.aliasing.pairs, key=lambda one: not one[1])
+    return Words(
+        tuple(tuple(_instruction(one.values, vocabulary)) for one in abstract.instructions),
+        tuple(pair(operands, wanted) for operands, wanted in pairs),
+    )
+
+
+def expansion_words(document: Json) -> str:
+    """What is allowed from now on by the document of an expansion. Raises `AnicaError` for what is none."""
+    expansion = documents.read_expansion(document, everything())
+    if isinstance(expansion, AliasExpansion):
+        one, other = map(_place, expansion.pair)
+        return f"{one} and {other} may be the same or differ"
+    where = f"instruction {expansion.instruction + 1}"
+    if expansion.step != UP:
+        return f"{where} need not {_dropped(expansion.feature, expansion.step)}"
+    if expansion.value is None:
+        return f"{where}: {_ANY.get(expansion.feature, f'any {expansion.feature}')}"
+    return f"{where}: {', '.join(feature(expansion.feature, expansion.value))}"
+
+
+def _instruction(values: Values, vocabulary: Vocabulary) -> list[str]:
+    """What an abstract instruction asks for; `ANYTHING` where it is nothing."""
+    constraints = zip(vocabulary.names, values, strict=True)
+    found = [phrase for name, value in constraints if value is not None for phrase in feature(name, value)]
+    return found or [ANYTHING]
+
+
+def feature(name: str, value: Any) -> list[str]:
+    """What a value of a feature other than ⊤ asks for."""
+    if name == "operands":
+        return _operands(value)
+    if name in _PHRASES:
+        return [_PHRASES[name](value)]
+    if name in ("lock", "rep"):
+        return [f"{'with' if value == (YES,) else 'without'} a `{name}` prefix"]
+    return [f"{'instruction set' if name == 'isa-set' else name} {_any_of(value)}"]
+
+
+def pair(operands: Pair, wanted: bool) -> str:
+    """Which operands are the same, or are not."""
+    return f"{_place(operands[0])} {'is the same as' if wanted else 'differs from'} {_place(operands[1])}"
+
+
+def _dropped(name: str, element: str) -> str:
+    if name == "memory":
+        size = f"access {element.removeprefix(_SIZE)} bits of memory"
+        return {"R": "read memory", "W": "write memory"}.get(element, size)
+    operand, _, access = element.partition(":")
+    return (
+        f"{_NEEDS.get(access, 'use')} the flag {operand}"
+        if operand in _FLAGS
+        else f"have an operand `{element}`"
+    )
+
+
+def _place(place: Place) -> str:
+    number = f" {place.number + 1}" if place.kind == "register" or place.number else ""
+    return f"{place.kind} operand{number} of instruction {place.instruction + 1}"
+
+
+def _memory(value: Any) -> str:
+    if isinstance(value, str):
+        return "does not access memory"
+    access = _ACCESSES.get("".join(one for one in ("R", "W") if one in value), "accesses")
+    sizes = _any_of(sorted(one.removeprefix(_SIZE) for one in value if one.startswith(_SIZE)), "and")
+    return f"{access} {sizes} bits of memory" if sizes else f"{access} memory"
+
+
+def _operands(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return ["no operands, not even implicit ones"]
+    if not value:
+        return ["some operand"]
+    flags: dict[str, list[str]] = {}
+    others = []
+    for one in sorted(value):
+        name, _, access = one.partition(":")
+        if name in _FLAGS:
+            flags.setdefault(_ACCESSES.get(access, "uses"), []).append(name)
+        else:
+            others.append(f"`{one}`")
+    found = [f"operand {one}" for one in others]
+    return found + [
+        f"{verb} the flag{'s' * (len(names) > 1)} {', '.join(names)}" for verb, names in flags.items()
+    ]
+
+
+def _mnemonic(value: Any) -> str:
+    base, edits = value
+    return f"mnemonic within {_count(edits, 'edit')} of `{base}`" if edits else f"mnemonic `{base}`"
+
+
+def _uops(value: Any) -> str:
+    return f"fewer than {2**value} µops" if value else "no µops"
+
+
+def _scheme(value: Any) -> str:
+    return _any_of(f"`{text}`" for text in value)
+
+
+def _any_of(words: Iterable[str], last: str = "or") -> str:
+    *most, end = [*words] or [""]
+    return f"{', '.join(most)} {last} {end}" if most else end
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+_PHRASES: dict[str, Callable[[Any], str]] = {
+    "mnemonic": _mnemonic,
+    "memory": _memory,
+    "uops": _uops,
+    "scheme": _scheme,
+}

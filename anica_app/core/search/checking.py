@@ -1,0 +1,169 @@
+"""Whether an abstract block is interesting: all of its random samples must be (thesis §8.1.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+from typing import Generic, Protocol, TypeVar
+
+from anica_app.core.search.judging import Judged
+from anica_app.core.search.minimising import alike
+from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
+from anica_app.core.search.tasks import Task, World
+
+AskedT_contra = TypeVar("AskedT_contra", bound=Hashable, contravariant=True)
+
+
+class Reason(StrEnum):
+    """Why an abstract block was found interesting, or not."""
+
+    ALL = "all"
+    """All samples were interesting."""
+    SAMPLE = "sample"
+    """One of the samples was not, or in another way than the block that is generalised."""
+    KNOWN = "known"
+    """It represents a block that was seen to be not interesting when something else was checked."""
+    SAME = "same"
+    """It represents the same blocks as before: a constraint went that others imply."""
+    EMPTY = "empty"
+    """No block could be sampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Generic[BlockT]):
+    """An abstract block judged: by which blocks, each once, however often it was drawn.
+
+    `failed` counts the attempts at sampling that came to nothing.
+    """
+
+    reason: Reason
+    samples: tuple[Judged[BlockT], ...] = ()
+    failed: int = 0
+
+    @property
+    def interesting(self) -> bool:
+        """The verdict."""
+        return self.reason in (Reason.ALL, Reason.SAME)
+
+    @property
+    def mean(self) -> float:
+        """How interesting its samples are on average: `math.inf` for failures, 0 without samples."""
+        values = [judged.verdict.value for judged in self.samples]
+        return math.fsum(values) / len(values) if values else 0.0
+
+
+class Checker(Protocol[BlockT, AskedT_contra]):
+    """Decides whether an abstract block is interesting."""
+
+    def check(
+        self,
+        abstract: AskedT_contra,
+        path: Sequence[object],
+        before: AskedT_contra | None = None,
+    ) -> Task[BlockT, Check[BlockT]]:
+        """Search for a block that it represents and that is not interesting.
+
+        `path` names the randomness; `before` is the interesting abstract block that it was expanded from.
+        """
+        ...
+
+    def confirm(self, abstract: AskedT_contra, path: Sequence[object]) -> Task[BlockT, Check[BlockT]]:
+        """Search once more, where it is the result."""
+        ...
+
+
+class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
+    """Judges by random samples, and remembers what it saw while one block is generalised.
+
+    With `share_evidence`, a block that was not interesting refutes every other abstract block that
+    represents it, in all orders of expansions; it is then the one sample of that check. An abstract block
+    that several orders come to is judged once.
+    """
+
+    def __init__(self, world: World[BlockT, AbstractT, ExpansionT], model: Judged[BlockT]) -> None:
+        self._world = world
+        self._model = model
+        self._against: list[Judged[BlockT]] = []
+        self._known: dict[AbstractT, Check[BlockT]] = {}
+        self._confirmed: dict[AbstractT, Check[BlockT]] = {}
+
+    def check(
+        self, abstract: AbstractT, path: Sequence[object], before: AbstractT | None = None
+    ) -> Task[BlockT, Check[BlockT]]:
+        """Samples look by look, until one is not interesting in the way of the block that is generalised.
+
+        Of an expanded abstract block, the share `new_share` of them is of what the expansion has added: all
+        else has been looked at, and what is rare would hardly be seen among it.
+        """
+        known = self._remembered(abstract, self._known)
+        if known is not None:
+            return known
+        looks = self._world.settings.looks()
+        check = yield from self._sampled(abstract, before, looks, self._world.random(*path))
+        self._known[abstract] = self._learnt(check)
+        return check
+
+    def confirm(self, abstract: AbstractT, path: Sequence[object]) -> Task[BlockT, Check[BlockT]]:
+        """Look at a result once more, at all that it represents; what speaks against it is remembered."""
+        known = self._remembered(abstract, self._confirmed)
+        if known is not None:
+            return known
+        looks = [self._world.settings.confirming]
+        check = yield from self._sampled(abstract, None, looks, self._world.random(*path))
+        self._confirmed[abstract] = self._learnt(check)
+        return check
+
+    def _remembered(
+        self, abstract: AbstractT, checks: dict[AbstractT, Check[BlockT]]
+    ) -> Check[BlockT] | None:
+        if not self._world.settings.share_evidence:
+            return None
+        contains = self._world.domain.contains
+        found = next((one for one in self._against if contains(abstract, one.block)), None)
+        return checks.get(abstract) if found is None else Check(Reason.KNOWN, (found,))
+
+    def _learnt(self, check: Check[BlockT]) -> Check[BlockT]:
+        if check.reason is Reason.SAMPLE:
+            self._against.extend(one for one in check.samples if not alike(self._world, one, self._model))
+        return check
+
+    def _sampled(
+        self, abstract: AbstractT, before: AbstractT | None, looks: Sequence[int], random: Random
+    ) -> Task[BlockT, Check[BlockT]]:
+        samples: dict[bytes, Judged[BlockT]] = {}
+        failed = 0
+        for look in looks:
+            drawn, attempts, gave_up = self._draw(abstract, before, look, random)
+            failed += attempts
+            fresh = [block for code, block in drawn.items() if code not in samples]
+            if fresh:
+                judged = yield fresh
+                samples |= {one.code: one for one in judged}
+                if not all(alike(self._world, one, self._model) for one in judged):
+                    return Check(Reason.SAMPLE, tuple(samples.values()), failed)
+            if gave_up:
+                break
+        return Check(Reason.ALL if samples else Reason.EMPTY, tuple(samples.values()), failed)
+
+    def _draw(
+        self, abstract: AbstractT, before: AbstractT | None, number: int, random: Random
+    ) -> tuple[dict[bytes, BlockT], int, bool]:
+        """So many random blocks by their code, how many attempts failed, and whether it gave up."""
+        domain, settings = self._world.domain, self._world.settings
+        drawn: dict[bytes, BlockT] = {}
+        failed = 0
+        for one in range(number):
+            new = before is not None and int((one + 1) * settings.new_share) > int(one * settings.new_share)
+            block = domain.sample_new(before, abstract, random) if new and before is not None else None
+            attempts = 0
+            while block is None and attempts < settings.attempts:
+                block = domain.sample(abstract, random)
+                attempts += block is None
+            failed += attempts
+            if block is None:
+                return drawn, failed, True
+            drawn[domain.code(block)] = block
+        return drawn, failed, False

@@ -1,0 +1,104 @@
+"""What a campaign finds, and who keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Protocol
+
+from anica_app.core.search.generalising import Candidate, Trace
+from anica_app.core.search.judging import Judged
+from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
+from inference.core.protocols import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery(Generic[AbstractT]):
+    """An abstract block all of whose samples were interesting; numbers count from 0.
+
+    `concrete`: nothing but the block `code` itself is known to be interesting, and `abstract` merely
+    represents it. `code` is the minimised block, `start_code` the sampled one. `interestingness` is the mean
+    of the last check, `math.inf` for failures; `generality` as in §8.1.7.
+    """
+
+    number: int
+    abstract: AbstractT
+    kind: str
+    code: bytes
+    start_code: bytes
+    length: int
+    interestingness: float
+    generality: int
+    concrete: bool = False
+
+
+class Became(StrEnum):
+    """What a generalisation turned out to be."""
+
+    DISCOVERY = "discovery"
+    SUBSUMED = "subsumed"
+    DUPLICATE = "duplicate"
+    CONCRETE = "concrete"
+
+
+@dataclass(frozen=True, slots=True)
+class Generalised(Generic[BlockT, AbstractT, ExpansionT]):
+    """A finished generalisation, with the number of the discovery that it is or belongs to.
+
+    `discovery` is None where what subsumes it was excluded beforehand.
+    """
+
+    number: int
+    candidate: Candidate[BlockT, AbstractT]
+    trace: Trace[BlockT, AbstractT, ExpansionT]
+    became: Became
+    discovery: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Round(Generic[BlockT]):
+    """The fresh blocks of a round and their verdicts; rounds count from 0."""
+
+    number: int
+    blocks: Sequence[Judged[BlockT]]
+    failed: int
+    """Attempts at sampling that came to nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How far a campaign is. `failures` counts answers by predictor and sort, e.g. "timeout of 2"."""
+
+    rounds: int = 0
+    sampled: int = 0
+    interesting: int = 0
+    subsumed: int = 0
+    """Interesting blocks that an earlier discovery subsumes."""
+    barren: int = 0
+    """Fresh blocks since the last one that led to a discovery."""
+    generalisations: int = 0
+    judged: int = 0
+    """Blocks that all predictors have answered for."""
+    failed_samples: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class News(Generic[BlockT, AbstractT, ExpansionT]):
+    """What has come about since the last checkpoint; `subsumed` has the discovery that includes another."""
+
+    counters: Counters
+    failures: Mapping[str, int]
+    fresh: Round[BlockT] | None = None
+    discoveries: Sequence[Discovery[AbstractT]] = ()
+    generalised: Sequence[Generalised[BlockT, AbstractT, ExpansionT]] = ()
+    subsumed: Mapping[int, int] | None = None
+
+
+class Keeper(Protocol[BlockT, AbstractT, ExpansionT]):
+    """Stores what a campaign finds while it goes on."""
+
+    def keep(self, news: News[BlockT, AbstractT, ExpansionT], checkpoint: Checkpoint) -> None:
+        """Store both or neither: a campaign that goes on from the checkpoint tells no news twice."""
+        ...

@@ -1,0 +1,165 @@
+"""From an interesting block to the abstract blocks that characterise it (Algorithm 8.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, cast
+
+from anica_app.core.search.checking import Check, Checker, Reason, SamplingChecker
+from anica_app.core.search.judging import Judged
+from anica_app.core.search.panel import Driver
+from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
+from anica_app.core.search.tasks import Task, World
+
+_MOST_ATTEMPTS = 5
+"""How often a generalisation is begun at most; each time it knows more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Generic[BlockT, AbstractT]):
+    """An interesting block of a round: as sampled, as minimised, and what represents the latter.
+
+    `place` is the number of fresh blocks that were sampled before it.
+    """
+
+    place: int
+    start: Judged[BlockT]
+    witness: Judged[BlockT]
+    abstract: AbstractT
+
+    @property
+    def kind(self) -> str:
+        """In which way it is interesting, see `Verdict.kind`."""
+        return self.witness.verdict.kind
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[BlockT, ExpansionT]):
+    """An expansion that was tried, and the check that decided whether it was taken."""
+
+    expansion: ExpansionT
+    check: Check[BlockT]
+
+    @property
+    def taken(self) -> bool:
+        """Whether the generalisation went on with it."""
+        return self.check.interesting
+
+
+@dataclass(frozen=True, slots=True)
+class Trace(Generic[BlockT, AbstractT, ExpansionT]):
+    """One generalisation: from β of the block, `start`, by the expansions taken to the `result`.
+
+    `start_check` says whether the start was interesting at all; if not, there are no steps, and the concrete
+    block is all that can be said.
+    """
+
+    order: int
+    start: AbstractT
+    start_check: Check[BlockT]
+    steps: tuple[Step[BlockT, ExpansionT], ...]
+    result: AbstractT
+
+    @property
+    def concrete(self) -> bool:
+        """Whether the result is the concrete block."""
+        return not self.start_check.interesting
+
+    @property
+    def result_check(self) -> Check[BlockT]:
+        """The check by which the result was found interesting."""
+        sampled = (step.check for step in reversed(self.steps) if step.check.reason is Reason.ALL)
+        return next(sampled, self.start_check)
+
+
+def generalise(
+    world: World[BlockT, AbstractT, ExpansionT],
+    start: AbstractT,
+    start_check: Check[BlockT],
+    checker: Checker[BlockT, AbstractT],
+    order: int,
+    path: Sequence[object],
+) -> Task[BlockT, Trace[BlockT, AbstractT, ExpansionT]]:
+    """Take expansions in a random order as long as the abstract block stays interesting.
+
+    If the settings want results confirmed and one is not, it begins anew in the same order; whatever has
+    been seen meanwhile to be uninteresting then stands in the way where it was overlooked before.
+    """
+    for attempt in range(_MOST_ATTEMPTS):
+        below = (*path, "order", order, *([attempt] if attempt else []))
+        trace = yield from _generalised(world, start, start_check, checker, order, below)
+        if not start_check.interesting or not world.settings.confirms:
+            break
+        confirmed = yield from checker.confirm(trace.result, (*below, "confirm"))
+        if confirmed.interesting:
+            break
+    return trace
+
+
+def _generalised(
+    world: World[BlockT, AbstractT, ExpansionT],
+    start: AbstractT,
+    start_check: Check[BlockT],
+    checker: Checker[BlockT, AbstractT],
+    order: int,
+    path: Sequence[object],
+) -> Task[BlockT, Trace[BlockT, AbstractT, ExpansionT]]:
+    """Algorithm 8.2.
+
+    What was rejected once is not tried again: expansions are monotone, so that the block that spoke against
+    it would do so again (Theorem 8.5). It ends where no chain of expansions is infinite (Theorem 8.4).
+    """
+    domain = world.domain
+    choices = world.random(*path)
+    abstract = start
+    rejected: set[ExpansionT] = set()
+    steps: list[Step[BlockT, ExpansionT]] = []
+    while start_check.interesting:
+        available = [one for one in domain.expansions(abstract) if one not in rejected]
+        if not available:
+            break
+        expansion = choices.choice(available)
+        expanded = domain.expand(abstract, expansion)
+        if domain.same_meaning(abstract, expanded):
+            check: Check[BlockT] = Check(Reason.SAME)
+        else:
+            check = yield from checker.check(expanded, (*path, "step", len(steps)), before=abstract)
+        steps.append(Step(expansion, check))
+        if check.interesting:
+            abstract = expanded
+        else:
+            rejected.add(expansion)
+    return Trace(order, start, start_check, tuple(steps), abstract)
+
+
+def generalise_all(
+    world: World[BlockT, AbstractT, ExpansionT],
+    driver: Driver[BlockT, AbstractT, ExpansionT],
+    subjects: Sequence[Candidate[BlockT, AbstractT]],
+    expired: Callable[[], bool] = lambda: False,
+) -> dict[int, list[Trace[BlockT, AbstractT, ExpansionT]]]:
+    """The generalisations of each block, by its place: all blocks and orders of expansions side by side.
+
+    They are fewer where `expired` became true. A block whose representation is not interesting has one.
+    """
+    checkers = [SamplingChecker(world, one.witness) for one in subjects]
+    paths = [("block", one.place) for one in subjects]
+    starts = driver.carry_out(
+        [
+            checker.check(one.abstract, (*below, "start"))
+            for one, checker, below in zip(subjects, checkers, paths, strict=True)
+        ]
+    )
+    places: list[int] = []
+    tasks: list[Task[BlockT, Trace[BlockT, AbstractT, ExpansionT]]] = []
+    for one, checker, below, check in zip(subjects, checkers, paths, starts, strict=True):
+        start = cast(Check[BlockT], check)  # nothing has made them stop early
+        for order in range(world.settings.orders if start.interesting else 1):
+            places.append(one.place)
+            tasks.append(generalise(world, one.abstract, start, checker, order, below))
+    traces: dict[int, list[Trace[BlockT, AbstractT, ExpansionT]]] = {one.place: [] for one in subjects}
+    for place, trace in zip(places, driver.carry_out(tasks, expired), strict=True):
+        if trace is not None:
+            traces[place].append(trace)
+    return traces

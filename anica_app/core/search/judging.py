@@ -1,0 +1,155 @@
+"""When a basic block is interesting: from the answers of one or two predictors (thesis §8.1.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.search.protocols import BlockT
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import check_choice, check_number, setting, values_of
+
+RELATIVE, ABSOLUTE, FAILING = "relative", "absolute", "failure"
+METRICS = (RELATIVE, ABSOLUTE, FAILING)
+
+DIFFERENCE = "difference"
+SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a block is interesting, how much, and in which way.
+
+    `value` is the relative or absolute difference, `math.inf` for a failure that counts. `kind` is "" where
+    it is not interesting, else `DIFFERENCE`, `SAME`, or which predictor (from 1) failed how: "crash of 2".
+    """
+
+    interesting: bool
+    value: float
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Generic[BlockT]):
+    """A block with what each predictor answered, in their order, and what that means."""
+
+    block: BlockT
+    code: bytes
+    answers: tuple[Answer, ...]
+    verdict: Verdict
+
+
+class Judge(Protocol):
+    """Decides what is interesting."""
+
+    def verdict(self, answers: Sequence[Answer]) -> Verdict:
+        """Of one block, from an answer per predictor."""
+        ...
+
+
+@dataclass(frozen=True)
+class InterestSettings:
+    """When a block is interesting. Raises `InvalidInputError` for values outside their domain."""
+
+    metric: str = setting(
+        RELATIVE,
+        "relative: |a − b| by the mean of both; absolute: |a − b| in cycles; failure: only failures count",
+        paper=RELATIVE,
+    )
+    threshold: float = setting(
+        0.5, "what the difference must exceed to be interesting; no unit, or cycles", paper=0.5
+    )
+    failures: str = setting(
+        Failure.CRASH.value,
+        "failures of a tool that make a block interesting, separated by commas: "
+        + ", ".join(failure.value for failure in Failure)
+        + "; other failures make it uninteresting and are counted",
+        paper="any",
+    )
+
+    def __post_init__(self) -> None:
+        check_choice("metric", self.metric, METRICS)
+        check_number("threshold", self.threshold, 0.0, 1e9)
+        counted = self.counted
+        if self.metric == FAILING and not counted:
+            raise InvalidInputError("failures must name at least one where the metric is 'failure'")
+
+    @property
+    def counted(self) -> frozenset[Failure]:
+        """The failures that are interesting."""
+        names = [name.strip() for name in self.failures.split(",") if name.strip()]
+        for name in names:
+            check_choice("failures", name, tuple(failure.value for failure in Failure))
+        return frozenset(Failure(name) for name in names)
+
+    @classmethod
+    def parse(cls, options: Json) -> InterestSettings:
+        """From names to values or their text."""
+        return cls(**values_of(cls, options, "interestingness"))
+
+
+class Disagreement:
+    """One or two predictors: interesting where they differ, or where one fails in a way that counts.
+
+    With a single predictor, or with the metric `FAILING`, failures alone are interesting: crash hunting.
+    """
+
+    def __init__(self, settings: InterestSettings) -> None:
+        self._threshold = settings.threshold
+        self._metric = settings.metric
+        self._counted = settings.counted
+
+    def verdict(self, answers: Sequence[Answer]) -> Verdict:
+        """A failure that counts ranks above every difference, one that does not makes it uninteresting."""
+        cycles = [answer.cycles for answer in answers if answer.cycles is not None]
+        if len(cycles) < len(answers):
+            return self._failed(answers)
+        if len(cycles) < 2 or self._metric == FAILING:
+            return Verdict(interesting=False, value=0.0)
+        value = abs(cycles[0] - cycles[1])
+        if self._metric == RELATIVE:
+            value = relative_difference(cycles[0], cycles[1])
+        if value > self._threshold:
+            return Verdict(interesting=True, value=value, kind=DIFFERENCE)
+        return Verdict(interesting=False, value=value)
+
+    def _failed(self, answers: Sequence[Answer]) -> Verdict:
+        counting = [
+            f"{answer.failure} of {number}"
+            for number, answer in enumerate(answers, start=1)
+            if answer.failure in self._counted
+        ]
+        if not counting:
+            return Verdict(interesting=False, value=0.0)
+        return Verdict(interesting=True, value=math.inf, kind=", ".join(counting))
+
+
+class SameAs:
+    """One predictor: interesting where its prediction is (almost) the same as a given one (§8.4.1).
+
+    What an abstract block then still constrains is what determines the prediction. `tolerance` is the
+    greatest relative difference; a failure equals a failure of the same sort alone.
+    """
+
+    def __init__(self, target: Answer, tolerance: float) -> None:
+        self._target = target
+        self._tolerance = tolerance
+
+    def verdict(self, answers: Sequence[Answer]) -> Verdict:
+        """Of the first answer; the value is the relative difference from the target."""
+        answer, target = answers[0], self._target
+        if answer.cycles is None or target.cycles is None:
+            same = answer.failure == target.failure
+            return Verdict(same, 0.0, SAME if same else "")
+        value = relative_difference(answer.cycles, target.cycles)
+        same = value <= self._tolerance
+        return Verdict(same, value, SAME if same else "")
+
+
+def relative_difference(a: float, b: float) -> float:
+    """|a − b| by the mean of both, from 0 to 2; 0 where both are 0."""
+    return abs(a - b) * 2 / (a + b) if a + b > 0 else 0.0

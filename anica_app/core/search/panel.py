@@ -1,0 +1,177 @@
+"""Asking: what many searches want to know goes to all predictors at once, in bulk.
+
+Two halves of the searches take turns: while the predictors work on the blocks of one half, the verdicts on
+the other are taken in and its next blocks are sampled. What is asked depends on the verdicts alone, never on
+who is quicker.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Generic, Protocol, runtime_checkable
+
+from anica_app.core.answers import Answer
+from anica_app.core.protocols import Predictor
+from anica_app.core.search.judging import Judge, Judged
+from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
+from anica_app.core.search.tasks import ResultT, Task
+
+_PULSE_EVERY = 0.2  # seconds
+
+Answers = tuple[Answer, ...]
+
+
+@runtime_checkable
+class Keeping(Protocol):
+    """A predictor that remembers its answers and may be told to keep them."""
+
+    def flush(self) -> None:
+        """Keep what has been answered so far."""
+        ...
+
+
+class Panel:
+    """One or more predictors, each with a thread of its own, that answer for the same blocks.
+
+    `pulse` is called while they work; what it raises ends the waiting. `judged` counts the blocks that all
+    have answered, `failures` how often which predictor (from 1) failed how.
+    """
+
+    def __init__(self, predictors: Sequence[Predictor], pulse: Callable[[], None] = lambda: None) -> None:
+        self.predictors = tuple(predictors)
+        self._pulse = pulse
+        self._threads = [ThreadPoolExecutor(1, f"predictor-{n}") for n, _ in enumerate(predictors, 1)]
+        self.judged = 0
+        self.failures: Counter[tuple[int, str]] = Counter()
+
+    def ask(self, codes: Sequence[bytes]) -> Callable[[], list[Answers]]:
+        """Begin to ask; call what is returned for the answers of each block, in the order asked.
+
+        That raises `PredictorError` where a predictor cannot work at all, and what `pulse` raises.
+        """
+        distinct = list(dict.fromkeys(codes))
+        futures = [
+            thread.submit(predictor.predict, distinct)
+            for thread, predictor in zip(self._threads, self.predictors, strict=True)
+        ]
+        return lambda: self._answers(codes, distinct, futures)
+
+    def _answers(
+        self, codes: Sequence[bytes], distinct: Sequence[bytes], futures: Sequence[Future[list[Answer]]]
+    ) -> list[Answers]:
+        while wait(futures, timeout=_PULSE_EVERY).not_done:
+            self._pulse()
+        self._pulse()
+        columns = [future.result() for future in futures]
+        found = dict(zip(distinct, zip(*columns, strict=True), strict=True))
+        self.judged += len(distinct)
+        for answers in found.values():
+            for number, answer in enumerate(answers, start=1):
+                if answer.failure is not None:
+                    self.failures[number, answer.failure.value] += 1
+        return [found[code] for code in codes]
+
+    def flush(self) -> None:
+        """Have the predictors that remember their answers keep them now."""
+        for predictor in self.predictors:
+            if isinstance(predictor, Keeping):
+                predictor.flush()
+
+    def close(self) -> None:
+        """Let the threads end; questions that have not been begun are dropped."""
+        for thread in self._threads:
+            thread.shutdown(wait=False, cancel_futures=True)
+
+
+class Driver(Generic[BlockT, AbstractT, ExpansionT]):
+    """Carries out searches: asks the panel what they want to know, tells them what the judge says of it."""
+
+    def __init__(self, domain: Domain[BlockT, AbstractT, ExpansionT], panel: Panel, judge: Judge) -> None:
+        self._domain = domain
+        self._panel = panel
+        self._judge = judge
+
+    def judge(self, blocks: Sequence[BlockT]) -> list[Judged[BlockT]]:
+        """The verdicts on some blocks, in their order."""
+        return self._asked(blocks)()
+
+    def carry_out(
+        self, tasks: Sequence[Task[BlockT, ResultT]], expired: Callable[[], bool] = lambda: False
+    ) -> list[ResultT | None]:
+        """The result of each task; None for those that had not ended when `expired` became true."""
+        results: dict[int, ResultT] = {}
+        lanes = [
+            _Lane({n: task for n, task in enumerate(tasks) if n % 2 == side}, self._asked, results)
+            for side in (0, 1)
+        ]
+        try:
+            for lane in lanes:
+                lane.begin()
+            while any(lane.busy for lane in lanes) and not expired():
+                for lane in lanes:
+                    lane.go_on()
+        finally:
+            for task in tasks:
+                task.close()
+        return [results.get(n) for n in range(len(tasks))]
+
+    def _asked(self, blocks: Sequence[BlockT]) -> Callable[[], list[Judged[BlockT]]]:
+        codes = [self._domain.code(block) for block in blocks]
+        answered = self._panel.ask(codes)
+
+        def judged() -> list[Judged[BlockT]]:
+            return [
+                Judged(block, code, answers, self._judge.verdict(answers))
+                for block, code, answers in zip(blocks, codes, answered(), strict=True)
+            ]
+
+        return judged
+
+
+class _Lane(Generic[BlockT, ResultT]):
+    """Tasks that are asked for together, in their order, until each has its result."""
+
+    def __init__(
+        self,
+        tasks: dict[int, Task[BlockT, ResultT]],
+        ask: Callable[[Sequence[BlockT]], Callable[[], list[Judged[BlockT]]]],
+        results: dict[int, ResultT],
+    ) -> None:
+        self._tasks = tasks
+        self._ask = ask
+        self._results = results
+        self._wanted: dict[int, Sequence[BlockT]] = {}
+        self._answer: Callable[[], list[Judged[BlockT]]] | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._answer is not None
+
+    def begin(self) -> None:
+        for number, task in self._tasks.items():
+            self._send(number, task, None)
+        self._ask_all()
+
+    def go_on(self) -> None:
+        """Take in the verdicts, let each task go on, and ask for what they want now."""
+        if self._answer is None:
+            return
+        judged = iter(self._answer())
+        wanted, self._wanted = self._wanted, {}
+        for number, blocks in wanted.items():
+            self._send(number, self._tasks[number], [next(judged) for _ in blocks])
+        self._ask_all()
+
+    def _send(
+        self, number: int, task: Task[BlockT, ResultT], judged: Sequence[Judged[BlockT]] | None
+    ) -> None:
+        try:
+            self._wanted[number] = next(task) if judged is None else task.send(judged)
+        except StopIteration as end:
+            self._results[number] = end.value
+
+    def _ask_all(self) -> None:
+        blocks = [block for wanted in self._wanted.values() for block in wanted]
+        self._answer = self._ask(blocks) if blocks else None

@@ -1,0 +1,105 @@
+"""What a campaign may be told about its search, and when it shall end (thesis §8.2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import check_number, check_whole, setting, values_of
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """The tunables of Algorithms 8.1 and 8.2. Raises `InvalidInputError` for values outside their domain."""
+
+    samples: int = setting(
+        100, "random blocks by which an abstract block is judged; all must be interesting", paper=100
+    )
+    first_look: int = setting(
+        20,
+        "of these, how many are looked at first; the others only if all of them are interesting",
+        paper=100,
+    )
+    longest: int = setting(5, "instructions of a random block at most", paper=5)
+    orders: int = setting(5, "random orders of expansions in which each block is generalised", paper=5)
+    batch: int = setting(100, "random blocks that a round begins with", paper=5)
+    side_by_side: int = setting(4, "blocks of a round that are generalised at the same time", paper=1)
+    new_share: float = setting(
+        0.5,
+        "share of the samples of an expanded abstract block that are of what the expansion has added; the "
+        "others are of all that it represents",
+        paper=0.0,
+    )
+    confirming: int = setting(
+        100,
+        "further samples of each result; one that is not interesting sends the generalisation back to where "
+        "it went wrong",
+        paper=0,
+    )
+    share_evidence: bool = setting(
+        True,
+        "reject an expansion without sampling where it would admit a block that was seen to be uninteresting",
+        paper=False,
+    )
+    kinds_apart: bool = setting(
+        True,
+        "a difference and the failures of each tool are found and generalised apart from one another",
+        paper=False,
+    )
+    attempts: int = setting(20, "attempts at sampling one block before it is given up", paper=None)
+
+    def __post_init__(self) -> None:
+        check_whole("samples", self.samples, 1, 100_000)
+        check_whole("first_look", self.first_look, 1, 100_000)
+        check_number("new_share", self.new_share, 0.0, 1.0)
+        check_whole("confirming", self.confirming, 0, 100_000)
+        check_whole("longest", self.longest, 1, 30)
+        check_whole("orders", self.orders, 1, 100)
+        check_whole("batch", self.batch, 1, 100_000)
+        check_whole("side_by_side", self.side_by_side, 1, 100)
+        check_whole("attempts", self.attempts, 1, 1000)
+
+    def looks(self) -> list[int]:
+        """How many samples are looked at together, one look after the other; they add up to `samples`."""
+        first = min(self.first_look, self.samples)
+        return [look for look in (first, self.samples - first) if look]
+
+    @property
+    def confirms(self) -> bool:
+        """Whether results are looked at once more: only if what speaks against one is remembered."""
+        return self.share_evidence and self.confirming > 0
+
+    @classmethod
+    def parse(cls, options: Json) -> SearchSettings:
+        """From names to values or their text."""
+        return cls(**values_of(cls, options, "the search"))
+
+
+@dataclass(frozen=True)
+class Termination:
+    """When a campaign ends: as soon as one of these is reached; at least one must be given.
+
+    All but `minutes` make the same campaign end at the same point every time.
+    """
+
+    minutes: float | None = setting(None, "minutes of searching", paper=None)
+    discoveries: int | None = setting(None, "discoveries that no other one includes", paper=150)
+    barren: int | None = setting(None, "random blocks in a row without a new discovery", paper=None)
+    blocks: int | None = setting(None, "random blocks in all", paper=None)
+
+    def __post_init__(self) -> None:
+        if self.minutes is not None:
+            check_number("minutes", self.minutes, 0.0, 1e6)
+        for name in ("discoveries", "barren", "blocks"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), 1, 10**9)
+        if not any(value is not None for value in vars(self).values()):
+            raise InvalidInputError(
+                "a campaign must end at some time: minutes, discoveries, barren or blocks"
+            )
+
+    @classmethod
+    def parse(cls, options: Json) -> Termination:
+        """From names to values or their text."""
+        return cls(**values_of(cls, options, "the end of a campaign"))

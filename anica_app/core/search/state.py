@@ -1,0 +1,99 @@
+"""Where a campaign stands, as a checkpoint: JSON alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Generic
+
+from anica_app.core.errors import AnicaError
+from anica_app.core.search.findings import Counters, Discovery
+from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
+from inference.core.protocols import Checkpoint, Json
+
+FORMAT = 1
+
+
+@dataclass
+class State(Generic[AbstractT]):
+    """Between two waves of generalisations.
+
+    `pending` are the places of the fresh blocks that wait to be generalised; `fruitful` is the last place
+    that led to a discovery, −1 for none.
+    """
+
+    counters: Counters = field(default_factory=Counters)
+    pending: list[int] = field(default_factory=list)
+    fruitful: int = -1
+    failures: Counter[str] = field(default_factory=Counter)
+    discoveries: list[Discovery[AbstractT]] = field(default_factory=list)
+    subsumed: dict[int, int] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def standing(self) -> list[Discovery[AbstractT]]:
+        """The discoveries that no other one includes: the result."""
+        return [one for one in self.discoveries if one.number not in self.subsumed]
+
+
+def checkpoint_of(state: State[AbstractT], domain: Domain[BlockT, AbstractT, ExpansionT]) -> Checkpoint:
+    """The state; read it with the same domain."""
+    return Checkpoint(
+        {
+            "format": FORMAT,
+            "seed": state.seed,
+            "counters": asdict(state.counters),
+            "pending": state.pending,
+            "fruitful": state.fruitful,
+            "failures": dict(sorted(state.failures.items())),
+            "discoveries": [discovery_json(one, domain) for one in state.discoveries],
+            "subsumed": sorted(state.subsumed.items()),
+        }
+    )
+
+
+def state_of(checkpoint: Checkpoint, domain: Domain[BlockT, AbstractT, ExpansionT]) -> State[AbstractT]:
+    """Back from `checkpoint_of`. Raises `AnicaError` where another version wrote it."""
+    meta = checkpoint.meta
+    if meta.get("format") != FORMAT:
+        raise AnicaError("this campaign was interrupted under another version: start it anew")
+    return State(
+        counters=Counters(**meta["counters"]),
+        pending=meta["pending"],
+        fruitful=meta["fruitful"],
+        failures=Counter(meta["failures"]),
+        discoveries=[discovery_of(one, domain) for one in meta["discoveries"]],
+        subsumed={int(one): int(by) for one, by in meta["subsumed"]},
+        seed=meta["seed"],
+    )
+
+
+def discovery_json(discovery: Discovery[AbstractT], domain: Domain[BlockT, AbstractT, ExpansionT]) -> Json:
+    """A discovery as JSON; the interestingness of failures, which is infinite, is null."""
+    finite = math.isfinite(discovery.interestingness)
+    return {
+        "number": discovery.number,
+        "abstract": domain.document(discovery.abstract),
+        "kind": discovery.kind,
+        "code": discovery.code.hex(),
+        "start_code": discovery.start_code.hex(),
+        "length": discovery.length,
+        "interestingness": discovery.interestingness if finite else None,
+        "generality": discovery.generality,
+        "concrete": discovery.concrete,
+    }
+
+
+def discovery_of(document: Json, domain: Domain[BlockT, AbstractT, ExpansionT]) -> Discovery[AbstractT]:
+    """Back from `discovery_json`."""
+    known = document["interestingness"]
+    return Discovery(
+        **{
+            **document,
+            "abstract": domain.read(document["abstract"]),
+            "code": bytes.fromhex(document["code"]),
+            "start_code": bytes.fromhex(document["start_code"]),
+            "interestingness": math.inf if known is None else known,
+        }
+    )

@@ -1,0 +1,236 @@
+"""`measurements.db` of the published AnICA: what was sampled, and what each tool said of it.
+
+It is a SQLite file from somewhere, so it is opened read-only and as immutable, the few statements below are
+the only ones that may run, over ordinary tables with the expected columns; triggers, views and functions
+cannot. Values of other types than expected are errors that name their row.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.samples import LONGEST_CODE, Sample
+from inference.exchange.errors import ExchangeError
+
+MAGIC = b"SQLite format 3\0"
+DATABASE_LIMIT = 2 << 30  # bytes
+VALUE_LIMIT = 1 << 20  # bytes of one value
+TIME_LIMIT = 1200.0  # seconds for going through all of it
+DETAIL_LENGTH = 8000  # characters of a complaint that are kept
+
+_TABLES = {
+    "series": ("series_id", "source_computer", "timestamp"),
+    "measurements": ("measurement_id", "series_id", "input"),
+    "predictor_runs": ("predrun_id", "measurement_id", "predictor", "result", "remark"),
+}
+_READS = frozenset({"sqlite_master", "sqlite_schema", *_TABLES})
+_CRASHES = ("stack dump", "assertion", "segmentation fault", "core dumped", "traceback", "signal", "abort")
+_TIMEOUTS = ("timeout", "timed out", "time limit")
+_UNSUPPORTED = ("unsupported", "not supported", "unrecognized", "unknown instruction", "invalid instruction")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Blocks that were evaluated together, in the order of their measurements."""
+
+    number: int
+    computer: str
+    at: int
+    """Seconds since 1970."""
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """An opened database."""
+
+    connection: sqlite3.Connection
+    name: str
+
+    def predictors(self) -> list[str]:
+        """The names of all tools that occur, sorted."""
+        rows = self._rows("SELECT DISTINCT predictor FROM predictor_runs ORDER BY predictor")
+        return [_typed(row[0], str, f"{self.name}, predictor_runs.predictor") for row in rows]
+
+    def counts(self) -> tuple[int, int, int]:
+        """How many series, blocks and answers there are."""
+        found = [next(self._rows(f"SELECT COUNT(*) FROM {table}"))[0] for table in _TABLES]  # noqa: S608 constants
+        return found[0], found[1], found[2]
+
+    def sizes(self) -> dict[int, int]:
+        """{series: its number of blocks}, in the order of the series' numbers."""
+        rows = self._rows(
+            "SELECT series_id, COUNT(*) FROM measurements GROUP BY series_id ORDER BY series_id"
+        )
+        return {_typed(number, int, f"{self.name}, series_id"): count for number, count in rows}
+
+    def series(self, predictors: Sequence[str]) -> Iterator[Series]:
+        """All series with blocks, one after the other, the answers in the order of these tools.
+
+        A tool that was not asked about a block gets "no number" for an answer.
+        """
+        place = {name: at for at, name in enumerate(predictors)}
+        heads = {
+            row[0]: row[1:] for row in self._rows("SELECT series_id, source_computer, timestamp FROM series")
+        }
+        rows = self._rows(
+            "SELECT m.series_id, m.measurement_id, m.input, r.predictor, r.result, r.remark "
+            "FROM measurements AS m LEFT JOIN predictor_runs AS r ON r.measurement_id = m.measurement_id "
+            "ORDER BY m.series_id, m.measurement_id, r.predrun_id"
+        )
+        for number, in_series in groupby(rows, key=lambda row: row[0]):
+            where = f"{self.name}, series {number}"
+            computer, at = heads.get(number, ("", 0))
+            samples = [
+                self._sample(list(in_block), place)
+                for _, in_block in groupby(in_series, key=lambda row: row[1])
+            ]
+            timed = all(len(sample.seconds) == len(place) for sample in samples)
+            yield Series(
+                _typed(number, int, where),
+                _typed(computer, str, where),
+                _typed(at, int, where),
+                tuple(samples if timed else (Sample(one.code, one.answers) for one in samples)),
+            )
+
+    def _sample(self, rows: Sequence[tuple[Any, ...]], place: Mapping[str, int]) -> Sample:
+        where = f"{self.name}, measurement {rows[0][1]}"
+        answers: list[Answer | None] = [None] * len(place)
+        seconds: list[float | None] = [None] * len(place)
+        for *_, predictor, result, remark in rows:
+            if predictor is None:
+                continue
+            if predictor not in place:
+                raise ExchangeError(
+                    f"{where}: {predictor!r} is none of the campaign's tools {', '.join(place)}"
+                )
+            answers[place[predictor]], seconds[place[predictor]] = _answer(result, remark, where)
+        times = tuple(second for second in seconds if second is not None)
+        missing = Answer(failure=Failure.NO_NUMBER, detail="not asked")
+        return Sample(_code(rows[0][2], where), tuple(one or missing for one in answers), times)
+
+    def _rows(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        try:
+            for row in self.connection.execute(statement):  # noqa: UP028 a closed generator must not close it
+                yield row
+        except sqlite3.Error as error:
+            raise ExchangeError(f"{self.name} cannot be read: {error}") from error
+
+
+@contextmanager
+def opened(path: Path, name: str) -> Iterator[Measurements]:
+    """Open such a database. Raises `ExchangeError` where the file is none."""
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise ExchangeError(f"{name} is no SQLite database")
+    address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+        connection.text_factory = _text
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_LIMIT)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        until = time.monotonic() + TIME_LIMIT
+        connection.set_progress_handler(lambda: time.monotonic() > until, 100_000)
+        try:
+            for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "mmap_size=0"):
+                connection.execute(f"PRAGMA {pragma}")
+            _check_schema(connection, name)
+            connection.set_authorizer(_allowed)
+        except sqlite3.Error as error:
+            raise ExchangeError(f"{name} cannot be read: {error}") from error
+        yield Measurements(connection, name)
+
+
+def _check_schema(connection: sqlite3.Connection, name: str) -> None:
+    """The three tables are there, are ordinary tables, and have the columns that are read."""
+    kinds = {
+        row[0]: (row[1], row[2] or "")
+        for row in connection.execute("SELECT name, type, sql FROM sqlite_master")
+    }
+    for table, columns in _TABLES.items():
+        kind, sql = kinds.get(table, ("", ""))
+        if kind != "table" or not sql.lower().lstrip().startswith("create table"):
+            raise ExchangeError(
+                f"{name} has no table {table}: the measurements of an AnICA campaign are expected"
+            )
+        found = {row[1] for row in connection.execute(f"PRAGMA table_xinfo({table})") if row[6] == 0}
+        if missing := [column for column in columns if column not in found]:
+            raise ExchangeError(f"{name}: the table {table} has no column {missing[0]}")
+
+
+def _allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    """What SQLite may do on behalf of a statement: read the known tables, and count."""
+    if action == sqlite3.SQLITE_SELECT or (action == sqlite3.SQLITE_READ and first in _READS):
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_FUNCTION and second == "count":
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", errors="replace")
+
+
+def _typed(value: Any, kind: type[Any], where: str) -> Any:
+    if not isinstance(value, kind):
+        raise ExchangeError(
+            f"{where}: {str(value)[:60]!r} is a {type(value).__name__}, not a {kind.__name__}"
+        )
+    return value
+
+
+def _code(value: Any, where: str) -> bytes:
+    try:
+        code = bytes.fromhex(_typed(value, str, f"{where}, input"))
+    except ValueError as error:
+        raise ExchangeError(f"{where}: {value[:60]!r} is no machine code in hexadecimal digits") from error
+    if not 0 < len(code) <= LONGEST_CODE:
+        raise ExchangeError(f"{where}: a block has 1 to {LONGEST_CODE:,} bytes, not {len(code):,}")
+    return code
+
+
+def _answer(result: Any, remark: Any, where: str) -> tuple[Answer, float | None]:
+    """What one run of a tool gave, and the seconds that it took where that is noted."""
+    said = _remark(remark, where)
+    took = said.get("rt")
+    seconds = float(took) if isinstance(took, (int, float)) and math.isfinite(took) and took >= 0 else None
+    complaint = " ".join(str(said.get("error", "")).split())[:DETAIL_LENGTH]
+    if result is None or (isinstance(result, (int, float)) and result < 0):
+        return Answer(failure=_failure(complaint), detail=complaint), seconds
+    if not isinstance(result, (int, float)) or not math.isfinite(result):
+        raise ExchangeError(f"{where}: {str(result)[:60]!r} is no number of cycles")
+    return Answer(cycles=float(result), detail=complaint), seconds
+
+
+def _remark(remark: Any, where: str) -> Mapping[str, Any]:
+    """The JSON object of a remark; a text that is none counts as a complaint."""
+    if remark is None or remark == "":
+        return {}
+    try:
+        said = json.loads(_typed(remark, str, f"{where}, remark"))
+    except (ValueError, RecursionError):
+        return {"error": remark}
+    return said if isinstance(said, dict) else {"error": remark}
+
+
+def _failure(complaint: str) -> Failure:
+    """Which sort of failure a complaint tells of; the published tool does not tell them apart."""
+    said = complaint.lower()
+    for words, failure in (
+        (_TIMEOUTS, Failure.TIMEOUT),
+        (_CRASHES, Failure.CRASH),
+        (_UNSUPPORTED, Failure.UNSUPPORTED),
+    ):
+        if any(word in said for word in words):
+            return failure
+    return Failure.NO_NUMBER

@@ -1,0 +1,177 @@
+"""The published AnICA's words for features of instructions, those of XED and uops.info, in ours.
+
+A word of theirs may stand for several of ours, of which one holds then: their categories name the instruction
+set as often as the operation (AVX, SSE), ours always the operation. What has no word here is not understood.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+
+from anica_app.core.domain.features import operand_types
+from inference.isa.names import SchemeNames
+from inference.isa.reading import read
+from inference.isa.x86.scheme_set import schemes
+
+Words = Mapping[str, tuple[str, ...]]
+
+_VECTOR = (
+    *("arithmetic", "bit", "blend", "checksum", "compare", "crypto", "divide", "dot-product", "extend"),
+    *("horizontal", "minimum-maximum", "move", "move-mask", "multiply", "narrow", "reciprocal", "round"),
+    *("shift", "shuffle", "square-root", "state", "string-compare"),
+)
+CATEGORIES: Words = {
+    "ADOX_ADCX": ("arithmetic",),
+    "AES": ("crypto",),
+    "AVX": _VECTOR,
+    "AVX2": _VECTOR,
+    "BINARY": ("arithmetic", "compare", "divide", "multiply"),
+    "BITBYTE": ("bit", "shuffle"),
+    "BMI1": ("bit", "logical"),
+    "BMI2": ("bit", "multiply", "rotate", "shift"),
+    "BROADCAST": ("broadcast",),
+    "CALL": ("call",),
+    "CLZERO": ("cache",),
+    "CMOV": ("conditional-move",),
+    "COND_BR": ("branch", "transaction"),
+    "CONVERT": ("convert", "extend"),
+    "DATAXFER": ("byte-swap", "exchange", "extend", "move", "move-mask", "shuffle"),
+    "FLAGOP": ("flags", "system"),
+    "FMA4": ("fused-multiply-add",),
+    "GFNI": ("crypto",),
+    "INTERRUPT": ("interrupt",),
+    "IO": ("system",),
+    "LOGICAL": ("compare", "logical", "transaction"),
+    "LOGICAL_FP": ("compare", "logical"),
+    "LZCNT": ("bit",),
+    "MISC": ("address", "fence", "interrupt", "move", "nop", "stack", "system"),
+    "NOP": ("nop",),
+    "PCLMULQDQ": ("crypto",),
+    "PKU": ("system",),
+    "POP": ("stack",),
+    "PREFETCH": ("prefetch",),
+    "PREFETCHWT1": ("prefetch",),
+    "PTWRITE": ("system",),
+    "PUSH": ("stack",),
+    "RDRAND": ("random",),
+    "RDSEED": ("random",),
+    "RET": ("return",),
+    "ROTATE": ("rotate",),
+    "SEMAPHORE": ("exchange",),
+    "SETCC": ("conditional-set",),
+    "SGX": ("system",),
+    "SHA": ("crypto",),
+    "SHIFT": ("shift",),
+    "SSE": _VECTOR,
+    "STRINGOP": ("string",),
+    "STTNI": ("string-compare",),
+    "SYSRET": ("return",),
+    "TBM": ("bit",),
+    "UNCOND_BR": ("jump", "transaction"),
+    "VAES": ("crypto",),
+    "VEX": ("dot-product",),
+    "VFMA": ("fused-multiply-add",),
+    "VPCLMULQDQ": ("crypto",),
+    "WIDENOP": ("nop",),
+}
+
+_SAME = (
+    *("AES", "AVX", "AVX2", "AVX_VNNI", "BMI1", "BMI2", "CLZERO", "F16C", "FMA", "FMA4", "LZCNT"),
+    *("MONITORX", "MOVBE", "PCLMULQDQ", "PKU", "PREFETCHWT1", "PTWRITE", "RDRAND", "RDSEED", "SHA", "SSE"),
+    *("SSE2", "SSE3", "SSSE3", "TBM", "VAES", "VPCLMULQDQ"),
+)
+EXTENSIONS: Words = {
+    **{word: (word,) for word in _SAME},
+    "3DNOW_PREFETCH": ("PREFETCHW",),
+    "ADOX_ADCX": ("ADX",),
+    "AVX": ("AVX", "PCLMULQDQ+AVX"),
+    "AVXAES": ("AES+AVX",),
+    "BASE": ("BASE",),
+    "GFNI": ("AVX+GFNI", "GFNI"),
+    "LONGMODE": ("BASE",),
+    "MMX": ("MMX", "SSE"),
+    "PAUSE": ("BASE",),
+    "RTM": ("HLE_OR_RTM", "RTM"),
+    "SGX": ("SGX1",),
+    "SSE4": ("POPCNT", "SSE4"),
+    "SSE4a": ("SSE4a",),
+}
+ISA_SETS: Words = {
+    **{word: (word,) for word in _SAME},
+    "ADOX_ADCX": ("ADX",),
+    "AVX": ("AVX", "PCLMULQDQ+AVX"),
+    "AVXAES": ("AES+AVX",),
+    "AVX_GFNI": ("AVX+GFNI",),
+    "CMOV": ("CMOV",),
+    "CMPXCHG16B": ("CMPXCHG16B",),
+    "FAT_NOP": ("MULTIBYTENOP",),
+    "FXSAVE": ("FXSR",),
+    "FXSAVE64": ("FXSR",),
+    "GFNI": ("GFNI",),
+    "I186": ("INTEL186", "INTEL386", "X64"),
+    "I386": ("INTEL386", "X64"),
+    "I486": ("SMM",),
+    "I486REAL": ("CPUID", "INTEL486", "X64"),
+    "I86": ("INTEL386", "INTEL8086", "X64"),
+    "LAHF": ("INTEL8086",),
+    "LONGMODE": ("X64",),
+    "PAUSE": ("PAUSE",),
+    "PENTIUMMMX": ("MMX", "SSE"),
+    "PENTIUMREAL": ("CX8",),
+    "POPCNT": ("POPCNT",),
+    "PPRO": ("INTEL286",),
+    "PREFETCH_NOP": ("PREFETCHW",),
+    "RTM": ("HLE_OR_RTM", "RTM"),
+    "SGX": ("SGX1",),
+    "SSE4": ("SSE4_1",),
+    "SSE42": ("SSE4_2",),
+    "SSE4a": ("SSE4A",),
+    "SSEMXCSR": ("SSE",),
+    "SSE_PREFETCH": ("SSE",),
+}
+
+SIZE = "size:"
+
+_FLAG = re.compile(r"(RW|R|W):flag_([a-z0-9]+)")
+_NO_WIDTH = "mem[0,"
+_MEMORY_SIZE = re.compile(r"S:([0-9]{1,6})")
+
+
+def operand(word: str, width: str = "") -> str | None:
+    """Our type of an operand that they call `RW:GPR:64` or `W:flag_cf`; None for one that we have not.
+
+    `width` in bits is that of the instruction's memory: they leave it out of `R:es:[rdi]`.
+    """
+    if flag := _FLAG.fullmatch(word):
+        return _operands().get(f"{flag[2]}:{flag[1]}".lower())
+    reading = read(f"x {word}")
+    if reading is None or len(reading.operands) != 1:
+        return None
+    kind, access = reading.operands[0].replace(_NO_WIDTH, f"mem[{width},"), reading.accesses[0]
+    return _operands().get(f"{kind}:{access}" if access else kind)
+
+
+def memory(word: str) -> str | None:
+    """Our word for `R`, `W` or a size like `S:64`; None for anything else."""
+    if size := _MEMORY_SIZE.fullmatch(word):
+        return f"{SIZE}{size[1]}"
+    return word if word in ("R", "W") else None
+
+
+def scheme(name: str) -> str | None:
+    """The text of the scheme that they call so; None where there is none."""
+    return _names().resolve(name)
+
+
+@cache
+def _operands() -> Mapping[str, str]:
+    """{lower-case type of operand: as schemes have it}."""
+    types = {each for one in schemes() for place in one.operands for each in operand_types(place)}
+    return {each.lower(): each for each in sorted(types)}
+
+
+@cache
+def _names() -> SchemeNames:
+    return SchemeNames([one.text for one in schemes()])

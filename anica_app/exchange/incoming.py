@@ -1,0 +1,84 @@
+"""Which of AnICA's formats a file, a directory or an upload is in, and how to read it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+from anica_app.exchange import anica_campaigns, block_sets, campaign_zip
+from anica_app.exchange.anica_documents import CONFIG, DISCOVERY, WITNESS, is_published
+from anica_app.exchange.blocks_csv import is_block_csv
+from anica_app.exchange.campaign_rows import CampaignRows
+from anica_app.exchange.campaign_zip import is_campaign_archive, read_archive
+from anica_app.exchange.file_trees import Archive, Directory, FileTree
+from inference.exchange.errors import ExchangeError
+from inference.exchange.other_formats import BEGINNING
+
+_ZIP = b"PK\x03\x04"
+
+Told = Callable[[int, int], None]
+"""Hears how much of how much is read; may raise in order to stop."""
+
+
+class Sort(StrEnum):
+    """What a file brings, by its format."""
+
+    BLOCKS = block_sets.TITLE
+    PUBLISHED = anica_campaigns.TITLE
+    ARCHIVE = campaign_zip.TITLE
+
+
+def sort_of_path(path: Path) -> Sort | None:
+    """What a file or a directory is; None for anything else."""
+    if path.is_dir():
+        has_pair = (path / DISCOVERY).is_file() and (path / WITNESS).is_file()
+        return Sort.PUBLISHED if has_pair or (path / CONFIG).is_file() else None
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return sort_of_file(file)
+
+
+def sort_of_file(file: BinaryIO) -> Sort | None:
+    """What an opened file is, read from its beginning."""
+    beginning = file.read(BEGINNING)
+    file.seek(0)
+    if not beginning.startswith(_ZIP):
+        return Sort.BLOCKS if is_block_csv(beginning) else None
+    try:
+        names = Archive(file, "archive").names()
+    except ExchangeError:
+        # One of ours all the same: what is wrong with it is told when it is read.
+        return Sort.ARCHIVE if zipfile.is_zipfile(file) else None
+    finally:
+        file.seek(0)
+    if is_campaign_archive(names):
+        return Sort.ARCHIVE
+    return Sort.PUBLISHED if is_published(names) else None
+
+
+def sort_of_content(content: bytes) -> Sort | None:
+    """What an uploaded file is."""
+    return sort_of_file(io.BytesIO(content))
+
+
+def read_rows(tree: FileTree, told: Told | None = None) -> CampaignRows:
+    """A campaign in either of the formats. Raises `ExchangeError`."""
+    names = tree.names()
+    if is_campaign_archive(names):
+        return read_archive(tree, told)
+    if is_published(names):
+        return anica_campaigns.read_campaign(tree, told)
+    raise ExchangeError(
+        f"{tree.name} is neither the archive of a campaign nor a directory of AnICA: campaign.json and "
+        f"discoveries.json, {CONFIG}, or {DISCOVERY} and {WITNESS} are expected"
+    )
+
+
+def tree_of_path(path: Path) -> FileTree:
+    """A directory, or the archive in a file (which is read into memory). Raises `ExchangeError`."""
+    return Directory(path) if path.is_dir() else Archive(io.BytesIO(path.read_bytes()), path.name)

@@ -1,0 +1,48 @@
+"""JSON documents in a tree of files, such as a database can hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from anica_app.exchange.file_trees import FileTree
+from inference.exchange.errors import ExchangeError
+from inference.exchange.problems import Problems, excerpt
+from inference.exchange.source import read_source
+
+
+def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
+    """The document. Raises `ExchangeError` with what is wrong and in which line.
+
+    `finite`: numbers without end are refused, and texts with halves of characters or NUL, which no column
+    can hold.
+    """
+    problems = Problems()
+    source = read_source(tree.read(path), path, problems)
+    if source is not None and not problems:
+        if not source.is_json:
+            problems.add("this is no JSON", "a JSON document is expected")
+        elif finite and (odd := _odd(source.data)):
+            problems.add(f"{odd} cannot be stored", "ordinary numbers and texts are expected")
+    if source is None or problems:
+        raise ExchangeError("\n".join(problem.line(path) for problem in problems.listed))
+    return source.data
+
+
+def _odd(value: Any) -> str:
+    """A part that cannot be stored, "" where all can."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, float) and not math.isfinite(one):
+            return "an infinite number"
+        elif isinstance(one, str) and not one.isascii() and any("\ud800" <= char <= "\udfff" for char in one):
+            return f"the text {ascii(one)[:60]}"
+        elif isinstance(one, str) and "\0" in one:
+            return f"the text {excerpt(one)}"
+    return ""

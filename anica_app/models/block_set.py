@@ -1,0 +1,92 @@
+"""Basic blocks in named sets, with a column of answers per tool."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from anica_app.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
+from inference.models.naming import Named
+
+
+class BasicBlockSet(Named):
+    """A named list of basic blocks: an uploaded file, or blocks that a run has sampled.
+
+    `isa` is the instruction set whose machine code it is, None where none is loaded that knows it. `size` is
+    the number of blocks, `report` what the import has to tell: rows left out, duplicates, doubts.
+    """
+
+    class Origin(models.TextChoices):
+        UPLOAD = "upload", "uploaded"
+        RUN = "run", "made by a run"
+
+    isa = models.ForeignKey(
+        "inference.ISA", null=True, blank=True, on_delete=models.SET_NULL, related_name="block_sets"
+    )
+    run = models.ForeignKey(
+        "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="block_sets"
+    )
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.UPLOAD)
+    source = models.CharField(max_length=300, blank=True, help_text="file name and format")
+    size = models.PositiveIntegerField(default=0)
+    report = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+
+class BlockColumn(models.Model):
+    """The answers of one tool for a set: the head of a column. `predictor` is None for a mere name."""
+
+    block_set = models.ForeignKey(BasicBlockSet, on_delete=models.CASCADE, related_name="columns")
+    position = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=200)
+    predictor = models.ForeignKey(
+        Predictor, null=True, blank=True, on_delete=models.SET_NULL, related_name="columns"
+    )
+
+    class Meta:
+        ordering = ["block_set_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["block_set", "position"], name="column_place_once"),
+            models.UniqueConstraint(fields=["block_set", "name"], name="column_name_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BasicBlock(models.Model):
+    """One basic block of a set: its machine code, at its place in the file (from 0).
+
+    `text` is the assembly that the file had in place of machine code, "" otherwise. `weight` is how often
+    it ran, as a share or a count, where the file says so.
+    """
+
+    block_set = models.ForeignKey(BasicBlockSet, on_delete=models.CASCADE, related_name="blocks")
+    position = models.PositiveIntegerField()
+    code = models.BinaryField()
+    text = models.TextField(blank=True)
+    weight = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["block_set_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["block_set", "position"], name="block_place_once"),
+            models.CheckConstraint(condition=Q(weight__isnull=True) | Q(weight__gte=0), name="block_weight"),
+        ]
+
+
+class Prediction(models.Model):
+    """One tool's answer for one block of a set: cycles per execution, or why there are none."""
+
+    column = models.ForeignKey(BlockColumn, on_delete=models.CASCADE, related_name="predictions")
+    block = models.ForeignKey(BasicBlock, on_delete=models.CASCADE, related_name="predictions")
+    cycles = models.FloatField(null=True, blank=True)
+    failure = models.CharField(max_length=12, choices=FAILURES, blank=True, default=NO_FAILURE)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["block", "column"], name="prediction_once_per_column"),
+            one_answer("prediction_is_cycles_or_failure"),
+        ]

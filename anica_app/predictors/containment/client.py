@@ -1,0 +1,145 @@
+"""The owner's side of `starter`: one small process per process of ours, made at the first use."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anica_app.predictors.containment.errors import CannotStartError
+from anica_app.predictors.containment.starter import LARGEST_PACKET
+
+_SCRIPT = Path(__file__).with_name("starter.py")
+_START_SECONDS = 30.0
+
+
+@dataclass
+class Started:
+    """A running program: wait for `over`, then `status` and CPU `seconds` are known."""
+
+    number: int
+    pid: int = 0
+    status: int = 0
+    seconds: float = 0.0
+    refusal: str = ""
+    known: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+class _Starter:
+    def __init__(self) -> None:
+        ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with its:
+            self._process = subprocess.Popen(  # noqa: S603  our own script
+                [sys.executable, "-I", "-S", str(_SCRIPT), str(its.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[its.fileno()],
+                start_new_session=True,  # an interrupt from the terminal is the owner's business
+            )
+        self._socket = ours
+        self._programs: dict[int, Started] = {}
+        self._lock = threading.Lock()
+        self._count = 0
+        self.gone = False
+        threading.Thread(target=self._listen, name="starter of programs", daemon=True).start()
+
+    def start(self, request: dict[str, Any], streams: Sequence[int]) -> Started:
+        with self._lock:
+            self._count += 1
+            program = self._programs[self._count] = Started(self._count)
+        packet = json.dumps({"start": program.number, **request}).encode()
+        if len(packet) >= LARGEST_PACKET:
+            raise CannotStartError(f"the command line is too long: {len(packet):,} bytes with its settings")
+        try:
+            socket.send_fds(self._socket, [packet], list(streams))
+        except OSError as error:
+            raise CannotStartError(f"programs cannot be started any more: {error.strerror}") from error
+        if not program.known.wait(_START_SECONDS):
+            raise CannotStartError(f"starting it took more than {_START_SECONDS:g} s")
+        return program
+
+    def end(self, number: int) -> None:
+        with contextlib.suppress(OSError):  # it is gone, and all programs with it
+            self._socket.send(json.dumps({"end": number}).encode())
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                packet = self._socket.recv(LARGEST_PACKET)
+            except OSError:
+                packet = b""
+            if not packet:
+                break
+            self._hear(json.loads(packet))
+        self.gone = True
+        for program in list(self._programs.values()):
+            program.refusal = program.refusal or "the process that starts programs has ended"
+            program.status = program.status or -9
+            program.known.set()
+            program.over.set()
+
+    def _hear(self, answer: dict[str, Any]) -> None:
+        if "ended" in answer:
+            program = self._programs.pop(answer["ended"])
+            program.status, program.seconds = answer["status"], answer["seconds"]
+            program.over.set()
+        elif "refused" in answer:
+            program = self._programs.pop(answer["refused"])
+            program.refusal = answer["reason"]
+            program.known.set()
+            program.over.set()
+        else:
+            program = self._programs[answer["started"]]
+            program.pid = answer["pid"]
+            program.known.set()
+
+
+_lock = threading.Lock()
+_starters: dict[int, _Starter] = {}
+"""By process id: a fork of this process must not talk through its parent's."""
+
+
+def start(
+    command: Sequence[str],
+    streams: Sequence[int],
+    directory: str,
+    environment: Mapping[str, str],
+    limits: Mapping[str, int],
+) -> Started:
+    """Start a program; `streams` are descriptors of its standard input, output and error, still the caller's.
+
+    Raises `CannotStartError`.
+    """
+    request = {
+        "command": list(command),
+        "directory": directory,
+        "environment": dict(environment),
+        "limits": dict(limits),
+    }
+    program = _starter().start(request, streams)
+    if program.refusal:
+        raise CannotStartError(f"{command[0]} cannot be started: {program.refusal}")
+    return program
+
+
+def end(program: Started) -> None:
+    """Kill a program and all that it started; `program.over` is set when nothing is left."""
+    _starter().end(program.number)
+
+
+def _starter() -> _Starter:
+    with _lock:
+        found = _starters.get(os.getpid())
+        if found is None or found.gone:
+            _starters.clear()
+            found = _starters[os.getpid()] = _Starter()
+        return found

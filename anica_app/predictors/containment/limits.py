@@ -1,0 +1,54 @@
+"""How much of this computer a foreign program may take."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from inference.core.tunables import check_number, check_whole
+
+_MOST_SECONDS = 24 * 3600
+_MOST_MEGABYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`seconds` by the clock and of CPU time for one call; `memory` of addresses and `output` in MiB.
+
+    `processes`: how many processes and threads it may start, on top of those that its user has; the kernel
+    does not hold root to it.
+    """
+
+    seconds: float = 10.0
+    memory: int = 4096
+    output: int = 64
+    processes: int = 256
+
+    def __post_init__(self) -> None:
+        check_number("seconds", self.seconds, 0.01, _MOST_SECONDS)
+        check_whole("memory", self.memory, 16, _MOST_MEGABYTES)
+        check_whole("output", self.output, 1, 4096)
+        check_whole("processes", self.processes, 1, 100_000)
+
+    def of_the_kernel(self, *, endless: bool = False) -> dict[str, int]:
+        """As the starter sets them; `endless` for a worker, whose CPU time counts per answer."""
+        found = {
+            "address_space": self.memory << 20,
+            "file_bytes": self.output << 20,
+            "processes": _already_running() + self.processes,
+        }
+        return found if endless else {**found, "cpu_seconds": int(self.seconds) + 1}
+
+
+@cache
+def _already_running() -> int:
+    """Threads of this user at the moment: the kernel's limit counts them all."""
+    found = 0
+    for status in Path("/proc").glob("[0-9]*/task/*"):
+        try:
+            found += status.stat().st_uid == os.getuid()
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,125 @@
+"""One call of a foreign program, from its input to all that it printed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from anica_app.predictors.containment import client
+from anica_app.predictors.containment.limits import Limits
+
+_END_SECONDS = 10.0
+"""How long the kernel may take to end what was killed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended.
+
+    `status`: exit status, negative for a signal. `late`: it was ended because its time was over. `flooded`:
+    because it printed too much. `seconds`: CPU time of it and its children.
+    """
+
+    status: int
+    output: bytes
+    complaints: bytes
+    late: bool
+    flooded: bool
+    seconds: float
+
+    @property
+    def last_complaint(self) -> str:
+        """The last line on its standard error, else how it ended: a few words for a reader."""
+        lines = [line.strip() for line in self.complaints.decode(errors="replace").splitlines()]
+        said = next((line for line in reversed(lines) if line), "")
+        return said[:300] or self.ending
+
+    @property
+    def ending_with_complaint(self) -> str:
+        """How it ended, and its last words where it had any."""
+        said = self.last_complaint
+        return self.ending if said == self.ending else f"{self.ending}: {said}"
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        if self.late:
+            return "not done in its time"
+        if self.flooded:
+            return "printed too much"
+        if self.status < 0:
+            return f"ended by {signal.Signals(-self.status).name}"
+        return f"ended with status {self.status}"
+
+
+def run(
+    command: Sequence[str],
+    given: bytes = b"",
+    *,
+    limits: Limits,
+    files: Mapping[str, bytes] | None = None,
+    environment: Mapping[str, str] | None = None,
+    elsewhere: str = "",
+) -> Outcome:
+    """Run a program in an empty directory of its own that has `files`; `given` is its standard input.
+
+    The program's path is absolute. `elsewhere`: another directory to run it in, for programs that want to be
+    in theirs. Raises `CannotStartError`.
+    """
+    with tempfile.TemporaryDirectory(prefix="pmweb-tool-") as directory, _memory_files(given) as streams:
+        for name, content in (files or {}).items():
+            with open(os.path.join(directory, name), "xb") as file:  # noqa: PTH118, PTH123
+                file.write(content)
+        program = client.start(
+            command,
+            streams,
+            elsewhere or directory,
+            surroundings(directory, environment),
+            limits.of_the_kernel(),
+        )
+        late = not program.over.wait(limits.seconds)
+        if late:
+            client.end(program)
+            program.over.wait(_END_SECONDS)
+        cpu_was_over = program.status == -signal.SIGXCPU
+        most = limits.output << 20
+        written = [os.fstat(stream).st_size for stream in streams[1:]]
+        return Outcome(
+            status=program.status,
+            output=os.pread(streams[1], most, 0),
+            complaints=os.pread(streams[2], most, 0),
+            late=late or cpu_was_over,
+            flooded=program.status == -signal.SIGXFSZ or max(written) >= most,
+            seconds=program.seconds,
+        )
+
+
+def surroundings(directory: str, more: Mapping[str, str] | None) -> dict[str, str]:
+    """The environment of a program: nothing of ours but the path."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": directory,
+        "TMPDIR": directory,
+        "LC_ALL": "C.UTF-8",
+        **(more or {}),
+    }
+
+
+@contextmanager
+def _memory_files(given: bytes) -> Iterator[tuple[int, int, int]]:
+    """Standard streams in memory: nobody waits for a reader, and the kernel limits what is written."""
+    streams: list[int] = []
+    try:
+        streams.extend(map(os.memfd_create, ("input", "output", "complaints")))
+        begin = 0
+        while begin < len(given):
+            begin += os.write(streams[0], memoryview(given)[begin:])
+        os.lseek(streams[0], 0, os.SEEK_SET)
+        yield streams[0], streams[1], streams[2]
+    finally:
+        for stream in streams:
+            os.close(stream)

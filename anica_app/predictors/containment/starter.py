@@ -1,0 +1,200 @@
+"""Starts and ends foreign programs for another process; run as a script, it needs nothing but Python.
+
+The owner talks to it through a socket of packets (`client`). A request has JSON and the program's three
+standard streams:
+
+| request | meaning |
+|---|---|
+| `{"start": 7, "command": […], "directory": …, "environment": …, "limits": …}`, 3 descriptors | start it |
+| `{"end": 7}` | kill it and whatever it started |
+
+| answer | meaning |
+|---|---|
+| `{"started": 7, "pid": …}` | it runs |
+| `{"refused": 7, "reason": …}` | it could not be started |
+| `{"ended": 7, "status": …, "seconds": …}` | exit status, negative for a signal, and CPU time; all is gone |
+
+Forking in a small process with a single thread is quick, and the only safe place to set limits. Each program
+is a session of its own and dies with this process; this process ends when its owner's socket is closed. What
+a program leaves behind becomes a child of this process and is killed, even if it changed its session.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+LARGEST_PACKET = 1 << 17
+"""Bytes of a request: long command lines and environments."""
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_LIMITS = {
+    "address_space": resource.RLIMIT_AS,
+    "cpu_seconds": resource.RLIMIT_CPU,
+    "file_bytes": resource.RLIMIT_FSIZE,
+    "processes": resource.RLIMIT_NPROC,
+}
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Starter:
+    """The programs of one owner: {process id: the owner's number}."""
+
+    def __init__(self, owner: socket.socket) -> None:
+        self._owner = owner
+        self._running: dict[int, int] = {}
+
+    def serve(self) -> None:
+        """Until the owner is gone; then nothing that was started is left."""
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        watched = selectors.DefaultSelector()
+        watched.register(self._owner, selectors.EVENT_READ)
+        watched.register(woken, selectors.EVENT_READ)
+        try:
+            while True:
+                for key, _ in watched.select():
+                    if key.fileobj == woken:
+                        os.read(woken, 4096)
+                        self._reap()
+                    elif not self._serve_one():
+                        return
+        finally:
+            for pid in list(self._running):
+                _kill_group(pid)
+            self._kill_orphans()
+
+    def _serve_one(self) -> bool:
+        descriptors = array.array("i")
+        room = socket.CMSG_SPACE(3 * descriptors.itemsize)
+        try:
+            packet, carried, _, _ = self._owner.recvmsg(LARGEST_PACKET, room)
+        except ConnectionError:
+            return False
+        for level, kind, content in carried:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors.frombytes(content)
+        if not packet:
+            return False
+        request = json.loads(packet)
+        if "end" in request:
+            for pid, number in self._running.items():
+                if number == request["end"]:
+                    _kill_group(pid)
+            return True
+        try:
+            self._start(request, list(descriptors))
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+    def _start(self, request: dict[str, Any], streams: list[int]) -> None:
+        told, tell = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            _become(request, streams, tell)
+        os.close(tell)
+        with os.fdopen(told, "rb") as pipe:
+            reason = pipe.read().decode(errors="replace")
+        if reason:
+            os.waitpid(pid, 0)
+            self._say({"refused": request["start"], "reason": reason})
+            return
+        self._running[pid] = request["start"]
+        self._say({"started": request["start"], "pid": pid})
+
+    def _reap(self) -> None:
+        for pid, status, seconds in _ended():
+            number = self._running.pop(pid, None)
+            if number is not None:
+                _kill_group(pid)
+                self._kill_orphans()
+                self._say({"ended": number, "status": os.waitstatus_to_exitcode(status), "seconds": seconds})
+        self._kill_orphans()
+
+    def _kill_orphans(self) -> None:
+        """End whatever has lost its parent, and wait until it has ended."""
+        while orphans := _children() - self._running.keys():
+            for pid in orphans:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            for pid in orphans:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
+
+    def _say(self, answer: dict[str, Any]) -> None:
+        with contextlib.suppress(ConnectionError):  # the next look at the socket finds that the owner is gone
+            self._owner.send(json.dumps(answer).encode())
+
+
+def _ended() -> Iterator[tuple[int, int, float]]:
+    """(process id, status, CPU seconds) of every child that has ended."""
+    while True:
+        try:
+            pid, status, used = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, status, used.ru_utime + used.ru_stime
+
+
+def _children() -> set[int]:
+    try:
+        return set(map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()))
+    except OSError:  # a kernel without this list
+        return set()
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _become(request: dict[str, Any], streams: list[int], tell: int) -> None:
+    """Turn this process into the program; on failure, say why through `tell` and end."""
+    try:
+        os.setsid()
+        parent = os.getppid()
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+        signal.set_wakeup_fd(-1)
+        for usual in (signal.SIGCHLD, signal.SIGINT, signal.SIGPIPE):
+            signal.signal(usual, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for name, value in request["limits"].items():
+            _, most = resource.getrlimit(_LIMITS[name])
+            possible = value if most == resource.RLIM_INFINITY else min(value, most)
+            resource.setrlimit(_LIMITS[name], (possible, most))
+        for standard, given in enumerate(streams):
+            os.dup2(given, standard)
+        os.closerange(3, tell)
+        os.closerange(tell + 1, 256)
+        os.chdir(request["directory"])
+        os.execve(request["command"][0], request["command"], request["environment"])  # noqa: S606  no shell
+    except BaseException as error:  # noqa: BLE001  the fork must not go on as the starter
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
+        os.write(tell, reason.encode())
+    finally:
+        os._exit(127)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner decides when all is over
+    Starter(socket.socket(fileno=int(sys.argv[1]))).serve()

@@ -1,0 +1,56 @@
+"""IACA 3.0, Intel's Architecture Code Analyzer: a file with the block between its markers (thesis §8.2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.predictors.forms import MARKERS, surrounded
+from anica_app.predictors.reading import Reading
+from inference.core.tunables import check_choice, setting
+
+KIND = "iaca"
+INSTALL = (
+    "download IACA 3.0 from Intel (withdrawn; archives have it), put `iaca` into /opt/iaca or name its path"
+)
+ARCHITECTURES = ("HSW", "BDW", "SKL", "SKX")
+
+_READING = Reading(
+    number=r"^Block Throughput: +(\d+(?:\.\d+)?)",
+    unknown=r"^X - instruction not supported|unsupported instruction",
+)
+
+
+@dataclass(frozen=True)
+class IacaSettings(ToolSettings):
+    """Which processor IACA analyses for."""
+
+    arch: str = setting("HSW", f"architecture, -arch: {', '.join(ARCHITECTURES)}", "HSW")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("arch", self.arch, ARCHITECTURES)
+
+
+def find(given: str = "") -> str:
+    """The path of IACA. Raises `PredictorError`."""
+    return program_of(given, ("iaca", "iaca.sh"), ("/opt/iaca", "/opt/iaca-lin64", "~/iaca"), "IACA", INSTALL)
+
+
+def make(settings: IacaSettings) -> CalledTool:
+    """IACA as a predictor. Raises `PredictorError` where it is not installed."""
+    program = find(settings.program)
+    command = [program, "-arch", settings.arch, "block"]
+    return CalledTool(
+        name=f"IACA · {settings.arch}",
+        identity={
+            "kind": KIND,
+            "program": digest_of(program),
+            "arch": settings.arch,
+            "seconds": settings.seconds,
+        },
+        call=lambda block: Call(command, files={"block": surrounded(block, MARKERS)}),
+        reading=_READING,
+        settings=settings,
+        advice=INSTALL,
+    )

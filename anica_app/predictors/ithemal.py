@@ -1,0 +1,79 @@
+"""Ithemal, a neural network: cycles for a hundred executions of a block (thesis §8.2.1).
+
+Its program `predict.py` loads the model anew for each block. Where that is too slow, a service that keeps the
+model loaded is a command that answers lines (`command`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from anica_app.core.errors import PredictorError
+from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.predictors.forms import MARKERS, surrounded
+from anica_app.predictors.reading import Reading
+from inference.core.tunables import setting
+
+KIND = "ithemal"
+INSTALL = (
+    "install Ithemal (github.com/ithemal/Ithemal, with its models), name the Python it runs with, its "
+    "predict.py, its predictor.dump and its trained .mdl"
+)
+PER_BLOCK = 0.01
+"""It predicts a hundred executions."""
+
+_READING = Reading(
+    number=r"^\s*(?:Prediction:? *)?(\d+(?:\.\d+)?)\s*$", scale=PER_BLOCK, unknown=r"[Cc]ould not tokenize"
+)
+
+
+@dataclass(frozen=True)
+class IthemalSettings(ToolSettings):
+    """Where Ithemal's parts are; `program` is predict.py."""
+
+    python: str = setting(
+        "", "path of the Python that has Ithemal's libraries; empty: predict.py runs by itself", None
+    )
+    model: str = setting("", "path of predictor.dump, --model", None)
+    data: str = setting("", "path of the trained model, --model-data", "BHive Haswell")
+    seconds: float = setting(60.0, "time for one block, in which the model is loaded", 10)
+    memory: int = setting(16384, "MiB of addresses for one call", None)
+
+
+def find(given: str = "") -> str:
+    """The path of predict.py. Raises `PredictorError`."""
+    places = ("/home/ithemal/ithemal/learning/pytorch/ithemal", "/opt/ithemal/learning/pytorch/ithemal")
+    return program_of(given, ("ithemal-predict",), places, "Ithemal", INSTALL)
+
+
+def make(settings: IthemalSettings) -> CalledTool:
+    """Ithemal as a predictor. Raises `PredictorError` where a part is missing."""
+    program = find(settings.program)
+    for name, path in (("model", settings.model), ("data", settings.data)):
+        if not Path(path).is_file():
+            raise PredictorError(f"Ithemal's {name} is not a file: {path or 'no path is given'}; {INSTALL}")
+    start = [settings.python, program] if settings.python else [program]
+    command = [
+        *start,
+        "--verbose",
+        "--model",
+        settings.model,
+        "--model-data",
+        settings.data,
+        "--file",
+        "block",
+    ]
+    return CalledTool(
+        name=f"Ithemal · {Path(settings.data).stem}",
+        identity={
+            "kind": KIND,
+            "program": digest_of(program),
+            "model": [digest_of(settings.model), digest_of(settings.data)],
+            "seconds": settings.seconds,
+        },
+        call=lambda block: Call(command, files={"block": surrounded(block, MARKERS)}),
+        reading=_READING,
+        settings=settings,
+        advice=INSTALL,
+    )

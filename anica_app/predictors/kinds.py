@@ -1,0 +1,180 @@
+"""The kinds of predictors: what each needs, what is found of it on this computer, how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Predictor
+from anica_app.predictors import command, cqa, difftune, facile, iaca, ithemal, nanobench, uica
+from anica_app.predictors.calling import digest_of
+from anica_app.predictors.llvm import mca, releases
+from anica_app.predictors.llvm.mca_settings import McaSettings
+from anica_app.predictors.osaca import predictor as osaca
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import values_of
+
+
+@dataclass(frozen=True)
+class Found:
+    """What this computer has of a kind: options that make a predictor, and the version behind them."""
+
+    options: Json
+    version: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of predictor.
+
+    `summary` says what it is, `install` what to do to have it; `settings` is the dataclass of its options and
+    `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
+    what is missing.
+    """
+
+    name: str
+    title: str
+    summary: str
+    install: str
+    settings: type[Any]
+    make: Callable[[Any], Predictor]
+    found: Callable[[], Sequence[Found]]
+
+    def predictor(self, options: Mapping[str, Any]) -> Predictor:
+        """The predictor of these options, or of texts for them. Raises `PredictorError`."""
+        return self.make(self.settings_of(options))
+
+    def settings_of(self, options: Mapping[str, Any]) -> Any:
+        """The options as settings. Raises `PredictorError` that names the one that is wrong."""
+        try:
+            return self.settings(**values_of(self.settings, options, self.name))
+        except InvalidInputError as error:
+            raise PredictorError(f"{self.name}: {error}") from error
+
+
+def _releases_found() -> list[Found]:
+    found = [Found({"release": one.number}, one.version) for one in releases.installed() if one.mc]
+    if not found:
+        raise PredictorError(f"llvm-mca is not installed here: {releases.INSTALL}")
+    return found
+
+
+def _osaca_found() -> list[Found]:
+    return [Found({}, osaca.version_of(osaca.python_of()))]
+
+
+def _program_found(find: Callable[[], str]) -> Callable[[], Sequence[Found]]:
+    """A tool with a program that says nothing of its version: a digest of it stands for that."""
+    return lambda: [Found({}, f"program {digest_of(find())[:8]}")]
+
+
+def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callable[[], Sequence[Found]]:
+    """A kind that no option can be guessed of: it has to be configured, even where its program is there."""
+
+    def found() -> Sequence[Found]:
+        if find is not None:
+            find()
+        raise PredictorError(f"it has to be configured: {advice}")
+
+    return found
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            mca.KIND,
+            "llvm-mca",
+            "LLVM's machine code analyser: simulates a back end from LLVM's scheduling models.",
+            releases.INSTALL,
+            McaSettings,
+            mca.LlvmMca,
+            _releases_found,
+        ),
+        Kind(
+            osaca.KIND,
+            "OSACA",
+            "Open Source Architecture Code Analyzer: port pressure and loop-carried dependencies.",
+            osaca.INSTALL,
+            osaca.OsacaSettings,
+            osaca.Osaca,
+            _osaca_found,
+        ),
+        Kind(
+            uica.KIND,
+            "uiCA",
+            "uops.info Code Analyzer: simulates recent Intel processors from measured data.",
+            uica.INSTALL,
+            uica.UicaSettings,
+            uica.make,
+            _program_found(uica.find),
+        ),
+        Kind(
+            iaca.KIND,
+            "IACA",
+            "Intel Architecture Code Analyzer 3.0: Intel's own analyser, no longer maintained.",
+            iaca.INSTALL,
+            iaca.IacaSettings,
+            iaca.make,
+            _program_found(iaca.find),
+        ),
+        Kind(
+            ithemal.KIND,
+            "Ithemal",
+            "A neural network trained on measured blocks.",
+            ithemal.INSTALL,
+            ithemal.IthemalSettings,
+            ithemal.make,
+            _to_configure("name its model and its data", ithemal.find),
+        ),
+        Kind(
+            difftune.KIND,
+            "DiffTune",
+            "llvm-mca with scheduling parameters that were learnt from measured blocks.",
+            difftune.INSTALL,
+            difftune.DiffTuneSettings,
+            difftune.DiffTune,
+            _to_configure("name the file with its parameters", difftune.find),
+        ),
+        Kind(
+            cqa.KIND,
+            "CQA",
+            "Code Quality Analyzer of MAQAO: analyses the block as the body of a loop.",
+            cqa.INSTALL,
+            cqa.CqaSettings,
+            cqa.make,
+            _program_found(cqa.find),
+        ),
+        Kind(
+            facile.KIND,
+            "Facile",
+            "Analytical bounds over uiCA's data, the largest of which counts.",
+            facile.INSTALL,
+            facile.FacileSettings,
+            facile.make,
+            _program_found(facile.find),
+        ),
+        Kind(
+            nanobench.KIND,
+            "nanoBench",
+            "Measures on this computer with performance counters.",
+            nanobench.INSTALL,
+            nanobench.NanoBenchSettings,
+            nanobench.NanoBench,
+            _program_found(nanobench.find),
+        ),
+        Kind(
+            command.KIND,
+            "any command",
+            "A program of your own: called once per block, or kept running and asked line by line.",
+            command.INSTALL,
+            command.CommandSettings,
+            command.make,
+            _to_configure("name its program and arguments, and how its answer is read"),
+        ),
+    )
+}
+"""{name: kind} of all programs."""

@@ -1,0 +1,130 @@
+"""A port mapping, or a resource mapping, as a predictor of blocks.
+
+Its assumptions are explicit: dependencies are left out, all memory is in the first cache, the block runs in a
+steady state, and the front end lets through what the mapping says, or what the user sets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from anica_app.core.answers import Answer, Failure
+from inference.core.experiment import Experiment
+from inference.core.mapping import R_MAX_RANGE, PortMapping
+from inference.core.predicting import MappingPredictor
+from inference.core.predicting import Predictor as ExperimentPredictor
+from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable
+from inference.core.tunables import check_number, setting
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.schemes import schemes_of_bytes
+
+KIND = "mapping"
+NO_LIMIT = 0.0
+
+
+@dataclass(frozen=True)
+class MappingSettings:
+    """Which mapping answers, under which assumption of the front end."""
+
+    mapping: str = setting("", "name of a port mapping or a resource mapping", None)
+    r_max: float | None = setting(
+        None,
+        "instructions per cycle that the front end lets through; empty: as the mapping says; 0: any",
+        None,
+    )
+
+    def __post_init__(self) -> None:
+        if self.r_max is not None and self.r_max != NO_LIMIT:
+            check_number("r_max", self.r_max, *R_MAX_RANGE)
+
+
+class MappedBlocks:
+    """A predictor over what knows experiments: a block is the multiset of its schemes.
+
+    A block with an instruction that the mapping does not describe is unsupported. `names` turns our texts of
+    schemes into those of the mapping's instruction set, where these differ.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        mapping: ExperimentPredictor,
+        settings: MappingSettings,
+        content: str,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """`content` stands for all that the mapping says."""
+        self._settings = settings
+        self._title = title
+        self._mapping = _assuming(mapping, settings.r_max)
+        self._described = frozenset(self._mapping.described)
+        self._content = content
+        self._names = names
+
+    @property
+    def name(self) -> str:
+        """E.g. `mapping Zen+ · R_max 5`."""
+        limit = self._settings.r_max
+        words = "" if limit is None else " · no R_max" if limit == NO_LIMIT else f" · R_max {limit:g}"
+        return f"mapping {self._title}{words}"
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers: what the mapping says, not how it is called."""
+        return {"kind": KIND, "content": self._content, "r_max": self._settings.r_max}
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `anica_app.core.protocols.Predictor`."""
+        found: list[Answer | None] = []
+        experiments: list[Experiment] = []
+        for block in blocks:
+            terms = self._terms(block)
+            found.append(terms if isinstance(terms, Answer) else None)
+            if not isinstance(terms, Answer):
+                experiments.append(Experiment.of(terms))
+        cycles = iter(self._cycles(experiments))
+        return [answer or Answer(cycles=next(cycles)) for answer in found]
+
+    def close(self) -> None:
+        """Nothing is kept running."""
+
+    def _cycles(self, experiments: Sequence[Experiment]) -> list[float]:
+        if not experiments:
+            return []
+        return [float(one) for one in self._mapping.cycles(ExperimentTable.from_experiments(experiments))]
+
+    def _terms(self, block: bytes) -> dict[str, int] | Answer:
+        try:
+            schemes = schemes_of_bytes(block)
+        except BlockError as error:
+            return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
+        names = [scheme if self._names is None else self._names.get(scheme or "") for scheme in schemes]
+        lacking = [
+            scheme or "an instruction of no scheme"
+            for scheme, name in zip(schemes, names, strict=True)
+            if name not in self._described
+        ]
+        if lacking:
+            detail = f"the mapping does not describe {'; '.join(dict.fromkeys(lacking))}"
+            return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
+        return dict(Counter(name for name in names if name is not None))
+
+
+def digest_of_mapping(mapping: PortMapping) -> str:
+    """What stands for all that a port mapping says."""
+    told = [
+        list(mapping.ports),
+        mapping.r_max,
+        sorted((scheme, uops) for scheme, uops in mapping.usage.items()),
+    ]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def _assuming(mapping: ExperimentPredictor, r_max: float | None) -> ExperimentPredictor:
+    if r_max is None or not isinstance(mapping, MappingPredictor):
+        return mapping
+    return MappingPredictor(replace(mapping.mapping, r_max=None if r_max == NO_LIMIT else r_max))

@@ -1,0 +1,128 @@
+"""nanoBench: measures on this computer with performance counters; the least of several runs counts.
+
+It needs the rights to use the counters, and nothing else may run beside it: all processes of this user take
+turns, and a block is measured by one at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from anica_app.core.answers import Answer
+from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.predictors.forms import INTEL, line_of
+from anica_app.predictors.reading import Reading
+from inference.core.protocols import Json
+from inference.core.tunables import check_whole, setting
+
+KIND = "nanobench"
+INSTALL = (
+    "git clone https://github.com/andreas-abel/nanoBench /opt/nanoBench && cd /opt/nanoBench && make user; "
+    "it needs the rights to read performance counters"
+)
+
+_READING = Reading(
+    number=r"^[Cc]ore cycles: +(\d+(?:\.\d+)?)", unknown=r"[Ii]llegal instruction|invalid instruction"
+)
+
+
+@dataclass(frozen=True)
+class NanoBenchSettings(ToolSettings):
+    """How nanoBench measures."""
+
+    prefix: str = setting("", "what gives it its rights, such as `sudo -n`", "sudo")
+    config: str = setting("", "path of a file with counters, -config; empty: its own choice", None)
+    unroll: int = setting(100, "copies of the block in a row, -unroll_count", None)
+    loop: int = setting(0, "rounds of a loop over them, -loop_count; 0: no loop", None)
+    warm_up: int = setting(5, "runs before those that count, -warm_up_count", None)
+    samples: int = setting(3, "calls, of which the least counts", None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least, most in (
+            ("unroll", 1, 10_000),
+            ("loop", 0, 10**6),
+            ("warm_up", 0, 1000),
+            ("samples", 1, 100),
+        ):
+            check_whole(name, getattr(self, name), least, most)
+
+
+class NanoBench:
+    """A predictor that measures; see the module. Raises `PredictorError` where it is not installed."""
+
+    def __init__(self, settings: NanoBenchSettings) -> None:
+        self._samples = settings.samples
+        program = find(settings.program)
+        command = [*shlex.split(settings.prefix), program, "-unroll_count", str(settings.unroll)]
+        command += ["-loop_count", str(settings.loop), "-warm_up_count", str(settings.warm_up)]
+        command += ["-config", settings.config] if settings.config else []
+        if settings.prefix:
+            command[0] = program_of("", command[:1], (), command[0], "install it, or leave the prefix empty")
+        home = str(Path(program).parent)
+        self._tool = CalledTool(
+            name=f"nanoBench · {settings.loop}×{settings.unroll}"
+            if settings.loop
+            else f"nanoBench · {settings.unroll}",
+            identity={
+                "kind": KIND,
+                "program": digest_of(program),
+                "computer": os.uname().nodename,
+                "config": digest_of(settings.config) if settings.config else "",
+                "counts": [settings.unroll, settings.loop, settings.warm_up, settings.samples],
+                "seconds": settings.seconds,
+            },
+            call=lambda block: Call([*command, "-asm", line_of(block, INTEL)], elsewhere=home),
+            reading=_READING,
+            settings=settings,
+            advice=INSTALL,
+        )
+
+    @property
+    def name(self) -> str:
+        """See `anica_app.core.protocols.Predictor`."""
+        return self._tool.name
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers; the computer is among it."""
+        return self._tool.identity
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `anica_app.core.protocols.Predictor`; one block after the other."""
+        found = []
+        with _alone():
+            self._tool.check()
+            for block in blocks:
+                answers = [self._tool.answer(block) for _ in range(self._samples)]
+                cycles = [one.cycles for one in answers if one.cycles is not None]
+                found.append(Answer(cycles=min(cycles)) if cycles else answers[0])
+        return found
+
+    def close(self) -> None:
+        """Nothing is kept running."""
+        self._tool.close()
+
+
+def find(given: str = "") -> str:
+    """The path of nanoBench.sh. Raises `PredictorError`."""
+    return program_of(given, ("nanoBench.sh",), ("/opt/nanoBench", "~/nanoBench"), "nanoBench", INSTALL)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """While nobody else of this user measures with nanoBench."""
+    path = Path(tempfile.gettempdir()) / f"pmweb-nanobench-{os.getuid()}.lock"
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,222 @@
+"""OSACA: the larger of the busiest port's cycles and the longest loop-carried dependency (thesis §8.2.1).
+
+OSACA is published under the AGPL and stays a program of its own: `worker.py` is run by OSACA's Python, and
+both sides talk in lines of JSON. Its analysis is fed AT&T syntax; Intel syntax gives other results.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.errors import PredictorError
+from anica_app.predictors.batches import cores
+from anica_app.predictors.containment import CannotStartError, Limits, WorkerError, run
+from anica_app.predictors.llvm.releases import installed
+from anica_app.predictors.llvm.text import texts_of
+from anica_app.predictors.warm import Workers
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import check_choice, check_number, check_whole, setting
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.listing import ASSEMBLY, att_of_bytes
+
+KIND = "osaca"
+INSTALL = "pipx install osaca, or name its Python or its command in PMWEB_OSACA"
+ARCHITECTURES = (
+    *("SNB", "IVB", "HSW", "BDW", "SKX", "CSX", "ICL", "ICX", "SPR", "ZEN1", "ZEN2", "ZEN3", "ZEN4"),
+)
+
+_WORKER = Path(__file__).with_name("worker.py")
+_SHEBANG = re.compile(rb"#!\s*(?:(/\S*python[\d.]*)\s*\n|/bin/sh\n'''exec' \"?(/\S*python[\d.]*))")
+_PLACES = ("~/.local/bin", "/usr/local/bin", "/opt/osaca/bin")
+_FIRST_SECONDS = 300.0
+"""Where OSACA may not write beside its data, it reads its largest models anew, which takes minutes."""
+
+
+@dataclass(frozen=True)
+class OsacaSettings:
+    """Which processor OSACA analyses for."""
+
+    program: str = setting(
+        "", "OSACA's Python or its command `osaca`; empty: $PMWEB_OSACA, else from the PATH", None
+    )
+    arch: str = setting("HSW", f"architecture, --arch: {', '.join(ARCHITECTURES)}", "HSW")
+    flags: bool = setting(False, "dependencies through flags count as well, --consider-flag-deps", False)
+    unknown: str = setting(
+        "unsupported",
+        "what an instruction makes of its block that OSACA's data lacks: unsupported, or ignored as with "
+        "--ignore-unknown, which counts it as free of cost",
+        "ignored",
+    )
+    dependency_seconds: int = setting(10, "time for finding the loop-carried dependencies, --lcd-timeout", 10)
+    processes: int = setting(0, "workers; 0: one per processor", 20)
+    seconds: float = setting(15.0, "time for one block", 10)
+    memory: int = setting(4096, "MiB of addresses for one worker", None)
+
+    def __post_init__(self) -> None:
+        check_choice("arch", self.arch, ARCHITECTURES)
+        check_choice("unknown", self.unknown, ("unsupported", "ignored"))
+        check_whole("dependency_seconds", self.dependency_seconds, 1, 3600)
+        check_whole("processes", self.processes, 0, 1024)
+        check_number("seconds", self.seconds, 0.1, 3600)
+        check_whole("memory", self.memory, 256, 1 << 20)
+        if self.program and not Path(self.program).is_absolute():
+            raise InvalidInputError(f"program must be an absolute path, not {self.program!r}")
+
+
+class Osaca:
+    """A predictor that keeps several workers warm. Threads may share it.
+
+    Raises `PredictorError` where OSACA is not found; whether it works shows at the first question.
+    """
+
+    def __init__(self, settings: OsacaSettings) -> None:
+        self._settings = settings
+        self._python = python_of(settings.program)
+        self.version = version_of(self._python)
+        self._mc = next((one for one in reversed(installed()) if one.mc), None)
+        self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
+        command = [self._python, "-I", str(_WORKER), settings.arch]
+        command += [str(settings.dependency_seconds), str(int(settings.flags))]
+        self._workers = Workers(
+            command,
+            settings.processes or cores(),
+            self._limits,
+            first_seconds=_FIRST_SECONDS,
+            environment={"HOME": str(Path.home())},  # where it keeps the models that it has read
+        )
+        self._checked = False
+        self._checking = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """E.g. `OSACA 0.7.1 · HSW`."""
+        words = [f"OSACA {self.version} · {self._settings.arch}"]
+        words += ["with flags"] if self._settings.flags else []
+        words += ["ignoring unknown"] if self._settings.unknown == "ignored" else []
+        return ", ".join(words)
+
+    @property
+    def identity(self) -> Json:
+        """What changes its answers."""
+        chosen = self._settings
+        return {
+            "kind": KIND,
+            "version": self.version,
+            "arch": chosen.arch,
+            "flags": chosen.flags,
+            "unknown": chosen.unknown,
+            "assembly": f"llvm-mc {self._mc.version}" if self._mc else ASSEMBLY,
+            "seconds": [chosen.seconds, chosen.dependency_seconds],
+        }
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `anica_app.core.protocols.Predictor`."""
+        try:
+            self._check()
+            return self._workers.answers(self._questions(blocks), self._read)
+        except CannotStartError as error:
+            raise PredictorError(f"{error}; install OSACA: {INSTALL}") from error
+
+    def close(self) -> None:
+        """End the workers."""
+        self._workers.close()
+
+    def _questions(self, blocks: Sequence[bytes]) -> list[bytes | Answer]:
+        if self._mc is not None:
+            texts = texts_of(self._mc.mc, blocks, self._limits)
+        else:
+            texts = [_text_without_llvm(block) for block in blocks]
+        return [
+            text if isinstance(text, Answer) else json.dumps("\n".join(text) + "\n").encode()
+            for text in texts
+        ]
+
+    def _read(self, line: bytes) -> Answer:
+        try:
+            answer = json.loads(line)
+            unknown = answer.get("unknown", [])
+            if "error" in answer:
+                return Answer(failure=Failure.CRASH, detail=str(answer["error"])[:300])
+            if unknown and self._settings.unknown == "unsupported":
+                detail = f"its data for {self._settings.arch} lacks: {'; '.join(unknown)}"
+                return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
+            if answer["late"]:
+                return Answer(failure=Failure.TIMEOUT, detail="the search for dependencies was broken off")
+            return Answer(cycles=float(max(answer["pressure"], answer["carried"])))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return Answer(failure=Failure.NO_NUMBER, detail=f"answered {line[:80]!r}")
+
+    def _check(self) -> None:
+        """Raise `PredictorError` unless a worker comes up."""
+        with self._checking:
+            if self._checked:
+                return
+            try:
+                said = json.loads(self._workers.greeted(b""))
+            except (WorkerError, ValueError) as error:
+                raise PredictorError(
+                    f"OSACA does not work with {self._python} for {self._settings.arch}: {error}; {INSTALL}"
+                ) from error
+            if "version" not in said:
+                raise PredictorError(f"OSACA's worker greets with {said!r} instead of its version")
+            self._checked = True
+
+
+def python_of(program: str = "") -> str:
+    """OSACA's interpreter: itself, or the one that the command `osaca` names in its first line.
+
+    Raises `PredictorError` where there is none.
+    """
+    given = program or os.environ.get("PMWEB_OSACA", "") or shutil.which("osaca", path=_search_path()) or ""
+    if not given:
+        raise PredictorError(f"OSACA is not installed here: {INSTALL}")
+    try:
+        with Path(given).open("rb") as file:
+            begin = file.read(1000)
+    except OSError as error:
+        raise PredictorError(
+            f"OSACA's program {given} cannot be read: {error.strerror}; {INSTALL}"
+        ) from error
+    if Path(given).name.startswith("python") or not begin.startswith(b"#!"):
+        return str(Path(given).absolute())
+    found = _SHEBANG.match(begin)
+    if found is None:
+        raise PredictorError(f"{given} does not say which Python runs it: name OSACA's Python in PMWEB_OSACA")
+    python: bytes = found.group(1) or found.group(2)
+    return python.decode()
+
+
+def _search_path() -> str:
+    """The PATH, and where pipx and packages by hand put a command."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), *map(os.path.expanduser, _PLACES)))
+
+
+@lru_cache(maxsize=16)
+def version_of(python: str) -> str:
+    """The version of OSACA that a Python has. Raises `PredictorError` where it has none."""
+    ask = "from importlib.metadata import version; print(version('osaca'))"
+    try:
+        told = run([python, "-I", "-c", ask], limits=Limits(seconds=20.0, output=1))
+    except CannotStartError as error:
+        raise PredictorError(f"{error}; {INSTALL}") from error
+    version = told.output.decode(errors="replace").strip()
+    if told.status != 0 or not version:
+        raise PredictorError(f"{python} has no OSACA: {told.last_complaint}; {INSTALL}")
+    return version
+
+
+def _text_without_llvm(block: bytes) -> tuple[str, ...] | Answer:
+    try:
+        return att_of_bytes(block)
+    except BlockError as error:
+        return Answer(failure=Failure.UNSUPPORTED, detail=str(error))

@@ -1,0 +1,174 @@
+"""How much of a basic-block set the discoveries of campaigns explain (thesis §8.1.7, §8.2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.domain.settings import (
+    FEATURES,
+    GROUPS,
+    MOST_EDITS,
+    MOST_LOG,
+    DomainSettings,
+    SpaceSettings,
+)
+from anica_app.core.errors import AnicaError
+from anica_app.core.ranking.best import Selection, best_selection
+from anica_app.core.ranking.coverage import Covered, covered_blocks
+from anica_app.core.search.judging import Judge
+from anica_app.core.x86_domain import X86Domain
+from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction
+from inference.core.protocols import Json
+from inference.exchange.errors import ExchangeError
+
+_UOPS = "uops"
+_CHUNK = 2000
+
+
+@dataclass(frozen=True)
+class SetBlock:
+    """A block of a set, by its row and its place."""
+
+    pk: int
+    position: int
+    code: bytes
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Which discovery subsumes which block: `covered[d, b]` for `discoveries[d]` and `blocks[b]`.
+
+    `strange` are blocks with instructions of no scheme, `unsaid` discoveries that our words cannot say: for
+    both nobody knows. `widened`: numbers of µops were not looked at, so that some discoveries count for more.
+    """
+
+    discoveries: tuple[Discovery, ...]
+    blocks: tuple[SetBlock, ...]
+    covered: Covered
+    strange: tuple[SetBlock, ...]
+    unsaid: tuple[Discovery, ...]
+    widened: bool
+
+    @property
+    def uncovered(self) -> list[SetBlock]:
+        """The blocks that no discovery subsumes."""
+        known = self.covered.any(axis=0) if len(self.discoveries) else [False] * len(self.blocks)
+        return [block for block, by_any in zip(self.blocks, known, strict=True) if not by_any]
+
+    @property
+    def share(self) -> float | None:
+        """The share of the blocks with schemes that are covered; None where there is none."""
+        return 1 - len(self.uncovered) / len(self.blocks) if self.blocks else None
+
+    def best(self, k: int) -> list[tuple[Discovery, int]]:
+        """The k discoveries that together cover the most, each with how many blocks it covers itself."""
+        found: Selection = best_selection(self.covered, k)
+        return [(self.discoveries[row], int(self.covered[row].sum())) for row in found.chosen]
+
+
+def standing_discoveries(campaigns: Sequence[Campaign]) -> list[Discovery]:
+    """The discoveries of these campaigns that no other one includes, campaign by campaign."""
+    rows = Discovery.objects.filter(campaign__in=campaigns, subsumed_by=None).defer("foreign")
+    return list(rows.order_by("campaign_id", "number"))
+
+
+def coverage_of(
+    blocks: Iterable[SetBlock],
+    discoveries: Sequence[Discovery],
+    pulse: Callable[[], None] = lambda: None,
+) -> Coverage:
+    """Ask each discovery about each block; `pulse` is called in between, and may raise."""
+    domain = _domain()
+    said, unsaid, abstracts, widened = [], [], [], False
+    for one in discoveries:
+        try:
+            document, dropped = _without_uops(one.abstract)
+            abstracts.append(domain.read(document))
+        except AnicaError:
+            unsaid.append(one)
+            continue
+        said.append(one)
+        widened = widened or dropped
+    known: list[tuple[SetBlock, SampledBlock]] = []
+    strange = []
+    for block in blocks:
+        sampled = domain.block_of_code(block.code)
+        if sampled is None:
+            strange.append(block)
+        else:
+            known.append((block, sampled))
+        pulse()
+    covered = covered_blocks(domain, abstracts, [sampled for _, sampled in known], pulse)
+    return Coverage(
+        tuple(said), tuple(block for block, _ in known), covered, tuple(strange), tuple(unsaid), widened
+    )
+
+
+def all_blocks(block_set: BasicBlockSet) -> Iterable[SetBlock]:
+    """The blocks of a set in order."""
+    rows = block_set.blocks.order_by("position").values_list("pk", "position", "code")
+    return (SetBlock(pk, position, bytes(code)) for pk, position, code in rows.iterator(_CHUNK))
+
+
+def interesting_blocks(block_set: BasicBlockSet, columns: Sequence[str], judge: Judge) -> list[SetBlock]:
+    """Those of a set's blocks whose answers in these columns are interesting.
+
+    A block that a tool was not asked about is not. Raises `ExchangeError` for a column that there is not.
+    """
+    known = dict(block_set.columns.values_list("name", "pk"))
+    if missing := [name for name in columns if name not in known]:
+        raise ExchangeError(f"{block_set.name!r} has no column {missing[0]!r}, only {', '.join(known)}")
+    found = []
+    for start in range(0, block_set.size, _CHUNK):
+        places = (start, start + _CHUNK - 1)
+        answers = _answers(block_set, [known[name] for name in columns], places)
+        rows = block_set.blocks.filter(position__range=places).order_by("position")
+        for pk, position, code in rows.values_list("pk", "position", "code"):
+            given = [answers.get((pk, known[name])) for name in columns]
+            whole = [one for one in given if one is not None]
+            if len(whole) == len(given) and judge.verdict(whole).interesting:
+                found.append(SetBlock(pk, position, bytes(code)))
+    return found
+
+
+def _answers(
+    block_set: BasicBlockSet, columns: Sequence[int], places: tuple[int, int]
+) -> dict[tuple[int, int], Answer]:
+    rows = Prediction.objects.filter(
+        column__in=BlockColumn.objects.filter(pk__in=columns),
+        block__block_set=block_set,
+        block__position__range=places,
+    )
+    return {
+        (block, column): Answer(cycles, Failure(failure) if failure else None)
+        for block, column, cycles, failure in rows.values_list("block_id", "column_id", "cycles", "failure")
+    }
+
+
+@cache
+def _domain() -> X86Domain:
+    """All schemes that blocks can have, and everything that discoveries speak of but numbers of µops.
+
+    Those are counted by the mapping of a campaign, which need not be here.
+    """
+    settings = DomainSettings(
+        features=" ".join(name for name in FEATURES if name != _UOPS),
+        edit_distance=MOST_EDITS,
+        log_bound=MOST_LOG,
+    )
+    return X86Domain.of(settings, SpaceSettings(groups=" ".join(GROUPS)))
+
+
+def _without_uops(document: Json | None) -> tuple[Json, bool]:
+    """The document without what it says of numbers of µops, and whether it says any."""
+    if document is None:
+        raise AnicaError("the discovery is not in our words")
+    instructions = document.get("instructions", [])
+    if not any(_UOPS in one for one in instructions if isinstance(one, dict)):
+        return document, False
+    left = [{name: value for name, value in one.items() if name != _UOPS} for one in instructions]
+    return {**document, "instructions": left}, True

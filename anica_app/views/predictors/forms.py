@@ -1,0 +1,154 @@
+"""The forms of the pages about predictors."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from typing import Any
+
+from django import forms
+
+from anica_app.campaigning.predictors import row_for
+from anica_app.core.errors import PredictorError
+from anica_app.models import Predictor
+from anica_app.predictors.kinds import Kind
+from inference.exchange.errors import NameTakenError
+from inference.exchange.names import free_or_refuse
+from inference.isa.x86.blocks import Block, BlockError, read_blocks
+from inference.views.naming import NOTE_LIMIT
+
+MOST_TRIED = 10
+"""Blocks that are tried at a time: the page waits for their answers."""
+
+TEXT_LIMIT = 20_000
+_LABELS = {"cpu": "Processor", "arch": "Architecture", "r_max": "R_max"}
+_LONG = 400
+
+
+class TryForm(forms.Form):
+    """Blocks, and who shall predict them; `blocks` are those of a valid text."""
+
+    code = forms.CharField(
+        label="Basic blocks",
+        max_length=TEXT_LIMIT,
+        help_text=f"Intel or AT&T syntax, or hexadecimal digits; a paragraph each, at most {MOST_TRIED}.",
+        widget=forms.Textarea(
+            attrs={"rows": 6, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
+        ),
+    )
+    predictors = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple)
+
+    def __init__(self, names: list[str], data: Any = None, initial: Any = None) -> None:
+        super().__init__(data, initial=initial)
+        self.blocks: list[Block] = []
+        choice = self.fields["predictors"]
+        assert isinstance(choice, forms.MultipleChoiceField)
+        choice.choices = [(name, name) for name in names]
+
+    def clean_code(self) -> str:
+        """The text, of which the blocks are kept."""
+        text: str = self.cleaned_data["code"]
+        try:
+            self.blocks = read_blocks(text, MOST_TRIED)
+        except BlockError as error:
+            raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
+        return text
+
+
+class AddForm(forms.Form):
+    """A field for each option of a kind."""
+
+    name = forms.CharField(
+        required=False,
+        max_length=200,
+        help_text="Commands and campaigns find it by this name; empty: as usual.",
+    )
+    note = forms.CharField(required=False, max_length=NOTE_LIMIT, widget=forms.Textarea(attrs={"rows": 2}))
+
+    def __init__(self, kind: Kind, data: Any = None) -> None:
+        super().__init__(data)
+        self._kind = kind
+        for entry in dataclasses.fields(kind.settings):
+            self.fields[entry.name] = _field(entry)
+        for name in ("name", "note"):
+            self.fields[name] = self.fields.pop(name)
+        for field in self:
+            if field.help_text:
+                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+
+    def clean_name(self) -> str:
+        """Refuse a name in use."""
+        name: str = self.cleaned_data["name"].strip()
+        if name:
+            try:
+                free_or_refuse(Predictor, name)
+            except NameTakenError as error:
+                raise forms.ValidationError(str(error)) from error
+        return name
+
+    def store(self) -> Predictor | None:
+        """The predictor of a valid form; None where it cannot be made, which is then an error of the form."""
+        data = self.cleaned_data
+        try:
+            row = row_for(self._kind.name, self._options(data), data["name"], Predictor.Origin.CONFIGURED)
+        except PredictorError as error:
+            self._blame(str(error))
+            return None
+        if data["note"]:
+            row.note = data["note"]
+            row.save(update_fields=["note"])
+        return row
+
+    def _options(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What is not as usual."""
+        found: dict[str, Any] = {}
+        for entry in dataclasses.fields(self._kind.settings):
+            value = data[entry.name]
+            if isinstance(entry.default, tuple):
+                value = self._words(value)
+            if value not in (None, "", [], entry.default):
+                found[entry.name] = value
+        return found
+
+    def _words(self, text: str) -> list[str]:
+        """The words of a command; without a shell, quotes only keep words together."""
+        try:
+            return shlex.split(text)
+        except ValueError as error:
+            raise PredictorError(f"command is not written as words: {error}") from error
+
+    def _blame(self, message: str) -> None:
+        """Put a message beside the option that it begins with."""
+        own = message.removeprefix(f"{self._kind.name}: ")
+        name = own.partition(" ")[0].rstrip(":")
+        self.add_error(name if name in self.fields else None, own[:1].upper() + own[1:])
+
+
+def _field(entry: dataclasses.Field[Any]) -> forms.Field:
+    help_text = entry.metadata.get("help", "")
+    shown: dict[str, Any] = {
+        "label": _LABELS.get(entry.name, entry.name.replace("_", " ").capitalize()),
+        "help_text": f"{help_text[:1].upper()}{help_text[1:]}.",
+        "required": False,
+    }
+    kind = str(entry.type)
+    if kind == "bool":
+        return forms.BooleanField(initial=entry.default, **shown)
+    if kind.startswith("int"):
+        return forms.IntegerField(initial=entry.default, **shown)
+    if kind.startswith("float"):
+        return forms.FloatField(
+            initial=entry.default, widget=forms.NumberInput(attrs={"step": "any"}), **shown
+        )
+    if kind.startswith("tuple"):
+        return forms.CharField(
+            max_length=10 * _LONG,
+            widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
+            **shown,
+        )
+    return forms.CharField(
+        initial=entry.default,
+        max_length=_LONG,
+        widget=forms.TextInput(attrs={"spellcheck": "false", "autocapitalize": "off"}),
+        **shown,
+    )

@@ -1,0 +1,184 @@
+"""A generated campaign, as large as wanted: real abstract blocks, expansions and code, made-up answers.
+
+Blocks are sampled once and drawn from for all decisions. They have nothing in common within a decision, as
+the samples of a real one do, so they take more space than those.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.domain.abstract import AbstractBlock
+from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.samples import Sample, pack
+from anica_app.core.x86_domain import X86Domain
+from anica_app.exchange.campaign_rows import Bulk, CampaignRows
+from anica_app.models import (
+    Campaign,
+    Discovery,
+    Generalisation,
+    GeneralisationStep,
+    Predictor,
+    SampleBatch,
+)
+
+TOOLS = ("generated tool 1", "generated tool 2")
+LONGEST = 5
+_POOL = 5000
+_TAKEN = 0.6
+_FAILING = 0.01
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large: `decisions` per generalisation, `orders` of them per discovery, `samples` per decision.
+
+    `batches`: how many different batches of samples the decisions are given; 0 for each its own, which takes
+    a minute per million samples.
+    """
+
+    discoveries: int = 200
+    decisions: int = 60
+    samples: int = 100
+    orders: int = 1
+    rounds: int = 20
+    pool: int = _POOL
+    batches: int = 200
+
+
+def generated_campaign(size: Size, name: str = "generated", seed: int = 1) -> Campaign:
+    """Make and store it, in one transaction."""
+    return _Making(size, seed).rows().store(name)
+
+
+class _Making:
+    def __init__(self, size: Size, seed: int) -> None:
+        self._size = size
+        self._random = random.Random(seed)
+        self._domain = X86Domain.of()
+        self._pool = self._blocks()
+        self._made: list[tuple[bytes, int]] = []
+        self._rows = CampaignRows(
+            Campaign(
+                kind=Campaign.Kind.CAMPAIGN,
+                origin=Campaign.Origin.RUN,
+                rounds=size.rounds,
+                sampled=size.rounds * size.samples,
+                interesting=size.discoveries,
+                seconds=600.0,
+            ),
+            predictors=[Predictor(name=tool, kind="generated", identity={"name": tool}) for tool in TOOLS],
+        )
+
+    def rows(self) -> CampaignRows:
+        """All rows, their samples in a temporary file."""
+        size = self._size
+        for number in range(size.discoveries):
+            block = self._random.choice(self._pool)
+            for order in range(size.orders):
+                result, mean = self._generalisation(number * size.orders + order, order, number, block)
+            self._rows.discoveries.append(self._discovery(number, block, result, mean))
+        for number in range(size.rounds):
+            packed, interesting = self._packed(taken=False)
+            batch = SampleBatch(number=number, n=size.samples, interesting=interesting)
+            self._rows.batches.append(self._rows.spool.keep(batch, packed))
+        return self._rows
+
+    def _blocks(self) -> Sequence[SampledBlock]:
+        lengths = range(1, LONGEST + 1)
+        free = [self._domain.unconstrained(length) for length in lengths]
+        drawn = (self._domain.sample(self._random.choice(free), self._random) for _ in range(self._size.pool))
+        return [block for block in drawn if block is not None]
+
+    def _discovery(self, number: int, block: SampledBlock, result: AbstractBlock, mean: float) -> Discovery:
+        return Discovery(
+            number=number,
+            abstract=self._domain.document(result),
+            code=block.code,
+            start_code=block.code,
+            kind="difference",
+            length=len(block),
+            interestingness=math.inf if number % 10 == 9 else mean,
+            generality=self._domain.generality(result),
+        )
+
+    def _generalisation(
+        self, number: int, order: int, discovery: int, block: SampledBlock
+    ) -> tuple[AbstractBlock, float]:
+        start = now = self._domain.represent(block)
+        steps = [self._step(0, None, taken=True)]
+        for at in range(1, self._size.decisions + 1):
+            possible = self._domain.expansions(now)
+            if not possible:
+                break
+            expansion = self._random.choice(possible)
+            taken = self._random.random() < _TAKEN
+            steps.append(self._step(at, self._domain.expansion_document(expansion), taken=taken))
+            if taken:
+                now = self._domain.expand(now, expansion)
+        self._rows.steps[number] = steps
+        self._rows.became_of[number] = discovery
+        became = Generalisation.Became.DUPLICATE if order else Generalisation.Became.DISCOVERY
+        self._rows.generalisations.append(
+            Generalisation(
+                number=number,
+                order=order,
+                became=became,
+                code=block.code,
+                start=self._domain.document(start),
+                result=self._domain.document(now),
+                steps_count=len(steps) - 1,
+                taken_count=sum(step.row.taken for step in steps[1:]),
+                samples_count=sum(step.row.n for step in steps),
+            )
+        )
+        return now, steps[-1].row.mean or 0.0
+
+    def _step(self, number: int, expansion: object, *, taken: bool) -> Bulk[GeneralisationStep]:
+        packed, interesting = self._packed(taken=taken)
+        row = GeneralisationStep(
+            number=number,
+            kind=GeneralisationStep.Kind.EXPANSION if expansion else GeneralisationStep.Kind.START,
+            expansion=expansion,
+            taken=taken,
+            reason="all interesting" if taken else "not all interesting",
+            n=self._size.samples,
+            interesting=interesting,
+            mean=0.5 + self._random.random(),
+        )
+        return self._rows.spool.keep(row, packed)
+
+    def _packed(self, *, taken: bool) -> tuple[bytes, int]:
+        """Samples as they are stored, and how many of them are interesting: all where `taken`."""
+        wanted = self._made[taken::2]
+        if self._size.batches and len(wanted) * 2 >= self._size.batches:
+            return self._random.choice(wanted)
+        found = []
+        for all_interesting in (False, True):
+            samples, interesting = self._samples(all_interesting=all_interesting)
+            found.append((pack(samples), interesting))
+        if self._size.batches:
+            self._made += found
+        return found[taken]
+
+    def _samples(self, *, all_interesting: bool) -> tuple[list[Sample], int]:
+        """Blocks with answers, and how many of them differ."""
+        found = []
+        interesting = 0
+        for block in self._random.choices(self._pool, k=self._size.samples):
+            differs = all_interesting or self._random.random() < 0.5
+            interesting += differs
+            found.append(Sample(block.code, self._answers(differs=differs)))
+        return found, interesting
+
+    def _answers(self, *, differs: bool) -> tuple[Answer, ...]:
+        first = self._random.randint(25, 3000) / 100
+        if self._random.random() < _FAILING:
+            return Answer(cycles=first), Answer(
+                failure=Failure.CRASH, detail="Stack dump: 0. Program arguments"
+            )
+        return Answer(cycles=first), Answer(cycles=round(first * (2.5 if differs else 1.0), 2))

@@ -1,0 +1,175 @@
+"""AnICA's engine: how many blocks per second tools are asked, which schemes they support, what is explained.
+
+`mca-vs-mca` and `mca-vs-osaca`: blocks that both tools have answered for per wall second of a campaign,
+through the whole engine, sampling and subsumption included, without remembered answers; with the CPU time per
+block, which the neighbours on a computer change less. The references are what the published tool does on two
+such processors. `scheme-support-seconds`: wall seconds until it is known which of at least 3,000 schemes two
+releases of llvm-mca support. `coverage-mca-vs-mca`: of the interesting blocks among fresh random ones of four
+instructions, the share that the discoveries of a campaign subsume, beside the published one for releases 13
+and 9; `-top-ten` that of the ten best.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from anica_app.core.domain.settings import GROUPS, SpaceSettings
+from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Predictor
+from anica_app.core.ranking.evaluation import explained, fresh_blocks, judged_blocks
+from anica_app.core.search.discovering import Campaign
+from anica_app.core.search.findings import News
+from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.settings import SearchSettings, Termination
+from anica_app.core.search.state import State
+from anica_app.core.search.supporting import find_support
+from anica_app.core.search.tasks import World
+from anica_app.core.x86_domain import X86Domain
+from anica_app.predictors.kinds import KINDS
+from benchmarks import MissingDataError, Result
+from benchmarks._spent import cpu_seconds
+from inference.core.protocols import Checkpoint
+
+MCA_13 = ("llvm-mca", {"release": "13", "cpu": "haswell"})
+MCA_22 = ("llvm-mca", {"release": "22", "cpu": "haswell"})
+OSACA = ("osaca", {})
+
+PUBLISHED_RATES = {"mca-vs-mca": 12.6, "mca-vs-osaca": 0.26}
+PUBLISHED_SUPPORT = 215.0  # seconds, for 3,209 schemes
+PUBLISHED_COVERAGE, PUBLISHED_TOP = 0.97, 0.92  # llvm-mca 13 and 9, thesis Table 8.3
+SEEDS = (1, 2, 3)
+FRESH = 10_000
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """Support, rates, coverage; `quick` has short campaigns, one seed and fewer fresh blocks."""
+    yield _support()
+    yield _rate("mca-vs-mca", (MCA_13, MCA_22), 0.2 if quick else 1.0)
+    yield _rate("mca-vs-osaca", (MCA_22, OSACA), 0.2 if quick else 1.0)
+    yield from _coverage(
+        0.2 if quick else 10.0, SEEDS[:1] if quick else SEEDS, FRESH // 10 if quick else FRESH
+    )
+
+
+class Silent:
+    """A reporter and a keeper that take everything and keep nothing."""
+
+    def emit(self, event: Any) -> None:
+        """Nothing."""
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Nothing."""
+
+    def pulse(self) -> None:
+        """Nothing."""
+
+    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A campaign that is over, and what it took; CPU seconds are those of all processes."""
+
+    state: State[Any]
+    domain: X86Domain
+    blocks: int
+    wall: float
+    cpu: float
+
+
+@contextmanager
+def _panel(configured: Sequence[tuple[str, dict[str, str]]]) -> Iterator[Panel]:
+    tools: list[Predictor] = []
+    try:
+        for kind, options in configured:
+            tools.append(KINDS[kind].predictor(options))
+        panel = Panel(tools)
+        yield panel
+        panel.close()
+    except PredictorError as error:
+        raise MissingDataError(str(error)) from error
+    finally:
+        for tool in tools:
+            tool.close()
+
+
+def _support() -> Result:
+    domain = X86Domain.of(schemes=SpaceSettings(groups=" ".join(sorted(set(GROUPS) - {"avx512"}))))
+    with _panel((MCA_13, MCA_22)) as panel:
+        blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
+        began, cpu = time.monotonic(), cpu_seconds()
+        support = find_support(panel, blocks)
+        wall, spent = time.monotonic() - began, cpu_seconds() - cpu
+    more = {
+        "schemes": len(blocks),
+        "supported": len(support.supported),
+        "cpu_seconds": round(spent, 2),
+    }
+    return Result("scheme-support-seconds", round(wall, 2), "s", PUBLISHED_SUPPORT, more)
+
+
+def _rate(case: str, configured: Sequence[tuple[str, dict[str, str]]], minutes: float) -> Result:
+    with _panel(configured) as panel:
+        searched = _search(panel, minutes, SEEDS[0])
+        names = [tool.name for tool in panel.predictors]
+    more = {
+        "predictors": names,
+        "blocks": searched.blocks,
+        "cpu_ms_per_block": round(1000 * searched.cpu / searched.blocks, 3),
+        "discoveries": len(searched.state.standing),
+        "processors": len(os.sched_getaffinity(0)),
+    }
+    return Result(case, round(searched.blocks / searched.wall, 1), "blocks/s", PUBLISHED_RATES[case], more)
+
+
+def _coverage(minutes: float, seeds: Sequence[int], fresh: int) -> Iterator[Result]:
+    shares, top_shares, more = [], [], []
+    with _panel((MCA_13, MCA_22)) as panel:
+        for seed in seeds:
+            searched = _search(panel, minutes, seed)
+            driver = Driver(searched.domain, panel, Disagreement(InterestSettings()))
+            judged = judged_blocks(driver, fresh_blocks(searched.domain, fresh))
+            found = explained(searched.domain, searched.state.standing, judged)
+            shares.append(found.share or 0.0)
+            top_shares.append(found.top_share or 0.0)
+            more.append(
+                {
+                    "seed": seed,
+                    "discoveries": len(searched.state.standing),
+                    "interesting": found.interesting / found.blocks,
+                    "share": found.share,
+                    "top_ten": found.top_share,
+                }
+            )
+    facts = {"minutes": minutes, "fresh": fresh, "seeds": more}
+    case = "coverage-mca-vs-mca"
+    yield Result(case, round(statistics.median(shares), 4), "share", PUBLISHED_COVERAGE, facts)
+    top = round(statistics.median(top_shares), 4)
+    yield Result(f"{case}-top-ten", top, "share", PUBLISHED_TOP, {"minutes": minutes, "fresh": fresh})
+
+
+def _search(panel: Panel, minutes: float, seed: int) -> Searched:
+    """A campaign over the schemes that all tools support; finding those is not counted."""
+    everything = X86Domain.of()
+    blocks = dict(zip(everything.space.texts, everything.instances(), strict=True))
+    domain = everything.restricted(find_support(panel, blocks).supported)
+    judged, began, cpu = panel.judged, time.monotonic(), cpu_seconds()
+    silent = Silent()
+    campaign = Campaign(
+        World(domain, SearchSettings(), seed),
+        panel,
+        Disagreement(InterestSettings()),
+        Termination(minutes=minutes),
+        silent,
+        silent,
+    )
+    state = campaign.search()
+    return Searched(state, domain, panel.judged - judged, time.monotonic() - began, cpu_seconds() - cpu)

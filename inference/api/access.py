@@ -1,0 +1,124 @@
+"""Who calls, and how much they may do. The site says so: this app knows neither its accounts nor its tokens.
+
+The setting `API_ACCESS` names an object of the site, by its dotted path, that keeps to `Access`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, Protocol
+
+from django.conf import settings
+from django.db.models import Model
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
+from ninja.utils import check_csrf
+
+from inference.api.errors import ProblemError
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Scope(StrEnum):
+    """What a caller may do, each including those before it."""
+
+    READ = "read"
+    OPERATE = "operate"
+    ADMINISTER = "administer"
+
+
+class Deed(StrEnum):
+    """What is noted of an operation that succeeded."""
+
+    CHANGED = "changed"
+    EXPORTED = "exported"
+    UPLOADED = "uploaded"
+    TOKENS = "tokens"
+
+
+_RANK = {scope: rank for rank, scope in enumerate(Scope)}
+
+
+@dataclass(frozen=True)
+class Caller:
+    """`user` is an account, or anonymous where reading is public; `by_cookie`: a browser's session says so."""
+
+    user: Any
+    scope: Scope
+    by_cookie: bool = False
+
+
+class Access(Protocol):
+    """What the site has to know."""
+
+    def caller_of(self, request: HttpRequest) -> Caller | None:
+        """Who it is, by token or session; None for nobody. A token that is wrong is nobody, too."""
+        ...
+
+    def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:
+        """Remember what the request's user did to a row, beside what the site notes wherever it happens."""
+        ...
+
+
+def needs(scope: Scope | None = None) -> Callable[[HttpRequest], Caller]:
+    """What ninja asks before an operation. Without a scope: reading for GET, operating for all else.
+
+    Raises `ProblemError`: 401 without a valid token or session, 403 for one that may not do it, and for a
+    session that changes something without the token against forged requests.
+    """
+
+    def let_in(request: HttpRequest) -> Caller:
+        caller = access().caller_of(request)
+        if caller is None:
+            raise ProblemError(
+                401,
+                "No valid token or session came with the request",
+                right="send `Authorization: Bearer TOKEN` with a token of your account, or log in",
+                where="header Authorization",
+                headers={"WWW-Authenticate": 'Bearer realm="pmweb"'},
+            )
+        needed = scope or (Scope.READ if request.method in SAFE else Scope.OPERATE)
+        if _RANK[caller.scope] < _RANK[needed]:
+            raise ProblemError(
+                403,
+                f"This needs the scope {needed}; yours is {caller.scope}",
+                right="use a token with that scope, of somebody whose role allows it",
+                where="header Authorization",
+            )
+        if caller.by_cookie and request.method not in SAFE and check_csrf(request):
+            raise ProblemError(
+                403,
+                "A change by a session needs the token against forged requests",
+                right="send the cookie `csrftoken` as the header X-CSRFToken too, or use a token of the API",
+                where="header X-CSRFToken",
+            )
+        request.user = caller.user
+        return caller
+
+    return let_in
+
+
+def account_of(request: HttpRequest) -> Any:
+    """The caller as rows refer to one: None for an anonymous caller."""
+    return request.user if request.user.is_authenticated else None
+
+
+def note(request: HttpRequest, deed: Deed, subject: Model) -> None:
+    """Remember who did what, where the site keeps such a log."""
+    access().note(request, deed, subject)
+
+
+reading = needs(Scope.READ)
+"""For operations that change nothing, but have a body."""
+administering = needs(Scope.ADMINISTER)
+READS, ADMINISTERS = {"x-scope": Scope.READ.value}, {"x-scope": Scope.ADMINISTER.value}
+"""What the reference says of these two."""
+
+
+@cache
+def access() -> Access:
+    """The site's object."""
+    return import_string(settings.API_ACCESS)

@@ -1,0 +1,86 @@
+"""Basic blocks: decoded and predicted at once, measured by a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+from pydantic import Field
+
+from inference.api.access import READS, reading
+from inference.api.paging import Id
+from inference.api.shapes import Cycles, Input, Ref, ref
+from inference.exchange.instruction_sets import X86
+from inference.isa.x86.blocks import Block, read_blocks
+from inference.models import ISA
+from inference.queries.blocks import BlockPrediction, predictions_of, scheme_rows
+
+router = Router()
+MOST_BLOCKS = 100
+MOST_TEXT = 100_000
+
+
+class Code(Input):
+    """Basic blocks of x86-64."""
+
+    code: str = Field(
+        min_length=1,
+        max_length=MOST_TEXT,
+        description="Intel syntax or hexadecimal digits; paragraphs are blocks of their own.",
+        examples=["add rax, rbx\nimul rax, rbx"],
+    )
+
+
+class InstructionOut(Schema):
+    """An instruction of a block; `obstacle` says why it cannot be measured."""
+
+    hex: str = Field(examples=["4801d8"])
+    text: str = Field(examples=["add rax, rbx"])
+    scheme: str | None = Field(examples=["add GPR[64]:RW, GPR[64]:R"])
+    scheme_id: Id | None
+    obstacle: str = Field(examples=[""])
+
+
+class BlockPredictionOut(Schema):
+    """Cycles per iteration that the ports of a mapping allow; dependencies are not seen."""
+
+    mapping: Ref
+    cycles: Cycles
+
+
+class BlockOut(Schema):
+    """A block. Its `hex` is what a run of the kind `block` takes."""
+
+    hex: str = Field(examples=["4801d8480fafc3"])
+    instructions: list[InstructionOut]
+    obstacle: str = Field(description="Why it cannot be measured; empty where it can.", examples=[""])
+    predictions: list[BlockPredictionOut]
+
+
+@router.post("/blocks", response=list[BlockOut], auth=reading, openapi_extra=READS)
+def decode_blocks(request: HttpRequest, data: Code) -> Any:
+    """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
+    blocks = read_blocks(data.code, MOST_BLOCKS)
+    isa = ISA.objects.filter(name=X86).first()
+    rows = {} if isa is None else scheme_rows(blocks, isa)
+    predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
+    return [_block(block, rows, found) for block, found in zip(blocks, predicted, strict=True)]
+
+
+def _block(block: Block, rows: dict[str, int], predicted: list[BlockPrediction]) -> dict[str, Any]:
+    return {
+        "hex": block.hex,
+        "instructions": [
+            {
+                "hex": one.code.hex(),
+                "text": one.text,
+                "scheme": one.scheme,
+                "scheme_id": rows.get(one.scheme or ""),
+                "obstacle": one.obstacle,
+            }
+            for one in block.instructions
+        ],
+        "obstacle": block.obstacle(),
+        "predictions": [{"mapping": ref(each.mapping), "cycles": each.cycles} for each in predicted],
+    }

@@ -1,0 +1,28 @@
+"""Renaming and deleting: the same rules for everything that has a name, as on its pages."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+from inference.api import access
+from inference.api.access import Deed
+from inference.api.errors import Flaw, ProblemError
+from inference.api.shapes import NameAndNote
+from inference.exchange.names import kind_of, rename
+from inference.models.naming import Named
+from inference.queries.dependents import delete_unless_needed
+
+
+def renamed(request: HttpRequest, row: Named, wanted: NameAndNote) -> None:
+    """Give the row its new name and note. Raises `NameTakenError` and `ExchangeError`."""
+    name = row.name if wanted.name is None else wanted.name.strip()
+    rename(row, name, row.note if wanted.note is None else wanted.note.strip())
+    access.note(request, Deed.CHANGED, row)
+
+
+def deleted(row: Named) -> None:
+    """Delete the row with what belongs to it. Raises `ProblemError` (409) where something needs it."""
+    blockers = delete_unless_needed(row)
+    if blockers:
+        needed = [Flaw(each.label, right=each.fate) for each in blockers]
+        raise ProblemError(409, f"The {kind_of(type(row))} {row.name!r} cannot be deleted now", flaws=needed)

@@ -1,0 +1,153 @@
+"""Two port mappings side by side, up to a renaming of ports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.api.document import FILE
+from inference.api.files import attachment
+from inference.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.api.shapes import Ref, SchemeText, Text, Uop, ref, uops_json
+from inference.core.identity import ComparedScheme, Comparison, Kind
+from inference.core.mapping import Uops
+from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
+from inference.models import PortMapping
+from inference.models.scheme_search import search_schemes
+from inference.queries.comparing import Witness, comparison_of, differences_first, summary, witnesses
+
+router = Router()
+Shown = Literal["", "different", "only-first", "only-second", "equal"]
+
+
+class WitnessOut(Schema):
+    """An experiment on which the mappings differ; cycles, `measured` null where nobody has measured it."""
+
+    experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
+    first: float = Field(examples=[0.5])
+    second: float = Field(examples=[0.67])
+    measured: float | None = Field(examples=[0.51])
+
+
+class ComparisonOut(Schema):
+    """How two mappings of one instruction set stand to each other."""
+
+    first: Ref
+    second: Ref
+    summary: str = Field(examples=["497 of 500 common schemes have the same µops."])
+    agreeing: int = Field(examples=[497])
+    differing: int = Field(examples=[3])
+    only_first: int = Field(examples=[0])
+    only_second: int = Field(examples=[12])
+    equal: bool = Field(examples=[False])
+    renaming: dict[str, str | None] = Field(
+        description="Of each port of the second mapping, its name in the first; null for one without a partner.",
+        examples=[{"P0": "0", "P1": "1"}],
+    )
+    witnesses: list[WitnessOut]
+
+
+class ComparedOut(Schema):
+    """A scheme in both mappings, the second with the first one's port names; null where one lacks it."""
+
+    scheme: SchemeText
+    kind: str = Field(description="different, only-first, only-second or equal.", examples=["different"])
+    first: list[Uop] | None
+    second: list[Uop] | None
+    first_cycles: float | None = Field(examples=[0.5])
+    second_cycles: float | None = Field(examples=[1.0])
+    difference: float | None = Field(
+        description="Per cent of the first; null where undefined or without end.", examples=[100.0]
+    )
+
+
+@router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)
+def compare_mappings(request: HttpRequest, mapping_id: Id, other_id: Id) -> Any:
+    """Compare two mappings: what agrees, under which renaming, and an experiment that tells them apart."""
+    row, other, found = _compared(mapping_id, other_id)
+    agreement = found.agreement
+    return {
+        "first": ref(row),
+        "second": ref(other),
+        "summary": summary(found),
+        "agreeing": len(agreement.agreeing),
+        "differing": len(agreement.differing),
+        "only_first": len(agreement.only_first),
+        "only_second": len(agreement.only_second),
+        "equal": found.are_equal,
+        "renaming": _renaming(row, other, found),
+        "witnesses": [_witness(each) for each in witnesses(row, other, found)],
+    }
+
+
+@router.get("/mappings/{mapping_id}/comparisons/{other_id}/schemes", response=PageOf[ComparedOut])
+def list_compared_schemes(
+    request: HttpRequest,
+    mapping_id: Id,
+    other_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    show: Shown = "",
+) -> Any:
+    """The schemes of both mappings, the largest differences first."""
+    row, _, found = _compared(mapping_id, other_id)
+    schemes = [each for each in differences_first(found.schemes) if not show or each.kind == Kind(show)]
+    if q.strip():
+        wanted = set(search_schemes(row.isa.schemes.all(), q).values_list("text", flat=True))
+        schemes = [each for each in schemes if each.scheme in wanted]
+    return listed_in_memory(schemes, paging, lambda page: [_scheme(each, found.ports) for each in page])
+
+
+@router.get("/mappings/{mapping_id}/comparisons/{other_id}/export", response=str, openapi_extra={FILE: "text/csv"})
+def export_comparison(request: HttpRequest, mapping_id: Id, other_id: Id) -> HttpResponse:
+    """The whole comparison as CSV, differences first."""
+    row, other, found = _compared(mapping_id, other_id)
+    text = write_comparison_csv(found, differences_first(found.schemes), comparison_head(row, other))
+    return attachment(text, "text/csv; charset=utf-8", f"{row.name} and {other.name}", "csv")
+
+
+def _compared(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping, Comparison]:
+    """Both rows; raises `ExchangeError` for different instruction sets."""
+    rows = PortMapping.objects.select_related("isa", "machine", "run")
+    row, other = get_object_or_404(rows, pk=mapping_id), get_object_or_404(rows, pk=other_id)
+    return row, other, comparison_of(row, other)
+
+
+def _renaming(row: PortMapping, other: PortMapping, found: Comparison) -> dict[str, str | None]:
+    partners = found.agreement.renaming.ports
+    return {
+        there: None if index is None else row.ports[index]
+        for there, index in zip(other.ports, partners, strict=True)
+    }
+
+
+def _scheme(each: ComparedScheme, ports: Sequence[str]) -> dict[str, Any]:
+    def shown(uops: Uops | None) -> list[dict[str, Any]] | None:
+        return None if uops is None else uops_json(uops, ports)
+
+    difference = each.difference
+    return {
+        "scheme": each.scheme,
+        "kind": each.kind.value,
+        "first": shown(each.uops[0]),
+        "second": shown(each.uops[1]),
+        "first_cycles": each.cycles[0],
+        "second_cycles": each.cycles[1],
+        "difference": difference if difference is not None and math.isfinite(difference) else None,
+    }
+
+
+def _witness(each: Witness) -> dict[str, Any]:
+    said = each.distinction
+    return {
+        "experiment": str(said.experiment),
+        "first": said.first,
+        "second": said.second,
+        "measured": each.measured,
+    }

@@ -1,0 +1,44 @@
+"""The routers of the API by the path they answer below, in the order of the reference. Other apps add theirs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ninja import Router
+
+_OWN = (
+    ("instruction_sets", "Instruction sets"),
+    ("machines", "Machines"),
+    ("experiment_sets", "Experiment sets"),
+    ("experiments", "Experiments"),
+    ("mappings", "Port mappings"),
+    ("comparisons", "Port mappings"),
+    ("conclusions", "Port mappings"),
+    ("resource_mappings", "Resource mappings"),
+    ("evaluations", "Evaluations"),
+    ("runs", "Runs"),
+    ("run_events", "Runs"),
+    ("uploads", "Uploads"),
+    ("blocks", "Basic blocks"),
+)
+_OTHERS: list[tuple[str, str, str]] = []
+
+
+def register(prefix: str, path: str, tag: str) -> None:
+    """Add the router of another app; it does so when it is ready, before the first address is resolved.
+
+    `prefix` is where it answers, e.g. "/campaigns", `path` the dotted path of the `ninja.Router` (imported
+    when it is needed), `tag` its heading in the reference.
+    """
+    _OTHERS.append((prefix, path, tag))
+
+
+def routers() -> list[tuple[str, Router, str]]:
+    """(prefix, router, tag) of all of them."""
+    own = [("", import_module(f"inference.api.{name}").router, tag) for name, tag in _OWN]
+    return [*own, *((prefix, _imported(path), tag) for prefix, path, tag in _OTHERS)]
+
+
+def _imported(path: str) -> Router:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)

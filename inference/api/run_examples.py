@@ -1,0 +1,20 @@
+"""An example of a run's description for each kind: in the reference, and submitted by a test as they are."""
+
+from __future__ import annotations
+
+from inference.core.protocols import Json
+
+CONFIGS: dict[str, Json] = {
+    "infer": {
+        "algorithm": "pmevo",
+        "source": {"datasets": [3]},
+        "ports": 6,
+        "seed": 1,
+        "settings": {"population": 200, "max_generations": 100},
+    },
+    "measure": {"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
+    "check-model": {"machine": 2, "reference": 7, "mixes": 200, "sequences": 50},
+    "block": {"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
+    "import": {"upload": 5, "name": "pairs on the lab machine", "unit": "cycles"},
+    "evaluate": {"mapping": 7, "experiment_set": 3, "unit": "cycles"},
+}

@@ -1,0 +1,167 @@
+"""Files: kept as they come, looked at, and imported by a run of the kind `import`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import File, Query, Router, Schema
+from ninja.files import UploadedFile
+from pydantic import Field
+
+from inference.api import access
+from inference.api.errors import ProblemError
+from inference.api.paging import Id, PageOf, Paging, listed
+from inference.api.shapes import Ref, Text, Time, ref
+from inference.core.metrics import Unit
+from inference.exchange.importing import Preview, preview
+from inference.exchange.other_formats import importer_of_content
+from inference.exchange.run_archive.reading import is_archive, read_archive
+from inference.models import ISA, Upload
+from inference.queries.uploads import waiting_uploads
+from inference.runs.incoming import keep
+
+router = Router()
+MOST_FILES = 20
+OLDEST_FIRST = {"row": "id"}
+
+
+class UploadOut(Schema):
+    """A file that waits for its import."""
+
+    id: Id
+    file_name: str = Field(examples=["pairs.csv"])
+    created: Time
+    bytes: int = Field(examples=[120_345])
+    sha256: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+
+
+class FileProblemOut(Schema):
+    """One thing wrong with a file; `row` is a line, or the number of an entry in a list, from 1."""
+
+    row: int | None = Field(examples=[3])
+    column: str = Field(examples=["cycles"])
+    message: str = Field(examples=["'fast' is not a number"])
+    right: str = Field(examples=["a number such as 1.25 is expected"])
+
+
+class PreviewOut(Schema):
+    """What an import would make of a file."""
+
+    format: str | None = Field(examples=["experiments (CSV)"])
+    makes: str = Field(description="What it becomes.", examples=["experiment set"])
+    acceptable: bool = Field(description="Whether it can be imported as it is.")
+    name: str = Field(description="The name that is proposed.", examples=["pairs"])
+    isa: Ref | None = Field(description="Its instruction set; null where it would found one.")
+    rows: int = Field(description="Measurements or schemes.", examples=[4950])
+    problem_count: int = Field(examples=[0])
+    problems: list[FileProblemOut]
+    left_out: int = Field(description="Entries of a partial file that bring nothing.", examples=[0])
+    microarchitectures: list[str] = Field(examples=[[]])
+
+
+@router.post("/uploads", response={201: list[UploadOut]})
+def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
+    """Send files (multipart, field `files`). Nothing else is stored: look at the preview, then start an import.
+
+    The same file is not kept twice while it waits.
+    """
+    if len(files) > MOST_FILES:
+        raise ProblemError(422, f"{len(files)} files at once", where="form files", right=f"{MOST_FILES} at most")
+    account = access.account_of(request)
+    with transaction.atomic():
+        kept = [keep(file, file.name or "", account).pk for file in files]
+    rows = {row.pk: row for row in waiting_uploads().filter(pk__in=kept)}
+    return 201, [_upload(rows[pk]) for pk in kept]
+
+
+@router.get("/uploads", response=PageOf[UploadOut])
+def list_uploads(request: HttpRequest, paging: Query[Paging]) -> Any:
+    """Files that wait for a decision, oldest first."""
+    rows = waiting_uploads()
+    return listed(rows, OLDEST_FIRST, "row", paging, lambda found: [_upload(row) for row in found])
+
+
+@router.get("/uploads/{upload_id}", response=PreviewOut)
+def preview_upload(
+    request: HttpRequest,
+    upload_id: Id,
+    isa: Text = "",
+    new_isa: Text = "",
+    unit: Literal["cycles", "cpi", "ipc"] = "cycles",
+    microarchitecture: Annotated[str, Query(max_length=40)] = "",
+) -> Any:
+    """What a file would bring: problems with their places, and the name that is proposed.
+
+    `isa` is the name of an instruction set, `new_isa` of one to found; without both it is the likely one.
+    `unit` is that of numbers that name none.
+    """
+    row = get_object_or_404(waiting_uploads().defer(None), pk=upload_id)
+    content = bytes(row.content)
+    if is_archive(content):
+        return _archive(content)
+    other = importer_of_content(content)
+    if other is not None:
+        raise ProblemError(
+            422, f"{row.file_name} is one of {other.titles}", where="path upload_id", right="its own page shows it"
+        )
+    seen = preview(
+        content,
+        row.file_name,
+        isa=get_object_or_404(ISA, name=isa) if isa else None,
+        founding=new_isa,
+        unit=Unit(unit),
+        microarchitecture=microarchitecture,
+    )
+    return _preview(seen)
+
+
+@router.delete("/uploads/{upload_id}", response={204: None})
+def discard_upload(request: HttpRequest, upload_id: Id) -> Any:
+    """Forget a file that has not been imported."""
+    get_object_or_404(waiting_uploads(), pk=upload_id).delete()
+    return 204, None
+
+
+def _preview(seen: Preview) -> dict[str, Any]:
+    parsed = seen.parsed
+    return {
+        "format": None if parsed.format is None else parsed.format.title,
+        "makes": str(seen.model._meta.verbose_name),
+        "acceptable": seen.acceptable and parsed.format is not None,
+        "name": seen.name,
+        "isa": ref(seen.isa),
+        "rows": len(parsed.measured) or len(parsed.schemes),
+        "problem_count": parsed.problem_count,
+        "problems": [
+            {"row": each.row, "column": each.column, "message": each.message, "right": each.right}
+            for each in parsed.problems
+        ],
+        "left_out": len(parsed.left_out),
+        "microarchitectures": list(parsed.facts.get("microarchitectures", ())),
+    }
+
+
+def _archive(content: bytes) -> dict[str, Any]:
+    """Of the zip of a run. Raises `ExchangeError` for one that is damaged."""
+    found = read_archive(content)
+    return {
+        "format": "run (zip)",
+        "makes": "run",
+        "acceptable": True,
+        "name": found.name,
+        "isa": None,
+        "rows": found.rows,
+        "problem_count": 0,
+        "problems": [],
+        "left_out": 0,
+        "microarchitectures": [],
+    }
+
+
+def _upload(row: Any) -> dict[str, Any]:
+    """A row of `waiting_uploads`."""
+    copied = ("file_name", "created", "sha256")
+    return {"id": row.pk, "bytes": row.size, **{name: getattr(row, name) for name in copied}}

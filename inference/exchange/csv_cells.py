@@ -1,0 +1,46 @@
+"""Cells of CSV files that no spreadsheet takes for a formula.
+
+A spreadsheet evaluates a text that begins with `=`, `+`, `-` or `@`, also behind a blank that it strips: a
+name or a note from a foreign file could so run commands where the export is opened. Such a text is written
+with an apostrophe in front, which spreadsheets show as text; reading takes it away again. Numbers stay.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+_DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_MARK = "'"
+
+
+def safe_text(text: str) -> str:
+    """The text as a cell; `plain_text` gives it back."""
+    begins = text.lstrip(_MARK + " ")
+    return _MARK + text if begins.startswith(_DANGEROUS) or text.startswith(_DANGEROUS) else text
+
+
+def plain_text(cell: str) -> str:
+    """The text of a cell that `safe_text` wrote."""
+    rest = cell[1:] if cell.startswith(_MARK) else cell
+    return rest if rest != cell and safe_text(rest) == cell else cell
+
+
+def cell(value: object) -> str:
+    """Any value as a cell: nothing for None, numbers with all their digits, texts made safe."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return repr(value)
+    return str(value) if isinstance(value, int) else safe_text(str(value))
+
+
+def written(header: Sequence[str], rows: Iterable[Sequence[object]], head: str = "") -> str:
+    """A CSV text: `head` (whole lines of comments), the header, and the rows with their cells made safe."""
+    out = io.StringIO()
+    out.write(head)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([cell(name) for name in header])
+    writer.writerows([cell(value) for value in row] for row in rows)
+    return out.getvalue()

@@ -1,0 +1,98 @@
+"""Formats that another app reads and writes: it registers them when it is ready.
+
+Commands and pages of this app ask here first what a file is, and hand on what they are told.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from django.utils.module_loading import import_string
+
+BEGINNING = 8192
+"""Bytes of a file by which it is recognised."""
+
+
+class Importer(Protocol):
+    """Reads the formats of another app."""
+
+    titles: str
+    """What they are called, for messages."""
+    preview: str
+    """Name of the address that shows an upload before it is imported; its argument is the upload's id."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what `manage.py import` takes for these formats alone."""
+        ...
+
+    def reads_path(self, path: Path) -> bool:
+        """Whether a file or a directory is in one of the formats."""
+        ...
+
+    def reads_content(self, content: bytes) -> bool:
+        """Whether an uploaded file is."""
+        ...
+
+    def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
+        """Import it, all or nothing; the lines tell what was made. Raises `ExchangeError`.
+
+        `options` has what `add_arguments` declared, and `name` and `note`, "" for none.
+        """
+        ...
+
+
+Writer = Callable[[str, BinaryIO], None]
+"""Writes the row of a name to a file. Raises `ExchangeError` where there is none."""
+
+_PATHS: list[str] = []
+_WRITERS: dict[str, str] = {}
+
+
+def register(path: str) -> None:
+    """Add the formats of another app: `path` is that of an `Importer` class without arguments.
+
+    It is imported when a file comes, which few processes ever see.
+    """
+    if path not in _PATHS:
+        _PATHS.append(path)
+
+
+def register_writer(kind: str, path: str) -> None:
+    """Add a kind of rows of another app that `manage.py export` takes: `path` is that of a `Writer`."""
+    _WRITERS[kind] = path
+
+
+def written_kinds() -> list[str]:
+    """The kinds of rows that other apps write."""
+    return list(_WRITERS)
+
+
+def writer_of(kind: str) -> Writer:
+    """What writes rows of this kind."""
+    found: Writer = import_string(_WRITERS[kind])
+    return found
+
+
+def importers() -> list[Importer]:
+    """Those that are registered."""
+    return [_made(path) for path in _PATHS]
+
+
+@cache
+def _made(path: str) -> Importer:
+    made: Importer = import_string(path)()
+    return made
+
+
+def importer_of_path(path: Path) -> Importer | None:
+    """Who reads a file or a directory, None for this app itself."""
+    return next((one for one in importers() if one.reads_path(path)), None)
+
+
+def importer_of_content(content: bytes) -> Importer | None:
+    """Who reads an uploaded file, None for this app itself."""
+    return next((one for one in importers() if one.reads_content(content)), None)

@@ -1,0 +1,192 @@
+"""Reading the zip of a run, which may come from anywhere: bounded, checked, nothing written to disk."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from inference.core.errors import InvalidInputError
+from inference.core.experiment import Experiment, Measured, MeasurementState
+from inference.core.mapping import PortMapping
+from inference.core.resources import ResourceMapping
+from inference.exchange.errors import ExchangeError
+from inference.exchange.parsing import AnyNames, Parsed, parse
+from inference.exchange.run_archive.documents import (
+    EVENTS,
+    RUN,
+    EventTold,
+    Manifest,
+    MappingTold,
+    Row,
+    SetTold,
+    mapping_file,
+    resource_mapping_file,
+    set_file,
+)
+from inference.exchange.source import SIZE_LIMIT
+from inference.exchange.strict_json import StrictJsonError, load
+
+UNPACKED_LIMIT = 8 * SIZE_LIMIT
+"""Bytes that the files together may have: a small zip can hold endlessly many."""
+
+EVENT_LIMIT, ROW_LIMIT = 200_000, 2_000_000
+"""Lines of the files with events and with measurements."""
+
+_MAGIC = b"PK\x03\x04"
+
+Document = TypeVar("Document", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class ReadSet:
+    """A set with its measurements, repetitions in their order."""
+
+    told: SetTold
+    measured: tuple[Measured, ...]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What a zip holds: the manifest, and the values of its other files by the numbers of their rows there."""
+
+    manifest: Manifest
+    events: tuple[EventTold, ...]
+    sets: tuple[ReadSet, ...]
+    mappings: dict[int, PortMapping] = field(default_factory=dict)
+    resource_mappings: dict[int, ResourceMapping] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Of the run."""
+        return self.manifest.run.name
+
+    @property
+    def rows(self) -> int:
+        """How many measurements there are."""
+        return sum(len(each.measured) for each in self.sets)
+
+
+def is_archive(content: bytes) -> bool:
+    """Whether a file is a zip with a run's manifest; whatever else it may be."""
+    if not content.startswith(_MAGIC):
+        return False
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return RUN in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+
+
+def read_archive(content: bytes) -> Archive:
+    """Everything in it. Raises `ExchangeError` that tells the file, the place in it, and what would be right."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return _read(_Files(archive))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+        raise ExchangeError(f"the zip is damaged, or packed in a way that is not read here: {error}") from error
+
+
+class _Files:
+    """The files of a zip, of which no more than `UNPACKED_LIMIT` bytes are ever unpacked."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._left = UNPACKED_LIMIT
+
+    def read(self, name: str) -> bytes:
+        """A whole file."""
+        try:
+            with self._archive.open(name) as file:
+                content = file.read(self._left + 1)
+        except KeyError:
+            raise ExchangeError(f"{name} is missing in the zip of the run") from None
+        self._left -= len(content)
+        if self._left < 0:
+            raise ExchangeError(f"the zip unpacks to more than {UNPACKED_LIMIT >> 20} MiB, the most that is read")
+        return content
+
+    def lines(self, name: str, most: int) -> Iterator[tuple[str, bytes]]:
+        """(place, line) of those that are not empty."""
+        for number, line in enumerate(self.read(name).splitlines(), start=1):
+            if number > most:
+                raise ExchangeError(f"{name} has more than {most:,} lines, the most that are read")
+            if line.strip():
+                yield f"{name}, line {number}", line
+
+
+def _read(files: _Files) -> Archive:
+    manifest = _document(Manifest, files.read(RUN), RUN)
+    events = tuple(_document(EventTold, line, place) for place, line in files.lines(EVENTS, EVENT_LIMIT))
+    numbers = [event.seq for event in events]
+    if numbers != sorted(set(numbers)):
+        raise ExchangeError(f"{EVENTS}: the numbers of events ascend, each occurs once")
+    return Archive(
+        manifest,
+        events,
+        tuple(_set(files, told) for told in manifest.sets),
+        {told.id: _mapping(files, told) for told in manifest.mappings},
+        {told.id: _resources(files, told) for told in manifest.resource_mappings},
+    )
+
+
+def _document(kind: type[Document], content: bytes, place: str) -> Document:
+    try:
+        return kind.model_validate(load(content, place))
+    except StrictJsonError as error:
+        raise ExchangeError(str(error)) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        raise ExchangeError(f"{place}, {where}: {first['msg']}{more}") from error
+
+
+def _set(files: _Files, told: SetTold) -> ReadSet:
+    lines = files.lines(set_file(told.id), ROW_LIMIT)
+    return ReadSet(told, tuple(_measured(_document(Row, line, place), place) for place, line in lines))
+
+
+def _measured(row: Row, place: str) -> Measured:
+    try:
+        return Measured(
+            experiment=Experiment.of(row.terms),
+            cycles=row.cycles,
+            state=MeasurementState(row.state),
+            spread=row.spread,
+            passes=row.passes,
+            note=row.note,
+            annotations=row.annotations,
+            counters=row.counters,
+        )
+    except InvalidInputError as error:
+        raise ExchangeError(f"{place}: {error}") from error
+
+
+def _mapping(files: _Files, told: MappingTold) -> PortMapping:
+    name = mapping_file(told.id)
+    parsed = _parsed(files, name)
+    if parsed.mapping is None:
+        raise ExchangeError(f"{name} is no port mapping")
+    return parsed.mapping
+
+
+def _resources(files: _Files, told: MappingTold) -> ResourceMapping:
+    name = resource_mapping_file(told.id)
+    parsed = _parsed(files, name)
+    if parsed.resources is None:
+        raise ExchangeError(f"{name} is no resource mapping")
+    return parsed.resources
+
+
+def _parsed(files: _Files, name: str) -> Parsed:
+    """As the same file alone would be read."""
+    parsed = parse(files.read(name), name, AnyNames())
+    if parsed.problem_count:
+        raise ExchangeError("\n".join(parsed.lines()))
+    return parsed

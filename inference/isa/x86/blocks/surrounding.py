@@ -1,0 +1,72 @@
+"""Basic blocks as programs take them: wrapped in a loop, between markers, in an object file."""
+
+from __future__ import annotations
+
+import struct
+
+from iced_x86 import BlockEncoder, Code, Instruction, Register
+
+from inference.isa.x86.blocks.block import block_of_bytes
+from inference.isa.x86.blocks.errors import BlockError
+from inference.isa.x86.instances import ADDRESS_OF_CODE
+
+BEGIN = bytes.fromhex("bb6f000000646790")
+END = bytes.fromhex("bbde000000646790")
+"""`mov ebx, 111` or `mov ebx, 222` and a no-op of three bytes: where IACA's analysis begins and ends."""
+
+
+def in_loop(code: bytes) -> bytes:
+    """The block followed by `dec` of a register that it does not use, and a jump to its begin.
+
+    `dec` writes all flags but the carry, so that dependencies through these do not reach the next iteration.
+    Raises `BlockError` for what is no block, and where it uses all general-purpose registers.
+    """
+    name = block_of_bytes(code).unused_register
+    if not name:
+        raise BlockError("a loop needs a counter, but the block uses all general-purpose registers")
+    counter = getattr(Register, name.upper())
+    begin = Instruction.create_branch(Code.JNE_REL32_64, ADDRESS_OF_CODE)
+    begin.ip = ADDRESS_OF_CODE + len(code) + 3
+    encoder = BlockEncoder(64)
+    encoder.add(Instruction.create_reg(Code.DEC_RM64, counter))
+    encoder.add(begin)
+    return code + bytes(encoder.encode(ADDRESS_OF_CODE + len(code)))
+
+
+def between_markers(code: bytes) -> bytes:
+    """The block between IACA's markers, which OSACA, uiCA and Ithemal know as well."""
+    return BEGIN + code + END
+
+
+def object_file(code: bytes, name: str = "block") -> bytes:
+    """A relocatable ELF file for x86-64 whose section .text is the code, a global function of this name."""
+    names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
+    symbol_names = b"\0" + name.encode() + b"\0"
+    symbols = struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0)
+    symbols += struct.pack("<IBBHQQ", 1, _GLOBAL_FUNCTION, 0, _TEXT_SECTION, 0, len(code))
+    parts = [code, symbols, symbol_names, names]
+    offsets, body = [], bytearray(_HEADER_BYTES)
+    for part in parts:
+        body += bytes(-len(body) % 16)
+        offsets.append(len(body))
+        body += part
+    body += bytes(-len(body) % 16)
+    header = struct.pack(
+        "<16sHHIQQQIHHHHHH",
+        b"\x7fELF\x02\x01\x01" + bytes(9),
+        *(1, 62, 1, 0, 0, len(body), 0, _HEADER_BYTES, 0, 0, _SECTION_BYTES, 5, 4),
+    )
+    sections = [
+        (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+        (names.index(b".text"), 1, 6, 0, offsets[0], len(code), 0, 0, 16, 0),
+        (names.index(b".symtab"), 2, 0, 0, offsets[1], len(symbols), 3, 1, 8, _SYMBOL_BYTES),
+        (names.index(b".strtab"), 3, 0, 0, offsets[2], len(symbol_names), 0, 0, 1, 0),
+        (names.index(b".shstrtab"), 3, 0, 0, offsets[3], len(names), 0, 0, 1, 0),
+    ]
+    body[:_HEADER_BYTES] = header
+    return bytes(body) + b"".join(struct.pack("<IIQQQQIIQQ", *section) for section in sections)
+
+
+_HEADER_BYTES, _SECTION_BYTES, _SYMBOL_BYTES = 64, 64, 24
+_TEXT_SECTION = 1
+_GLOBAL_FUNCTION = 0x12

@@ -1,0 +1,22 @@
+"""The list of runs."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from inference.models import Run
+
+RUN_COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
+"""Columns that runs can be sorted by, for `paging.Order`."""
+
+
+def runs(text: str = "", state: str = "", kind: str = "") -> QuerySet[Run]:
+    """All runs, those with a text in name or note, in a state, of a kind, where these are given."""
+    rows = Run.objects.all()
+    if text:
+        rows = rows.filter(Q(name__icontains=text) | Q(note__icontains=text))
+    if state:
+        rows = rows.filter(state=state)
+    if kind:
+        rows = rows.filter(kind=kind)
+    return rows

@@ -1,0 +1,76 @@
+"""Who is told when a run ends: the address that its user gave, and the site's own.
+
+The rows are made when the run is submitted, so that nothing has to happen in the transaction that ends it;
+workers look for those of ended runs (`webhook_delivery`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from inference.models import Run, Webhook
+from inference.runs.errors import ConfigError, RunStateError
+
+URL_LIMIT = 500  # characters, as the column has it
+RIGHT = "http://… or https://… with a host name, without a password, 500 characters at most"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A webhook of a run for whoever may see the run: of its address the host alone, the rest may be a secret."""
+
+    url: str
+    attempts: int
+    sent: datetime | None
+    error: str
+
+
+def arrange(run: Run, url: str) -> None:
+    """Have this address ("" for none) told when the run ends, and the site's own. Raises `ConfigError`.
+
+    Within the transaction that submits the run.
+    """
+    wanted = dict.fromkeys(each for each in (url and checked(url), settings.WEBHOOK) if each)
+    Webhook.objects.bulk_create(Webhook(run=run, url=each) for each in wanted)
+
+
+def replace(run: Run, url: str) -> None:
+    """Have another address told, or none. Raises `ConfigError`, and `RunStateError` for a run that has ended."""
+    wanted = url and checked(url)
+    if run.state in Run.FINAL:
+        raise RunStateError(run.name, run.get_state_display(), "given a webhook", "unfinished")
+    run.webhooks.exclude(url=settings.WEBHOOK).delete()
+    if wanted and wanted != settings.WEBHOOK:
+        Webhook.objects.create(run=run, url=wanted)
+
+
+def told_of(run: Run) -> list[Told]:
+    """The webhooks of a run."""
+    return [Told(masked(row.url), row.attempts, row.sent, row.error) for row in run.webhooks.all()]
+
+
+def checked(url: str) -> str:
+    """The address; raises `ConfigError` for one that nothing can be sent to. Its host is not looked up yet."""
+    if len(url) > URL_LIMIT or not url.isascii() or not url.isprintable() or " " in url or not _names_host(url):
+        raise ConfigError(f"webhook: {url[:80]!r} is no address to send to; {RIGHT}")
+    return url
+
+
+def _names_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        named = (parts.hostname or "").encode("idna")  # labels that are too long, or empty
+        return parts.scheme in ("http", "https") and named != b"" and parts.port != 0 and parts.username is None
+    except ValueError:
+        return False
+
+
+def masked(url: str) -> str:
+    """The address without its path."""
+    parts = urlsplit(url)
+    rest = "/…" if parts.path.strip("/") or parts.query else "/"
+    return f"{parts.scheme}://{parts.netloc}{rest}"

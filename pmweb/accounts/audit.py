@@ -1,0 +1,55 @@
+"""The audit log: who started, cancelled, deleted, exported, uploaded, and changed accounts and tokens.
+
+Views do not write to it. Runs and uploads that come to be, whatever is deleted, and what is asked of runs are noted
+where it happens (`pmweb.accounts.noting`), also when an API or a command does it; exports and edits by the rule of
+their address (`pmweb.permissions`); accounts and tokens by the functions that change them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Model
+
+from pmweb.accounts.acting import current_request
+from pmweb.models import AuditEntry
+
+Action = AuditEntry.Action
+
+API_PATH = "/api/"
+
+
+def record(
+    user: Any,
+    action: AuditEntry.Action,
+    subject: Model | None = None,
+    *,
+    kind: str = "",
+    name: str = "",
+    detail: str = "",
+) -> AuditEntry:
+    """Note what somebody did, and to what: a row, or a kind and a name of something that has no row.
+
+    `user` may be nobody or anonymous. Where from, and whether by a page, the API or a command, is known from the
+    request that is being answered.
+    """
+    known = user if user is not None and user.is_authenticated and user.pk else None
+    request = current_request()
+    return AuditEntry.objects.create(
+        actor=known,
+        actor_name="" if known is None else known.get_username(),
+        via=_via(),
+        address="" if request is None else request.META.get("REMOTE_ADDR", "")[:64],
+        action=action,
+        kind=kind if subject is None else str(subject._meta.verbose_name),
+        object_id=subject.pk if subject is not None and isinstance(subject.pk, int) else None,
+        name=(name or ("" if subject is None else str(subject)))[:200],
+        detail=detail[:500],
+    )
+
+
+def _via() -> str:
+    request = current_request()
+    if request is None:
+        return "command"
+    return "API" if request.path.startswith(API_PATH) else "page"

@@ -1,0 +1,91 @@
+"""People get accounts, roles, and are shut out. Each change is noted in the audit log under whoever made it.
+
+The account that the shell logs in to (`administrator`) can be neither shut out nor lose its role: so there always
+is an administrator.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from pmweb.accounts import api_tokens, audit, links
+from pmweb.accounts.administrator import ADMINISTRATOR
+from pmweb.accounts.audit import Action
+from pmweb.accounts.roles import give_role, role_of
+from pmweb.models import ApiToken, LoginLink, Role
+
+INVITATION = timedelta(days=7)
+"""How long an invited person has to come."""
+
+
+class AccountError(ValueError):
+    """An account cannot be changed in this way; the message says why."""
+
+
+def is_fixed(user: User) -> bool:
+    """Whether this is the account that keeps its role, whatever happens."""
+    return user.get_username() == ADMINISTRATOR
+
+
+@transaction.atomic
+def invite(name: str, role: Role, by: Any = None) -> tuple[User, str]:
+    """A new account without a password, and the token of the link by which its owner comes in."""
+    user = User(username=name)
+    user.set_unusable_password()
+    user.save()
+    give_role(user, role, invited_by=by)
+    audit.record(by, Action.ACCOUNTS, user, detail=f"invited as {role.label}")
+    return user, links.issue(user, INVITATION)
+
+
+@transaction.atomic
+def new_link(user: User, by: Any = None) -> str:
+    """The token of another link; those given before let nobody in any more. Raises `AccountError`."""
+    if not user.is_active:
+        raise AccountError(f"{user.get_username()} is deactivated, so no link would let them in")
+    LoginLink.objects.filter(user=user, used=None).delete()
+    audit.record(by, Action.ACCOUNTS, user, detail="new log-in link")
+    return links.issue(user, INVITATION)
+
+
+@transaction.atomic
+def change_role(user: User, role: Role, by: Any = None) -> None:
+    """Let the user have another role. Raises `AccountError` for one that keeps its role."""
+    before = role_of(user)
+    if before == role:
+        return
+    if is_fixed(user):
+        raise AccountError(f"{ADMINISTRATOR} stays an administrator: the shell gets in by this account")
+    give_role(user, role)
+    audit.record(by, Action.ACCOUNTS, user, detail=f"{before.label} → {role.label}")
+
+
+@transaction.atomic
+def deactivate(user: User, by: Any = None) -> None:
+    """Shut the user out at once, with links and tokens; what they have made stays. Raises `AccountError`."""
+    if is_fixed(user):
+        raise AccountError(f"{ADMINISTRATOR} stays: the shell gets in by this account")
+    if user == by:
+        raise AccountError("you cannot shut yourself out: another administrator can")
+    user.is_active = False
+    user.save(update_fields=["is_active"])
+    LoginLink.objects.filter(user=user, used=None).delete()
+    audit.record(by, Action.ACCOUNTS, user, detail="deactivated")
+    api_tokens.revoke(ApiToken.objects.filter(user=user), by=by)
+
+
+@transaction.atomic
+def reactivate(user: User, by: Any = None) -> None:
+    """Let the user in again, with the role and password of before; tokens stay revoked."""
+    user.is_active = True
+    user.save(update_fields=["is_active"])
+    audit.record(by, Action.ACCOUNTS, user, detail="reactivated")
+
+
+def is_invited(user: User) -> bool:
+    """Whether the user has still to come for the first time."""
+    return user.is_active and user.last_login is None

@@ -1,0 +1,58 @@
+"""Who may do how much: the role of a user, and the level of a visitor.
+
+| level | who reaches it |
+|---|---|
+| ANYONE | whoever asks |
+| READER | everybody who is logged in; with public reading, everybody |
+| MEMBER | everybody who is logged in |
+| OPERATOR | operators and administrators |
+| ADMIN | administrators |
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from pmweb.models import Account, Role
+
+
+class Level(IntEnum):
+    """What somebody may do: everything up to it."""
+
+    ANYONE = 0
+    READER = 1
+    MEMBER = 2
+    OPERATOR = 3
+    ADMIN = 4
+
+
+LEVEL_OF_ROLE = {Role.VIEWER: Level.MEMBER, Role.OPERATOR: Level.OPERATOR, Role.ADMIN: Level.ADMIN}
+
+
+def role_of(user: User) -> Role:
+    """The role of somebody who has an account."""
+    try:
+        return Role(user.account.role)
+    except Account.DoesNotExist:
+        return Role.ADMIN if user.is_superuser else Role.VIEWER
+
+
+def level_of(user: Any) -> Level:
+    """The level of a request's or a WebSocket's user, be it nobody or `AnonymousUser`."""
+    if user is not None and user.is_authenticated:
+        return LEVEL_OF_ROLE[role_of(user)] if user.is_active else Level.ANYONE
+    return Level.READER if settings.PUBLIC_READING else Level.ANYONE
+
+
+@transaction.atomic
+def give_role(user: User, role: Role, invited_by: User | None = None) -> None:
+    """Let the user have this role from the next request on."""
+    account = Account.objects.filter(user=user).first() or Account(invited_by=invited_by)
+    account.user = user
+    account.role = role
+    account.save()

@@ -1,0 +1,154 @@
+"""The file of a back-up: `manifest.json`, the dump of the database, and the secret key where it is a file.
+
+The manifest says which program made it, which migrations the database had, how many rows each table has, and
+the dump's SHA-256. Restoring compares all of that, so that a back-up that cannot be trusted is found out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from inference.models.schema import OWN
+from pmweb import __version__
+from pmweb.backup.errors import BackupError
+
+SUFFIX = ".pmweb-backup"
+_MANIFEST, _DUMP, _SECRET = "manifest.json", "database", "secret-key"
+_FORMAT = 1
+_MANIFEST_LIMIT = 4 * 2**20
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What is in a back-up. `rows`: {table: number of rows}; `migrations`: "app.name" of those applied."""
+
+    database: str
+    rows: dict[str, int]
+    migrations: list[str]
+    sha256: str
+    created: str
+    version: str = __version__
+    format: int = _FORMAT
+    product: str = "pmweb"
+
+
+def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> Manifest:
+    """Pack a dump into a new file that only its owner can read; complete, or not there at all."""
+    with dump.open("rb") as handle:
+        digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    applied = sorted(f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations())
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    manifest = Manifest(connection.vendor, rows, applied, digest, now)
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with (
+            os.fdopen(descriptor, "wb") as handle,
+            zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
+        ):
+            packed.writestr(_MANIFEST, json.dumps(asdict(manifest), indent=1))
+            packed.write(dump, _DUMP)
+            if secret.is_file():
+                packed.write(secret, _SECRET)
+            handle.flush()
+        with draft.open("rb") as handle:
+            os.fsync(handle.fileno())
+        draft.rename(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return manifest
+
+
+def read_manifest(path: Path) -> Manifest:
+    """What is in a file. Raises `BackupError` where it is no back-up, or one of a newer version."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            if packed.getinfo(_MANIFEST).file_size > _MANIFEST_LIMIT:
+                raise BackupError(f"{path} is no back-up of pmweb: its manifest is too large")
+            facts = json.loads(packed.read(_MANIFEST))
+    except FileNotFoundError:
+        raise BackupError(f"there is no file {path}") from None
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise BackupError(f"{path} is no back-up of pmweb, or a damaged one ({error})") from error
+    if not isinstance(facts, dict) or facts.get("product") != "pmweb":
+        raise BackupError(f"{path} is no back-up of pmweb")
+    if facts.get("format") != _FORMAT:
+        raise BackupError(f"{path} is of version {facts.get('version')}: this is {__version__}, get that one")
+    try:
+        manifest = Manifest(**facts)
+    except TypeError as error:
+        raise BackupError(f"{path} has a manifest that makes no sense ({error})") from error
+    _check_known(path, manifest)
+    return manifest
+
+
+def unpack(path: Path, manifest: Manifest, target: Path) -> bytes | None:
+    """Put the dump where `target` says; the secret key, or None. Raises `BackupError` for a damaged file."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            with packed.open(_DUMP) as source, target.open("wb") as copy:
+                digest = _copy(source, copy)
+            secret = packed.read(_SECRET) if _SECRET in packed.namelist() else None
+    except (KeyError, zipfile.BadZipFile, EOFError) as error:
+        raise BackupError(f"{path} is damaged ({error}): take another back-up") from error
+    if digest != manifest.sha256:
+        raise BackupError(f"{path} is damaged: the dump is not the one that was made. Take another back-up")
+    return secret
+
+
+def thin_out(directory: Path, keep: int) -> list[Path]:
+    """Remove all but the newest back-ups of a directory; those removed."""
+    kept_last = sorted(directory.glob(f"*{SUFFIX}"), key=lambda path: (path.stat().st_mtime, path.name))
+    doomed = kept_last[:-keep]
+    for path in doomed:
+        path.unlink()
+    return doomed
+
+
+def check_rows(expected: dict[str, int], found: dict[str, int]) -> None:
+    """Raises `BackupError` where a table has not the rows that it had."""
+    differing = sorted(name for name in expected | found if expected.get(name) != found.get(name))
+    if differing:
+        name = differing[0]
+        raise BackupError(
+            f"the table {name} has {found.get(name, 'no')} rows, and the back-up {expected.get(name, 'no')}: "
+            "the back-up is damaged"
+        )
+
+
+def _copy(source: BinaryIO, copy: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while chunk := source.read(_CHUNK):
+        digest.update(chunk)
+        copy.write(chunk)
+    return digest.hexdigest()
+
+
+def _check_known(path: Path, manifest: Manifest) -> None:
+    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    newer = [name for name in manifest.migrations if name.partition(".")[0] in OWN and name not in known]
+    if newer:
+        raise BackupError(
+            f"{path} is of version {manifest.version}, this is {__version__}, which does not know "
+            f"{', '.join(newer)}: get that version"
+        )
+
+
+def room_for(path: Path, needed: int) -> None:
+    """Raises `BackupError` where the disk has no room for so many bytes."""
+    free = shutil.disk_usage(path).free
+    if free < needed:
+        raise BackupError(f"{path} has {free >> 20} MiB left, and {needed >> 20} MiB are needed")

@@ -1,0 +1,98 @@
+"""PostgreSQL: dumped and put back by its own programs, `pg_dump`, `pg_restore` and `psql`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from pmweb.backup import archive
+from pmweb.backup.errors import BackupError
+from pmweb.launcher.prepare import database_name
+
+_EMPTY = """DO $$ DECLARE one record; BEGIN
+FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
+EXECUTE format('DROP TABLE %I CASCADE', one.tablename); END LOOP; END $$"""
+_FROM_LIBPQ = {"sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY"}
+
+
+def dump(target: Path) -> dict[str, int]:
+    """Write the database of one moment to a file; {table: rows}. Raises `BackupError`.
+
+    Rows are counted in the very snapshot that is dumped, while others go on writing.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("SELECT pg_export_snapshot()")
+        (snapshot,) = cursor.fetchone()
+        _call("pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--compress=0",
+              f"--snapshot={snapshot}", f"--file={target}")  # fmt: skip
+        return _rows(cursor)
+
+
+def restore(dumped: Path, expected: dict[str, int], *, replace: bool) -> str:
+    """Put a dump into the configured database, all of it or nothing. Raises `BackupError`."""
+    with connection.cursor() as cursor:
+        if connection.introspection.table_names(cursor) and not replace:
+            raise BackupError(
+                f"the database {database_name()} is not empty: --replace puts the back-up in place of what it has"
+            )
+        _check_alone(cursor)
+    connection.close()
+    script = dumped.with_name("script.sql")
+    _call("pg_restore", "--no-owner", "--no-privileges", f"--file={script}", str(dumped), connects=False)
+    _call("psql", "--quiet", "--no-psqlrc", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null",
+          f"--command={_EMPTY}", f"--file={script}")  # fmt: skip
+    with connection.cursor() as cursor:
+        archive.check_rows(expected, _rows(cursor))
+    return "what was there before has been replaced" if replace else ""
+
+
+def _check_alone(cursor: Any) -> None:
+    cursor.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+        "AND backend_type = 'client backend'"
+    )
+    (others,) = cursor.fetchone()
+    if others:
+        raise BackupError(
+            f"{others} other connections to {database_name()} are open: stop web processes and workers first"
+        )
+
+
+def _rows(cursor: Any) -> dict[str, int]:
+    counts = {}
+    for table in sorted(connection.introspection.table_names(cursor)):
+        cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608  a table's name
+        (counts[table],) = cursor.fetchone()
+    return counts
+
+
+def _call(program: str, *arguments: str, connects: bool = True) -> None:
+    """Run a program of PostgreSQL; raises `BackupError` with what it complains of. No secret is an argument."""
+    path = shutil.which(program)
+    if path is None:
+        raise BackupError(f"{program} is not installed: apt install postgresql-client")
+    facts = settings.DATABASES["default"]
+    environment = {**os.environ, "PGPASSWORD": facts["PASSWORD"], "PGOPTIONS": "-c client_min_messages=warning"}
+    environment |= {
+        variable: str(facts["OPTIONS"][name]) for name, variable in _FROM_LIBPQ.items() if name in facts["OPTIONS"]
+    }
+    where = [f"--host={facts['HOST']}", f"--username={facts['USER']}", f"--dbname={facts['NAME']}"]
+    if facts["PORT"]:
+        where.append(f"--port={facts['PORT']}")
+    done = subprocess.run(  # noqa: S603  PostgreSQL's own program
+        [path, *(where if connects else ()), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BackupError(f"{program} failed: {done.stderr.strip() or f'status {done.returncode}'}")

@@ -1,0 +1,178 @@
+"""Settings as they stand in the environment: read, checked, and explained where they make no sense.
+
+Nothing here says a value that could be a secret.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+_POSTGRESQL = "postgresql://user:password@host:5432/name"
+_REDIS = "redis://:password@host:6379/0"
+_PARTS = ("HOST", "PORT", "NAME", "USER", "PASSWORD", "SSLMODE")
+_URL_OPTIONS = frozenset(
+    ("sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "target_session_attrs", "connect_timeout")
+)
+"""What may stand behind the question mark of a database's address; libpq checks the values."""
+
+_CONNECTION = {
+    "application_name": "pmweb",
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+"""A server that is gone is noticed within seconds: runs are taken over after ten (`LEASE_TIME`)."""
+
+WEB_PROCESS = "PMWEB_WEB_PROCESS"
+"""Set by the launcher for the web process alone."""
+
+_KEEP_CONNECTION_SECONDS = 60
+_POOL_SIZE = 10
+_POOL_PATIENCE_SECONDS = 10
+
+
+def flag(name: str, *, default: bool = False) -> bool:
+    """Whether the variable is 1; the default where it is not set."""
+    text = os.environ.get(name, "").strip()
+    if text not in {"", "0", "1"}:
+        raise ImproperlyConfigured(f"{name} is {text!r}; it is to be 1 (yes) or 0 (no)")
+    return text == "1" if text else default
+
+
+def number(name: str, default: int) -> int:
+    """The whole number ≥ 0 in the variable; the default where it is not set."""
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdecimal():
+        raise ImproperlyConfigured(f"{name} is {text!r}; it is to be a whole number ≥ 0")
+    return int(text)
+
+
+def choice(name: str, choices: tuple[str, ...]) -> str:
+    """The one of the choices that the variable names; the first one where it is not set."""
+    text = os.environ.get(name, "").strip() or choices[0]
+    if text not in choices:
+        raise ImproperlyConfigured(f"{name} is {text!r}; it is to be {' or '.join(choices)}")
+    return text
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """What stands between the commas of the variable."""
+    return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+
+
+def database(home: Path) -> dict[str, Any]:
+    """The database as Django's settings have it: PostgreSQL where the environment names one, or SQLite."""
+    url = os.environ.get("PMWEB_DATABASE_URL", "").strip()
+    parts = {part: os.environ.get(f"PMWEB_DATABASE_{part}", "") for part in _PARTS}
+    if url or any(parts.values()):
+        return _postgresql(url, parts)
+    # WAL lets readers go on beside one writer; IMMEDIATE takes the write lock at BEGIN, where busy_timeout
+    # can wait for it, instead of in mid-transaction, where SQLite gives up at once.
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": home / "pmweb.sqlite3",
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 30,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        },
+    }
+
+
+def channel_layers(url: str) -> dict[str, Any]:
+    """The channel layer: Redis where the environment names one, or, without an address, one that stays in its process.
+
+    It is used as a doorbell and for nothing else, so publishing does: nothing is kept for anybody who is not
+    there, and nothing can pile up.
+    """
+    if not url:
+        return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    if urlsplit(url).scheme not in {"redis", "rediss", "unix"}:
+        raise ImproperlyConfigured(f"PMWEB_REDIS_URL is to look like {_REDIS} (rediss:// for TLS)")
+    _require("channels_redis", "Redis")
+    # Without a limit on what may be silent for how long: redis-py would give up an idle connection after five
+    # seconds. Whether it still stands, it asks by itself.
+    host = {"address": url, "socket_timeout": None, "socket_connect_timeout": 5, "health_check_interval": 15}
+    return {
+        "default": {
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            "CONFIG": {"hosts": [host], "prefix": os.environ.get("PMWEB_REDIS_PREFIX", "pmweb")},
+        }
+    }
+
+
+def _require(library: str, what: str) -> None:
+    """Raises `ImproperlyConfigured` where the library of the `scale` extra is missing."""
+    if find_spec(library) is None:
+        raise ImproperlyConfigured(
+            f"the environment names {what}, for which the library {library} is missing: `make setup-scale` "
+            "installs it (or `pip install 'pmweb[scale]'`)"
+        )
+
+
+def _postgresql(url: str, parts: dict[str, str]) -> dict[str, Any]:
+    """The parts count where the address does not say it: a password may come by a way of its own."""
+    _require("psycopg", "PostgreSQL")
+    said, options = _read_url(url) if url else ({}, {})
+    facts = {part: said.get(part) or parts[part] for part in _PARTS}
+    if not facts["HOST"]:
+        raise ImproperlyConfigured(
+            f"PMWEB_DATABASE_HOST is to name the database server, or PMWEB_DATABASE_URL {_POSTGRESQL}"
+        )
+    if facts["SSLMODE"]:
+        options = {"sslmode": facts["SSLMODE"], **options}
+    pool = number("PMWEB_DATABASE_POOL", _POOL_SIZE) if WEB_PROCESS in os.environ else 0
+    if pool:
+        options["pool"] = {"min_size": 1, "max_size": pool, "timeout": _POOL_PATIENCE_SECONDS}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "HOST": facts["HOST"],
+        "PORT": facts["PORT"],
+        "NAME": facts["NAME"] or "pmweb",
+        "USER": facts["USER"] or "pmweb",
+        "PASSWORD": facts["PASSWORD"],
+        "OPTIONS": {**_CONNECTION, **options},
+        # A web process answers each request in another thread, so its connections come from a pool; whoever
+        # else works here has few threads, which keep theirs.
+        "CONN_MAX_AGE": 0 if pool else _KEEP_CONNECTION_SECONDS,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+def _read_url(url: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """The parts that a database's address says, and its options."""
+    try:
+        split = urlsplit(url)
+        port = split.port
+    except ValueError:
+        # Without its cause, which quotes: what stands where a port should may be the end of a password.
+        raise ImproperlyConfigured(f"PMWEB_DATABASE_URL is to look like {_POSTGRESQL}") from None
+    if split.scheme not in {"postgresql", "postgres"}:
+        raise ImproperlyConfigured(
+            f"PMWEB_DATABASE_URL is to look like {_POSTGRESQL}: there are PostgreSQL and, without it, SQLite"
+        )
+    options = dict(parse_qsl(split.query))
+    host = unquote(split.hostname or "") or options.pop("host", "")  # a directory, for a local socket
+    unknown = sorted(set(options) - _URL_OPTIONS)
+    if unknown:
+        raise ImproperlyConfigured(
+            f"PMWEB_DATABASE_URL has the option {unknown[0]!r}; known are {', '.join(sorted(_URL_OPTIONS))}"
+        )
+    said = {
+        "HOST": host,
+        "PORT": str(port or ""),
+        "NAME": unquote(split.path.lstrip("/")),
+        "USER": unquote(split.username or ""),
+        "PASSWORD": unquote(split.password or ""),
+    }
+    return said, dict(options)

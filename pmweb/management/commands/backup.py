@@ -1,0 +1,61 @@
+"""`manage.py backup`: the whole database of one moment in one file, while the site goes on."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import connection
+
+from inference.management.data_command import DataCommand
+from pmweb.backup import archive, postgresql, sqlite
+from pmweb.backup.errors import BackupError
+
+
+class Command(DataCommand):
+    """Back up; see the module."""
+
+    help = "Write a back-up of everything to one file. The site may run meanwhile."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare where it goes."""
+        parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a file that is not there yet")
+        parser.add_argument("--directory", type=Path, metavar="DIR", help="instead: a file named after the time")
+        parser.add_argument(
+            "--keep", type=int, metavar="N", help="of the back-ups in the directory, keep the newest N alone"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Dump, pack, and remove what is older than wanted."""
+        try:
+            target = _target(options["file"], options["directory"], options["keep"])
+            with tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as folder:
+                dump = Path(folder) / "database"
+                rows = (sqlite if connection.vendor == "sqlite" else postgresql).dump(dump)
+                archive.write(target, dump, rows, settings.HOME / "secret-key")
+        except (BackupError, OSError) as error:
+            raise CommandError(f"{error}.") from error
+        size = target.stat().st_size / 2**20
+        self.stdout.write(f"{target}: {sum(rows.values()):,} rows of {len(rows)} tables, {size:.1f} MiB")
+        if options["keep"]:
+            for path in archive.thin_out(target.parent, options["keep"]):
+                self.stdout.write(f"removed {path}")
+
+
+def _target(file: Path | None, directory: Path | None, keep: int | None) -> Path:
+    if (file is None) == (directory is None):
+        raise BackupError("say where the back-up goes: a file, or --directory DIR")
+    if keep is not None and (directory is None or keep < 1):
+        raise BackupError("--keep N goes with --directory, and N is at least 1")
+    if directory is not None:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return directory / f"{datetime.now(UTC).strftime('%Y-%m-%dT%H-%M-%SZ')}{archive.SUFFIX}"
+    assert file is not None
+    if file.exists():
+        raise BackupError(f"{file} is there already, and a back-up replaces nothing")
+    return file.resolve()

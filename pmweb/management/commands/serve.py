@@ -1,0 +1,24 @@
+"""`manage.py serve`: the web process alone, for a site of several computers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from pmweb.launcher.site import Site
+from pmweb.management.commands.up import Command as UpCommand
+
+
+class Command(UpCommand):
+    """Prepare the database and the static files, then serve pages and WebSockets; workers run elsewhere."""
+
+    help = "Serve pages and WebSockets, and nothing else: `work` does the runs. SIGTERM ends it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare where to listen."""
+        self.add_address(parser)
+
+    def site(self, options: dict[str, Any]) -> Site:
+        """A site without worker and agent."""
+        return Site(options["host"], options["port"], self._say, measures=False, works=False)

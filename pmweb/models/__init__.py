@@ -1,0 +1,8 @@
+"""The house's own tables, one aggregate per file: people, their ways in, their programs' tokens, the audit log."""
+
+from pmweb.models.account import Account, Role
+from pmweb.models.api_token import ApiToken, Scope
+from pmweb.models.audit import AuditEntry
+from pmweb.models.ways_in import LoginFailure, LoginLink
+
+__all__ = ["Account", "ApiToken", "AuditEntry", "LoginFailure", "LoginLink", "Role", "Scope"]

@@ -1,0 +1,29 @@
+"""Rules of the house's own addresses."""
+
+from __future__ import annotations
+
+from pmweb.accounts.audit import Action
+from pmweb.accounts.roles import Level
+from pmweb.permissions.rules import ANYBODY, Rule, button, form, page
+
+RULES = {
+    "start": page(),
+    "about": page(Level.MEMBER),
+    "health": ANYBODY,
+    "login": Rule(Level.ANYONE, Level.ANYONE),
+    "login-link": Rule(Level.ANYONE, Level.ANYONE),
+    "logout": button(Level.ANYONE),
+    "password": form(Level.MEMBER, records=Action.ACCOUNTS),
+    "account": page(Level.MEMBER),
+    "api-token-make": form(Level.MEMBER),
+    "api-token-revoke": button(Level.MEMBER),
+    "accounts": page(Level.ADMIN),
+    "account-invite": form(Level.ADMIN),
+    "account-of": page(Level.ADMIN),
+    "account-role": button(Level.ADMIN),
+    "account-link": button(Level.ADMIN),
+    "account-deactivate": button(Level.ADMIN),
+    "account-reactivate": button(Level.ADMIN),
+    "audit": page(Level.ADMIN),
+    "audit-csv": Rule(Level.ADMIN, None, Action.EXPORTED),
+}

@@ -1,0 +1,93 @@
+"""Every request meets the rule of its address before it meets its view."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
+
+from inference.runs.errors import LimitError
+from pmweb.accounts import audit
+from pmweb.accounts.acting import acting_in
+from pmweb.accounts.roles import Level
+from pmweb.middleware import Answer
+from pmweb.permissions.context import level_of_request
+from pmweb.permissions.rules import Rule
+from pmweb.permissions.table import rule_of
+from pmweb.views.errors import too_much
+
+logger = logging.getLogger(__name__)
+
+_LACKING = {
+    Level.OPERATOR: "Your account may look at everything here, but start, change and delete nothing. An "
+    "administrator can make you an operator.",
+    Level.ADMIN: "This is for administrators.",
+}
+
+
+class Permissions:
+    """Lets through whom the rule lets through; notes in the audit log what the rule says is noted."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """The answer; what it is noted as depends on whether it succeeded."""
+        with acting_in(request):
+            response = self._answer(request)
+            rule, subject = getattr(request, "_noted", (None, None))
+            if rule is not None and response.status_code < 400:
+                _note(request, rule, subject)
+        return response
+
+    def process_view(
+        self, request: HttpRequest, _view: object, _args: object, named: dict[str, Any]
+    ) -> HttpResponse | None:
+        """None for whoever may go on; else the way to the log-in. Raises `PermissionDenied`."""
+        name = request.resolver_match.view_name if request.resolver_match else ""
+        rule = rule_of(name)
+        if rule is None:
+            logger.error("the address %r has no rule: add a line for it to pmweb/permissions", name)
+            raise PermissionDenied("Nothing says yet who may use this address, so nobody may.")
+        if rule.guards_itself:
+            return None
+        method = request.method or ""
+        needed, level = rule.needed(method), level_of_request(request)
+        if needed is None or level < needed:
+            return _refusal(request, rule, needed, level)
+        if rule.records is not None and method == ("GET" if rule.change is None else "POST"):
+            request._noted = (rule, _subject(rule, named))  # type: ignore[attr-defined]
+        return None
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        """A page for what is more than a user may have at a time."""
+        return too_much(request, exception) if isinstance(exception, LimitError) else None
+
+
+def _refusal(request: HttpRequest, rule: Rule, needed: Level | None, level: Level) -> HttpResponse:
+    """Whoever may do nothing at an address does not learn what others can do there. Raises `PermissionDenied`."""
+    lowest = min(each for each in (rule.read, rule.change) if each is not None)
+    if needed is None and level >= lowest:
+        return HttpResponseNotAllowed(sorted(rule.methods))
+    if level < Level.MEMBER:
+        return redirect_to_login(request.get_full_path())
+    raise PermissionDenied(_LACKING[lowest if needed is None else needed])
+
+
+def _subject(rule: Rule, named: dict[str, Any]) -> Model | None:
+    """What the address is about, looked up before the view may delete it."""
+    if not rule.of or "pk" not in named:
+        return None
+    return apps.get_model(rule.of)._default_manager.filter(pk=named["pk"]).first()
+
+
+def _note(request: HttpRequest, rule: Rule, subject: Model | None) -> None:
+    assert rule.records is not None
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    audit.record(request.user, rule.records, subject, detail=name)

@@ -1,0 +1,79 @@
+"""What a rule says of an address, and short ways to write the usual ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pmweb.accounts.audit import Action
+from pmweb.accounts.roles import Level
+
+READING = frozenset(("GET", "HEAD", "OPTIONS"))
+CHANGING = frozenset(("POST",))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The levels that reading (GET, HEAD, OPTIONS) and changing (POST) need; None: nobody can.
+
+    `records`: as what each use that succeeds is noted in the audit log, `of`: the model, "app.Model", of what
+    `pk` in the address names. Runs and uploads that come to be, and whatever is deleted, are noted where that
+    happens (`pmweb.accounts.noting`). `guards_itself`: its view asks for a token; every method reaches it.
+    """
+
+    read: Level | None
+    change: Level | None
+    records: Action | None = None
+    of: str = ""
+    guards_itself: bool = False
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """Those that somebody may use."""
+        return (READING if self.read is not None else frozenset()) | (
+            CHANGING if self.change is not None else frozenset()
+        )
+
+    def needed(self, method: str) -> Level | None:
+        """The level that this method needs; None: nobody can use it here."""
+        if method in READING:
+            return self.read
+        return self.change if method in CHANGING else None
+
+
+def page(level: Level = Level.READER) -> Rule:
+    """A page, a picture, a part of a page: only read."""
+    return Rule(level, None)
+
+
+def form(level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "") -> Rule:
+    """A page that is of use only to those who may press its button."""
+    return Rule(level, level, records, of)
+
+
+def button(level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "") -> Rule:
+    """A POST without a page of its own."""
+    return Rule(None, level, records, of)
+
+
+def page_with_buttons(level: Level = Level.OPERATOR) -> Rule:
+    """A page that readers see, and that others can do something on."""
+    return Rule(Level.READER, level)
+
+
+def export(of: str = "") -> Rule:
+    """A file of what readers can see; who got it is noted."""
+    return Rule(Level.READER, None, Action.EXPORTED, of)
+
+
+def edit(of: str) -> Rule:
+    """The form for name and note, and what else is changed of something."""
+    return form(records=Action.CHANGED, of=of)
+
+
+def by_token(*, of: str = "") -> Rule:
+    """For programs that show a token instead of a session: the view itself asks for it."""
+    return Rule(Level.ANYONE, Level.ANYONE, of=of, guards_itself=True)
+
+
+ANYBODY = Rule(Level.ANYONE, None)
+"""For visitors of every kind, also before they have logged in."""

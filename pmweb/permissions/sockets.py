@@ -1,0 +1,108 @@
+"""WebSockets of browsers meet the rule of their address, when they are opened and as long as they are open.
+
+A socket outlives the request that opened it. So the sessions and accounts of all that are open are looked at
+together, once a second, and a socket is closed when its user has logged out, was deactivated, has a new password, or
+may not any more what its rule asks for.
+
+A socket is closed with 4401 for a visitor who would have to log in, 4403 for a user who may not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+from django.urls import URLPattern
+
+from pmweb.accounts.roles import Level, level_of
+from pmweb.accounts.watching import Visit, shared_visits
+from pmweb.permissions.table import rule_of
+
+LOGIN_REQUIRED = 4401
+FORBIDDEN = 4403
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+
+
+def guarded(patterns: Iterable[URLPattern]) -> list[URLPattern]:
+    """The same addresses behind their rules. Raises `ImproperlyConfigured` for one without."""
+    return [URLPattern(each.pattern, _guard(each), name=each.name) for each in patterns]
+
+
+def _guard(pattern: URLPattern) -> Guard:
+    rule = rule_of(pattern.name)
+    if rule is None or rule.read is None:
+        raise ImproperlyConfigured(f"the WebSocket {pattern.name!r} has no rule in pmweb/permissions")
+    return Guard(pattern.callback, rule.read)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """An application for WebSockets that only those reach who have the level."""
+
+    application: Application
+    needs: Level
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Carry the connection out, or refuse it in a way that the browser can tell the reason of."""
+        user = scope.get("user")
+        level = await database_sync_to_async(level_of)(user)
+        if level < self.needs:
+            await receive()
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.close", "code": _refusal(level)})
+            return
+        if level < Level.MEMBER:  # public reading: there is no session that could end
+            await self.application(scope, receive, send)
+            return
+        visits = shared_visits()
+        visit = visits.begin(scope["session"].session_key, user, self.needs)
+        try:
+            await self.application(scope, *_Watched(visit, receive, send).both)
+        finally:
+            visits.end(visit)
+
+
+def _refusal(level: Level) -> int:
+    return LOGIN_REQUIRED if level < Level.MEMBER else FORBIDDEN
+
+
+@dataclass
+class _Watched:
+    """A connection that ends with the visit of its user: the application is told that the browser has left."""
+
+    visit: Visit
+    receive: Receive
+    send: Send
+    closed: bool = field(default=False)
+
+    @property
+    def both(self) -> tuple[Receive, Send]:
+        """What the application is given to listen and to speak."""
+        return self._receive, self._send
+
+    async def _receive(self) -> Message:
+        heard = asyncio.ensure_future(self.receive())
+        over = asyncio.ensure_future(self.visit.over.wait())
+        try:
+            await asyncio.wait({heard, over}, return_when=asyncio.FIRST_COMPLETED)
+            if not self.visit.over.is_set():
+                return heard.result()
+        finally:
+            over.cancel()
+            heard.cancel()
+        await self._send({"type": "websocket.close", "code": LOGIN_REQUIRED})
+        return {"type": "websocket.disconnect", "code": LOGIN_REQUIRED}
+
+    async def _send(self, message: Message) -> None:
+        if self.closed or (self.visit.over.is_set() and message["type"] != "websocket.close"):
+            return  # nothing is said to somebody who has logged out meanwhile
+        self.closed = message["type"] == "websocket.close"
+        await self.send(message)

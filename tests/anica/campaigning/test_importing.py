@@ -1,0 +1,175 @@
+"""Basic-block sets and campaigns come in through a durable run, and through the one command for all files."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from anica_app.models import BasicBlockSet, Campaign
+from inference.models import Run, Upload
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError, LeaseLostError
+from inference.runs.execute import Wishes, execute
+from tests.anica.exchange.published import write_directory
+
+pytestmark = pytest.mark.django_db
+
+BLOCKS = b"bb,mca\n4801d8,1.0\nzz,1.0\n4829d8,-1\n"
+
+
+def uploaded(content: bytes, name: str = "blocks.csv") -> Upload:
+    return Upload.objects.create(file_name=name, content=content, sha256="0" * 64)
+
+
+def done(upload: Upload, **config: Any) -> Run:
+    run = lifecycle.submit("import-anica", {"upload": upload.pk, **config}, f"import {Run.objects.count()}")
+    lease = leases.claim("w")
+    assert lease is not None
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    return run
+
+
+def zipped(top: Path) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in write_directory(top / "run").rglob("*"):
+            archive.write(path, path.relative_to(top))
+    return out.getvalue()
+
+
+def test_a_set_with_a_broken_row_is_refused_or_comes_in_without_it() -> None:
+    upload = uploaded(BLOCKS)
+    refused = done(upload)
+    assert refused.state == "failed"
+    assert "row 3, column bb" in refused.error
+    assert not BasicBlockSet.objects.exists()
+    run = done(upload, broken="skip", name="mine", note="why")
+    assert run.state == "done", run.error
+    made = BasicBlockSet.objects.get()
+    assert (made.name, made.note, made.size, made.run) == ("mine", "why", 2, run)
+    assert run.result == {"block_set": made.pk, "name": "mine", "rows": 2}
+    assert not Upload.objects.exists()
+
+
+def test_what_the_numbers_mean_can_be_told() -> None:
+    run = done(uploaded(b"4801d8,126.00\n"), numbers="cycles")
+    assert run.state == "done", run.error
+    assert BasicBlockSet.objects.get().blocks.get().predictions.get().cycles == 126.0
+
+
+def test_a_zipped_campaign_comes_in(tmp_path: Path) -> None:
+    run = done(uploaded(zipped(tmp_path), "run.zip"))
+    assert run.state == "done", run.error
+    campaign = Campaign.objects.get()
+    assert (campaign.name, campaign.discoveries.count(), campaign.run) == ("run", 1, run)
+    assert run.result["campaign"] == campaign.pk
+
+
+def test_a_run_that_died_while_reading_is_taken_up_again_and_stores_once(tmp_path: Path) -> None:
+    upload = uploaded(zipped(tmp_path), "run.zip")
+    run = lifecycle.submit("import-anica", {"upload": upload.pk}, "import")
+    lost = leases.claim("dies")
+    assert lost is not None
+    Run.objects.filter(pk=run.pk).update(lease_until="2000-01-01T00:00:00Z")  # kill -9: nobody renews it
+    lease = leases.claim("goes on")
+    assert lease is not None
+    execute(lease, Wishes(lease))
+    with pytest.raises(LeaseLostError):
+        execute(lost, Wishes(lost))
+    run.refresh_from_db()
+    assert (run.state, Campaign.objects.count()) == ("done", 1)
+
+
+def test_a_broken_archive_fails_with_its_place_and_stays_for_another_try(tmp_path: Path) -> None:
+    write_directory(tmp_path / "run")
+    (tmp_path / "run" / "metrics.json").write_text("{")
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path in (tmp_path / "run").rglob("*"):
+            archive.write(path, path.relative_to(tmp_path))
+    run = done(uploaded(out.getvalue(), "run.zip"))
+    assert run.state == "failed"
+    assert "metrics.json" in run.error
+    assert (Campaign.objects.count(), Upload.objects.count()) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"broken": "mend"}, "broken"),
+        ({"numbers": "seconds"}, "numbers"),
+        ({"issue_width": 0}, "issue_width"),
+        ({"upload": 77}, "no uploaded file"),
+        ({"colour": 1}, "no field 'colour'"),
+    ],
+)
+def test_a_description_that_makes_no_sense_is_refused(config: dict[str, Any], says: str) -> None:
+    upload = uploaded(BLOCKS)
+    with pytest.raises(ConfigError, match=says):
+        lifecycle.submit("import-anica", {"upload": upload.pk, **config}, "import")
+
+
+def test_one_command_imports_them_like_all_other_files(tmp_path: Path) -> None:
+    blocks = tmp_path / "blocks.csv"
+    blocks.write_bytes(BLOCKS)
+    with pytest.raises(CommandError, match="row 3, column bb"):
+        call_command("import", str(blocks))
+    out = io.StringIO()
+    call_command(
+        "import", str(blocks), "--broken", "skip", "--name", "mine", "--issue-width", "0.5", stdout=out
+    )
+    assert "basic-block set 'mine': 2 blocks" in out.getvalue()
+    assert "left out: 1 row" in out.getvalue()
+    assert "mca: 1 answer below" in out.getvalue()
+    out = io.StringIO()
+    call_command("import", str(write_directory(tmp_path / "run")), stdout=out)
+    assert "campaign 'run': 1 discovery, 2 generalisations with 4 decisions" in out.getvalue()
+    with pytest.raises(CommandError, match="another campaign is named 'run'"):
+        call_command("import", str(tmp_path / "run"))
+
+
+def test_what_one_command_writes_the_other_reads(tmp_path: Path) -> None:
+    call_command("import", str(write_directory(tmp_path / "run")), stdout=io.StringIO())
+    call_command("export", "campaign", "run", "--output", str(tmp_path / "out.zip"))
+    Campaign.objects.all().delete()
+    call_command("import", str(tmp_path / "out.zip"), stdout=io.StringIO())
+    assert Campaign.objects.get().name == "run"
+    (tmp_path / "b.csv").write_bytes(b"bb,mca\n4801d8,1.5\n")
+    call_command("import", str(tmp_path / "b.csv"), stdout=io.StringIO())
+    call_command("export", "block-set", "b", "--output", str(tmp_path / "c.csv"))
+    assert (tmp_path / "c.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    with pytest.raises(CommandError, match="no campaign named 'other'"):
+        call_command("export", "campaign", "other", "--output", str(tmp_path / "x"))
+
+
+def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any) -> None:
+    client.force_login(administrator)
+    upload = uploaded(BLOCKS)
+    address = reverse("anica-import", args=[upload.pk])
+    assert client.get(reverse("upload-preview", args=[upload.pk])).url == address  # type: ignore[attr-defined]
+    page = client.get(address).content.decode()
+    assert "1 row" in page
+    assert "&#x27;zz&#x27;" in page
+    answer = client.post(address, {"name": "mine", "broken": "skip", "numbers": ""})
+    assert answer.status_code == 302
+    assert Run.objects.get().config["broken"] == "skip"
+
+
+def test_a_preview_of_an_archive_tells_what_is_in_it(
+    client: Client, administrator: Any, tmp_path: Path
+) -> None:
+    client.force_login(administrator)
+    upload = uploaded(zipped(tmp_path), "run.zip")
+    page = client.get(reverse("anica-import", args=[upload.pk])).content.decode()
+    assert "AnICA campaign" in page
+    assert "Discoveries" in page
+    answer = client.post(reverse("anica-import", args=[upload.pk]), {"name": ""})
+    assert answer.status_code == 400

@@ -1,0 +1,125 @@
+"""The four abstractions of Table 8.2, held against their definitions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anica_app.core.domain.abstractions import (
+    NONE,
+    UP,
+    EditDistances,
+    LogSizes,
+    Singletons,
+    Subsets,
+    distance,
+)
+from anica_app.core.errors import AnicaError
+
+WORDS = st.text("abc", max_size=5)
+
+
+def slow_distance(one: str, other: str) -> int:
+    if not one or not other:
+        return len(one) + len(other)
+    if one[0] == other[0]:
+        return slow_distance(one[1:], other[1:])
+    return 1 + min(
+        slow_distance(one[1:], other), slow_distance(one, other[1:]), slow_distance(one[1:], other[1:])
+    )
+
+
+@given(WORDS, WORDS)
+def test_the_distance_is_the_least_number_of_edits(one: str, other: str) -> None:
+    assert distance(one, other) == slow_distance(one, other)
+
+
+def test_mnemonics_grow_apart_edit_by_edit_until_any_will_do() -> None:
+    edits = EditDistances(3)
+    value = edits.represent("vaddpd")
+    assert value == ("vaddpd", 0)
+    assert [word for word in ("vaddpd", "vaddps", "vaddss") if edits.represents(value, word)] == ["vaddpd"]
+    chain = [value]
+    while (value := edits.expand(value, UP)) is not None:
+        chain.append(value)
+    assert chain == [("vaddpd", 0), ("vaddpd", 1), ("vaddpd", 2), ("vaddpd", 3)]
+    assert edits.represents(("vaddpd", 2), "vaddss")
+    assert not edits.represents(("vaddpd", 1), "vaddss")
+    assert not edits.is_below(("vaddpd", 0), ("vaddps", 3))
+
+
+@pytest.mark.parametrize(
+    ("uops", "least"), [(0, 0), (1, 1), (2, 2), (3, 2), (4, 3), (16, 5), (31, 5), (32, None), (99, None)]
+)
+def test_numbers_of_uops_are_represented_as_the_thesis_corrects_it(uops: int, least: int | None) -> None:
+    sizes = LogSizes(5)
+    assert sizes.represent(uops) == least
+    for bound in range(6):
+        assert sizes.represents(bound, uops) == (uops < 2**bound)
+        assert sizes.represents(bound, uops) == sizes.is_below(sizes.represent(uops), bound)
+
+
+def test_an_unknown_number_of_uops_is_in_no_bound_but_the_top() -> None:
+    assert LogSizes(5).represent(None) is None
+    assert not LogSizes(5).represents(5, None)
+
+
+def test_a_set_is_relaxed_element_by_element_and_none_is_apart() -> None:
+    subsets = Subsets()
+    value = subsets.represent(frozenset({"R", "size:64"}))
+    assert subsets.steps(value) == ("R", "size:64")
+    sized = subsets.expand(value, "R")
+    some = subsets.expand(sized, "size:64")
+    assert (sized, some) == (frozenset({"size:64"}), frozenset())
+    assert subsets.expand(some, UP) is None
+    assert subsets.represents(some, frozenset({"W"}))
+    assert not subsets.represents(some, frozenset())
+    assert subsets.represent(frozenset()) == NONE
+    assert subsets.represents(NONE, frozenset())
+    assert not subsets.represents(NONE, frozenset({"R"}))
+    assert subsets.expand(NONE, UP) is None
+    assert not subsets.is_below(NONE, some)
+    assert not subsets.is_below(some, NONE)
+
+
+def test_one_word_has_nothing_between_itself_and_any() -> None:
+    words = Singletons()
+    assert words.represents(words.represent("shift"), "shift")
+    assert not words.represents(("shift",), "rotate")
+    assert words.represents(("rotate", "shift"), "rotate")
+    assert not words.is_below(("shift",), ("rotate", "shift"))
+    assert words.expand(("shift",), UP) is None
+
+
+@pytest.mark.parametrize(
+    ("abstraction", "values"),
+    [
+        (Singletons(), [("a",), ("a", "b")]),
+        (EditDistances(3), [("add", 0), ("add", 3)]),
+        (LogSizes(5), [0, 1, 5]),
+        (Subsets(), [NONE, frozenset(), frozenset({"R", "W"})]),
+    ],
+)
+def test_values_come_back_from_their_documents(abstraction, values) -> None:
+    for value in values:
+        assert abstraction.read(abstraction.document(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("abstraction", "wrong", "wanted"),
+    [
+        (Singletons(), [], "a word or a list of words"),
+        (Singletons(), 3, "a word or a list of words"),
+        (EditDistances(3), {"base": "add", "edits": 4}, "0 to 3"),
+        (EditDistances(3), "add", "a mnemonic"),
+        (EditDistances(3), {"base": "add", "edits": 1, "more": 1}, "a mnemonic"),
+        (LogSizes(5), {"fewer_than": 3}, "a power of two up to 32"),
+        (LogSizes(5), {"fewer_than": 64}, "a power of two up to 32"),
+        (Subsets(), "some", 'a list of words or "none"'),
+        (Subsets(), [1], 'a list of words or "none"'),
+    ],
+)
+def test_what_is_no_value_is_refused_with_what_would_be(abstraction, wrong: object, wanted: str) -> None:
+    with pytest.raises(AnicaError, match=wanted):
+        abstraction.read(wrong)

@@ -1,0 +1,200 @@
+"""Abstract blocks and expansions as JSON: round trips, a fixed form, and refusals that help."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anica_app.core.domain.wording import expansion_words, words
+from anica_app.core.errors import AnicaError
+from inference.isa.x86.blocks import block_of_text
+from tests.anica.core.small import random_abstract, random_block, small_domain
+
+DOMAIN = small_domain()
+SEEDS = st.integers(0, 2**32)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, st.booleans())
+def test_documents_come_back_as_what_they_were(seed: int, scheme: bool) -> None:
+    domain = small_domain(scheme=scheme)
+    abstract = random_abstract(domain, Random(seed))
+    text = json.dumps(domain.document(abstract))
+    assert domain.read(json.loads(text)) == abstract
+    assert json.dumps(domain.document(domain.read(json.loads(text)))) == text
+    words(json.loads(text))
+    for expansion in domain.expansions(abstract):
+        document = json.loads(json.dumps(domain.expansion_document(expansion)))
+        back = domain.read_expansion(document)
+        assert back == expansion
+        assert domain.expand(abstract, back) == domain.expand(abstract, expansion)
+        assert domain.expansion_document(back) == document
+        assert expansion_words(document)
+
+
+def of_text(text: str) -> Any:
+    block = DOMAIN.block_of_code(block_of_text(text).code)
+    assert block is not None
+    return DOMAIN.document(DOMAIN.represent(block))
+
+
+def test_the_form_is_fixed() -> None:
+    assert of_text("mov rbx, [rbp + 64]\nshl ebx, 0") == {
+        "instructions": [
+            {
+                "mnemonic": {"base": "mov", "edits": 0},
+                "category": "move",
+                "extension": "BASE",
+                "isa-set": "X64",
+                "lock": "no",
+                "rep": "no",
+                "memory": ["R", "size:64"],
+                "operands": ["GPR[64]:W", "MEM[64]:R"],
+                "uops": {"fewer_than": 32},
+            },
+            {
+                "mnemonic": {"base": "shl", "edits": 0},
+                "category": "shift",
+                "extension": "BASE",
+                "isa-set": "INTEL386",
+                "lock": "no",
+                "rep": "no",
+                "memory": "none",
+                "operands": ["0x0", "GPR[32]:RW"],
+                "uops": {"fewer_than": 8},
+            },
+        ],
+        "aliasing": [["1.register.1", "2.register.1", "same"]],
+    }
+
+
+def test_words_say_what_a_block_asks_for() -> None:
+    found = words(of_text("lock add [r8], rbx"))
+    assert found.instructions == (
+        (
+            "mnemonic `add`",
+            "category arithmetic",
+            "extension BASE",
+            "instruction set X64",
+            "with a `lock` prefix",
+            "without a `rep` prefix",
+            "reads and writes 64 bits of memory",
+            "operand `GPR[64]:R`",
+            "operand `MEM[64]:RW`",
+            "writes the flags af, cf, of, pf, sf, zf",
+            "fewer than 16 µops",
+        ),
+    )
+    loose = {
+        "instructions": [
+            {"mnemonic": {"base": "add", "edits": 2}, "memory": [], "operands": "none"},
+            {
+                "category": ["rotate", "shift"],
+                "memory": "none",
+                "operands": ["cf:RW"],
+                "uops": {"fewer_than": 1},
+            },
+            {"memory": ["W"], "operands": []},
+            {},
+        ],
+        "aliasing": [
+            ["1.register.1", "2.register.2", "different"],
+            ["1.memory.1", "3.memory.2", "same"],
+        ],
+    }
+    found = words(loose)
+    assert found.instructions == (
+        ("mnemonic within 2 edits of `add`", "accesses memory", "no operands, not even implicit ones"),
+        ("category rotate or shift", "does not access memory", "reads and writes the flag cf", "no µops"),
+        ("writes memory", "some operand"),
+        ("any instruction",),
+    )
+    assert found.aliasing == (
+        "memory operand of instruction 1 is the same as memory operand 2 of instruction 3",
+        "register operand 1 of instruction 1 differs from register operand 2 of instruction 2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (
+            {"instruction": 1, "feature": "mnemonic", "to": {"base": "add", "edits": 1}},
+            "instruction 1: mnemonic within 1 edit of `add`",
+        ),
+        ({"instruction": 2, "feature": "category"}, "instruction 2: any category"),
+        ({"instruction": 2, "feature": "lock"}, "instruction 2: with or without a `lock` prefix"),
+        (
+            {"instruction": 1, "feature": "operands", "drop": "cf:W", "to": []},
+            "instruction 1 need not write the flag cf",
+        ),
+        (
+            {"instruction": 1, "feature": "operands", "drop": "0x0", "to": []},
+            "instruction 1 need not have an operand `0x0`",
+        ),
+        (
+            {"instruction": 1, "feature": "memory", "drop": "size:64", "to": ["R"]},
+            "instruction 1 need not access 64 bits of memory",
+        ),
+        (
+            {"aliasing": ["1.memory.1", "2.memory.1"]},
+            "memory operand of instruction 1 and memory operand of instruction 2 may be the same or differ",
+        ),
+    ],
+)
+def test_words_say_what_an_expansion_allows(document: Any, expected: str) -> None:
+    assert expansion_words(document) == expected
+
+
+@pytest.mark.parametrize(
+    ("wrong", "wanted"),
+    [
+        ([], "a list of 1 to 100"),
+        ({"instructions": []}, "a list of 1 to 100"),
+        ({"instructions": [3]}, "instruction 1 is an object of features"),
+        ({"instructions": [{"colour": "red"}]}, "no feature 'colour' here, only mnemonic"),
+        ({"instructions": [{}, {"lock": 3}]}, "instruction 2, lock: a word"),
+        ({"instructions": [{}], "aliasing": {}}, '"aliasing" is a list'),
+        ({"instructions": [{}], "aliasing": [["1.register.1", "same"]]}, '"aliasing" has lists such as'),
+        ({"instructions": [{}], "aliasing": [["1.register.1", "1.reg.2", "same"]]}, "like 1.register.2"),
+        ({"instructions": [{}], "aliasing": [["1.register.1", "2.register.1", "same"]]}, "beyond the last"),
+        ({"instructions": [{}], "aliasing": [["1.register.1", "1.register.1", "same"]]}, "named twice"),
+        (
+            {
+                "instructions": [{}],
+                "aliasing": [
+                    ["1.register.1", "1.register.2", "same"],
+                    ["1.register.2", "1.register.1", "different"],
+                ],
+            },
+            "cannot be both",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wrong_document_is_refused_with_where_and_what(wrong: Any, wanted: str) -> None:
+    with pytest.raises(AnicaError, match=wanted):
+        DOMAIN.read(wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"instruction": 0, "feature": "lock"}, {"aliasing": ["1.register.1"]}, {"instruction": 1}]
+)
+def test_a_wrong_expansion_is_refused(wrong: Any) -> None:
+    with pytest.raises(AnicaError, match="an expansion has"):
+        DOMAIN.read_expansion(wrong)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SEEDS)
+def test_an_expansion_that_does_not_apply_is_refused(seed: int) -> None:
+    random = Random(seed)
+    abstract = DOMAIN.represent(random_block(DOMAIN, random))
+    top = DOMAIN.unconstrained(len(abstract))
+    for expansion in DOMAIN.expansions(abstract):
+        with pytest.raises(ValueError, match="does not apply"):
+            DOMAIN.expand(top, expansion)

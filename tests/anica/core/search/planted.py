@@ -1,0 +1,85 @@
+"""Predictors that decode machine code and answer a cycle per instruction, beside what is planted in them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from iced_x86 import Decoder, InstructionInfoFactory, Mnemonic, OpAccess
+
+from anica_app.core.answers import Answer, Failure
+from inference.isa.x86.scheme_set import schemes
+
+NAMES = frozenset(
+    [
+        "add",
+        "xor",
+        "test",
+        "bsf",
+        "bsr",
+        "lea",
+        "imul",
+        "popcnt",
+        "mov",
+        "movzx",
+        "vmovups",
+        "vmovdqa",
+        "vmovq",
+    ]
+)
+_READS = (OpAccess.READ, OpAccess.READ_WRITE, OpAccess.COND_READ, OpAccess.READ_COND_WRITE)
+_WRITES = (OpAccess.WRITE, OpAccess.READ_WRITE, OpAccess.COND_WRITE, OpAccess.READ_COND_WRITE)
+_INFO = InstructionInfoFactory()
+
+
+def few_schemes():
+    """The texts of a few dozen schemes, quick to search."""
+    return [one.text for one in schemes() if one.mnemonic in NAMES and one.encoding != "EVEX"]
+
+
+class Decoding:
+    """A predictor that decodes: a cycle per instruction, and what is planted."""
+
+    def __init__(self, planted=lambda instructions: 0.0, name="planted"):
+        self.name = name
+        self.identity = {"kind": "planted", "name": name}
+        self._planted = planted
+        self.asked = 0
+        self.closed = False
+
+    def predict(self, blocks):
+        self.asked += len(blocks)
+        return [self._answer(list(Decoder(64, code))) for code in blocks]
+
+    def _answer(self, instructions):
+        extra = self._planted(instructions)
+        if isinstance(extra, Failure):
+            return Answer(failure=extra)
+        return Answer(cycles=len(instructions) + float(extra))
+
+    def close(self):
+        self.closed = True
+
+
+@cache
+def addresses(instruction, wanted):
+    """Memory that an instruction accesses in one of the ways: base register and displacement."""
+    return {(m.base, m.displacement) for m in _INFO.info(instruction).used_memory() if m.access in wanted}
+
+
+def forwarded_store(instructions):
+    """Twenty cycles where what one instruction stores another one loads, sooner or later in the loop."""
+    stored = [addresses(one, _WRITES) for one in instructions]
+    loaded = [addresses(one, _READS) for one in instructions]
+    places = range(len(instructions))
+    return 20 * any(stored[i] & loaded[j] for i in places for j in places if i != j)
+
+
+def slow_scan(instructions):
+    """Ten cycles for each bit scan."""
+    return sum(10 for one in instructions if one.mnemonic in (Mnemonic.BSF, Mnemonic.BSR))
+
+
+def crashing_pair(instructions):
+    """A crash where `imul` and `popcnt` come together."""
+    here = {one.mnemonic for one in instructions}
+    return Failure.CRASH if {Mnemonic.IMUL, Mnemonic.POPCNT} <= here else 0.0

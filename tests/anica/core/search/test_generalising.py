@@ -1,0 +1,198 @@
+"""Algorithm 8.2 on a tiny instruction set: theorems, traces, evidence."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anica_app.core.answers import Failure
+from anica_app.core.search.checking import Check, Reason, SamplingChecker
+from anica_app.core.search.generalising import Candidate, generalise, generalise_all
+from anica_app.core.search.judging import Disagreement, InterestSettings, Judged, Verdict
+from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.settings import SearchSettings
+from anica_app.core.search.tasks import World
+from tests.anica.core.search.toy import (
+    EVERYTHING,
+    MUST,
+    MUST_NOT,
+    Abstract,
+    Scripted,
+    ToyDomain,
+    abstract_of,
+    plain,
+)
+
+DOMAIN = ToyDomain()
+PAIRS = list(itertools.product(EVERYTHING, repeat=2))
+
+
+class Ideal:
+    """The check of Theorem 8.5: every block that is represented is looked at."""
+
+    def __init__(self, interesting):
+        self._interesting = interesting
+
+    def check(self, abstract, path, before=None):
+        yield from ()
+        ideal = self._interesting.issuperset(DOMAIN.listed(abstract))
+        return Check(Reason.ALL if ideal else Reason.SAMPLE)
+
+    confirm = check
+
+
+def ended(task):
+    with pytest.raises(StopIteration) as end:
+        next(task)
+    return end.value.value
+
+
+def more_general(abstract):
+    """Everything above an abstract block."""
+    above, waiting = set(), [abstract]
+    while waiting:
+        one = waiting.pop()
+        for expansion in DOMAIN.expansions(one):
+            wider = DOMAIN.expand(one, expansion)
+            if wider not in above:
+                above.add(wider)
+                waiting.append(wider)
+    return above
+
+
+abstract_blocks = st.builds(
+    Abstract,
+    st.tuples(*[st.tuples(st.sampled_from([None, "a1", "b2"]), st.sampled_from([None, "a", "b"]))] * 2),
+    st.sampled_from([frozenset(), frozenset({(0, 1, MUST)}), frozenset({(0, 1, MUST_NOT)})]),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(abstract_blocks, min_size=1, max_size=4), st.data())
+def test_with_an_ideal_check_the_result_is_interesting_and_nothing_above_it_is(planted, data):
+    interesting = {block for one in planted for block in DOMAIN.listed(one)}
+    starts = [block for block in PAIRS if interesting.issuperset(DOMAIN.listed(DOMAIN.represent(block)))]
+    if not starts:
+        return
+    block = data.draw(st.sampled_from(starts))
+    world = World(DOMAIN, SearchSettings(), data.draw(st.integers(0, 1000)))
+    start = DOMAIN.represent(block)
+    trace = ended(generalise(world, start, Check(Reason.ALL), Ideal(interesting), 0, ()))
+    assert interesting.issuperset(DOMAIN.listed(trace.result))
+    assert DOMAIN.contains(trace.result, block)
+    for above in more_general(trace.result):
+        assert not interesting.issuperset(DOMAIN.listed(above))
+    assert [s.taken for s in trace.steps].count(True) == len(DOMAIN.expansions(start)) - len(
+        DOMAIN.expansions(trace.result)
+    )
+
+
+def slow_aliased_store(block):
+    """Ten cycles more where an a1 is followed by a b of the same register, round the corner as well."""
+    follows = zip(block, block[1:] + block[:1], strict=True)
+    hit = any(one[:2] == "a1" and next_[0] == "b" and one[2] == next_[2] for one, next_ in follows)
+    return plain(block) + 10 * hit
+
+
+def generalised(answer, block, other=plain, judge=None, **settings):
+    tools = [Scripted("one", answer), Scripted("two", other)]
+    panel = Panel(tools)
+    driver = Driver(DOMAIN, panel, Disagreement(judge or InterestSettings()))
+    world = World(DOMAIN, SearchSettings(**settings), 1)
+    witness = driver.judge([block])[0]
+    candidate = Candidate(0, witness, witness, DOMAIN.represent(block))
+    traces = generalise_all(world, driver, [candidate])[0]
+    panel.close()
+    return traces, tools
+
+
+@pytest.mark.parametrize("options", [{}, {"share_evidence": False, "first_look": 100}])
+def test_a_planted_fault_is_characterised_exactly_whatever_the_order(options):
+    traces, _ = generalised(slow_aliased_store, ("a1x", "b2x"), **options)
+    expected = Abstract((("a1", None), (None, "b")), frozenset({(0, 1, MUST)}))
+    assert len(traces) == 5
+    assert expected in [trace.result for trace in traces]
+    for trace in traces:
+        assert all(slow_aliased_store(block) > plain(block) for block in DOMAIN.listed(trace.result))
+    assert len({tuple(step.expansion for step in trace.steps) for trace in traces}) > 1
+
+
+def test_a_constraint_that_others_imply_goes_without_a_look():
+    traces, _ = generalised(slow_aliased_store, ("a1x", "b2x"))
+    idle = [step for trace in traces for step in trace.steps if step.check.reason is Reason.SAME]
+    assert idle
+    assert all(step.taken and not step.check.samples for step in idle)
+    for trace in traces:
+        assert trace.result_check.samples, "how interesting the result is was seen when it last grew"
+
+
+def test_a_trace_tells_what_was_tried_and_why():
+    trace = generalised(slow_aliased_store, ("a1x", "b2x"), orders=1)[0][0]
+    assert trace.start_check.interesting
+    reached = trace.start
+    for step in trace.steps:
+        expanded = DOMAIN.expand(reached, step.expansion)
+        assert step.taken == (step.check.reason in (Reason.ALL, Reason.SAME))
+        assert all(DOMAIN.contains(expanded, one.block) for one in step.check.samples)
+        assert step.taken == all(one.verdict.interesting for one in step.check.samples)
+        reached = expanded if step.taken else reached
+    assert reached == trace.result
+    tried = [step.expansion for step in trace.steps]
+    assert len(tried) == len(set(tried)), "what was rejected is not tried again"
+
+
+def test_a_block_seen_to_be_uninteresting_refutes_other_abstract_blocks_without_sampling():
+    shared, tools = generalised(slow_aliased_store, ("a1x", "b2x"))
+    alone, others = generalised(slow_aliased_store, ("a1x", "b2x"), share_evidence=False)
+    reasons = [step.check.reason for trace in shared for step in trace.steps]
+    assert Reason.KNOWN in reasons
+    assert Reason.KNOWN not in [step.check.reason for trace in alone for step in trace.steps]
+    assert sum(map(len, tools[0].asked)) < sum(map(len, others[0].asked))
+    refuted = next(s.check for t in shared for s in t.steps if s.check.reason is Reason.KNOWN)
+    assert not refuted.samples[0].verdict.interesting
+
+
+def test_looking_in_steps_asks_for_less_where_the_first_look_decides():
+    at_once = generalised(slow_aliased_store, ("a1x", "b2x"), first_look=100, share_evidence=False)[1]
+    in_steps = generalised(slow_aliased_store, ("a1x", "b2x"), first_look=5, share_evidence=False)[1]
+    assert sum(map(len, in_steps[0].asked)) < sum(map(len, at_once[0].asked))
+    assert SearchSettings(samples=100, first_look=10).looks() == [10, 90]
+    assert SearchSettings(samples=7, first_look=100).looks() == [7]
+
+
+def test_where_the_representation_is_not_interesting_the_concrete_block_is_the_result():
+    only_x = lambda block: 9.0 if block == ("a1x",) else 1.0  # noqa: E731
+    traces, _ = generalised(only_x, ("a1x",))
+    assert len(traces) == 1
+    assert traces[0].concrete
+    assert traces[0].steps == ()
+    assert traces[0].result == DOMAIN.represent(("a1x",))
+
+
+def test_what_cannot_be_sampled_is_not_interesting():
+    world = World(ToyDomain(names=("b1",)), SearchSettings(attempts=3), 1)
+    model = Judged(("a1x",), b"a1x", (), Verdict(True, 1.0, "difference"))
+    check = ended(SamplingChecker(world, model).check(abstract_of(DOMAIN, "a1"), ()))
+    assert check.reason is Reason.EMPTY
+    assert not check.interesting
+    assert check.failed == 3, "one sample given up is enough"
+
+
+def crashes_on_a_pair(block):
+    """Ten times too slow with any a2; a crash where a b1 comes along."""
+    names = {one[:2] for one in block}
+    if {"a2", "b1"} <= names:
+        return Failure.CRASH
+    return 10.0 * len(block) if "a2" in names else plain(block)
+
+
+def test_a_crash_is_generalised_apart_from_a_difference():
+    apart, _ = generalised(crashes_on_a_pair, ("a2x", "b1y"))
+    assert {tuple(DOMAIN.listed(t.result)) for t in apart} == {
+        tuple(DOMAIN.listed(abstract_of(DOMAIN, "a2", "b1")))
+    }
+    mixed, _ = generalised(crashes_on_a_pair, ("a2x", "b1y"), kinds_apart=False)
+    assert abstract_of(DOMAIN, "a2", "") in [trace.result for trace in mixed]

@@ -1,0 +1,72 @@
+"""Inconsistencies of x86-64 that are planted in a predictor: found, named, and nothing more."""
+
+from __future__ import annotations
+
+import pytest
+
+from anica_app.core.search.discovering import Campaign
+from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.panel import Panel
+from anica_app.core.search.settings import SearchSettings, Termination
+from anica_app.core.search.tasks import World
+from anica_app.core.x86_domain import X86Domain
+from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
+from tests.anica.core.search.toy import Kept, Quiet
+
+
+@pytest.fixture(scope="module")
+def domain():
+    return X86Domain.of(among=few_schemes())
+
+
+def search(domain, planted, *others, **settings):
+    panel = Panel([Decoding(planted), *others])
+    options = {"batch": 60, **settings}
+    campaign = Campaign(
+        World(domain, SearchSettings(**options), 1),
+        panel,
+        Disagreement(InterestSettings()),
+        Termination(barren=180),
+        Quiet(),
+        Kept(),
+    )
+    state = campaign.search()
+    panel.close()
+    return state.standing, [named(domain.document(one.abstract)) for one in state.standing]
+
+
+def named(document):
+    """What an abstract block says at all: {feature: value} by instruction, and aliasing."""
+    return [
+        {name: value for name, value in one.items() if value is not None} for one in document["instructions"]
+    ], document["aliasing"]
+
+
+def test_a_slow_load_of_what_was_stored_is_named_by_memory_and_aliasing_alone(domain):
+    found, said = search(domain, forwarded_store, Decoding())
+    assert len(found) == 1, said
+    instructions, aliasing = said[0]
+    assert sorted(one["memory"] for one in instructions) == [["R"], ["W"]]
+    assert all(one.keys() == {"memory"} for one in instructions)
+    assert aliasing == [["1.memory.1", "2.memory.1", "same"]]
+
+
+def test_a_family_of_mnemonics_is_named_by_an_edit_distance_alone(domain):
+    found, said = search(domain, slow_scan, Decoding())
+    assert len(found) == 1, said
+    instructions, aliasing = said[0]
+    assert aliasing == []
+    assert [one.keys() for one in instructions] == [{"mnemonic"}]
+    assert instructions[0]["mnemonic"]["base"] in ("bsf", "bsr")
+    assert instructions[0]["mnemonic"]["edits"] >= 1
+    assert found[0].generality == sum("bs" in text.split()[0] for text in domain.space.texts)
+
+
+def test_a_pair_that_crashes_one_tool_is_named_by_both_mnemonics_alone(domain):
+    found, said = search(domain, crashing_pair)
+    assert len(found) == 1, said
+    instructions, aliasing = said[0]
+    assert found[0].kind == "crash of 1"
+    assert aliasing == []
+    assert {one["mnemonic"]["base"] for one in instructions} == {"imul", "popcnt"}
+    assert all(one.keys() == {"mnemonic"} for one in instructions)

@@ -1,0 +1,185 @@
+"""Basic-block sets as CSV: what comes in, what is refused and where, and that a set goes out as it came."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.conf import settings
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.exchange.block_doubts import Bounds
+from anica_app.exchange.block_sets import Look, Reading, export, look, store
+from anica_app.exchange.blocks_csv import Broken, Scale, is_block_csv
+from anica_app.models import BasicBlockSet, Prediction
+from inference.exchange.errors import ExchangeError, NameTakenError, RefusedError
+
+SKIP = Reading(Broken.SKIP)
+TITLED = "bb,mca,osaca\n4801d8,1.03,1.0\n4829d8,2.5,-1.0\n0fafc3,3.0,\n"
+
+
+def seen(text: str, reading: Reading = SKIP) -> Look:
+    return look(io.BytesIO(text.encode()), "blocks.csv", reading)
+
+
+def places(found: Look) -> list[tuple[int | None, str]]:
+    return [(problem.row, problem.column) for problem in found.problems.listed]
+
+
+@pytest.mark.django_db
+def test_answers_failures_and_silence_are_stored_apart() -> None:
+    made, _ = store(io.BytesIO(TITLED.encode()), "blocks.csv", "set", Reading())
+    assert (made.size, [column.name for column in made.columns.all()]) == (3, ["mca", "osaca"])
+    rows = Prediction.objects.filter(column__name="osaca").order_by("block__position")
+    assert [(row.cycles, row.failure) for row in rows] == [(1.0, ""), (None, "no number")]
+    assert [bytes(block.code).hex() for block in made.blocks.all()] == ["4801d8", "4829d8", "0fafc3"]
+    assert "".join(export(made)) == TITLED
+
+
+@pytest.mark.django_db
+def test_assembly_is_assembled_and_its_text_is_kept() -> None:
+    text = 'bb,mca\n"add rax, rbx\nimul rax, rcx",3.0\n"add rax, rbx; nop",1.0\n'
+    made, found = store(io.BytesIO(text.encode()), "blocks.csv", "set", Reading())
+    assert found.instructions == 4
+    blocks = list(made.blocks.all())
+    assert blocks[0].text == "add rax, rbx\nimul rax, rcx"
+    assert bytes(blocks[0].code).hex() == "4801d8480fafc1"
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("4801d", "two hexadecimal digits"),
+        ("", "the block is empty"),
+        ("06", "no instruction"),
+        ("frobnicate rax", "frobnicate"),
+        ("\udcff rax", "UTF-8"),
+    ],
+)
+def test_a_broken_block_is_told_by_row_and_column(cell: str, says: str) -> None:
+    text = f"bb,mca\n4801d8,1.0\n{cell},1.0\n4829d8,1.0\n".encode("utf-8", "surrogateescape")
+    found = look(io.BytesIO(text), "blocks.csv", SKIP)
+    assert places(found) == [(3, "bb")]
+    assert says in found.problems.listed[0].message
+    assert (found.rows, found.left_out) == (2, 1)
+
+
+@pytest.mark.parametrize("cell", ["fast", "1,5", "nan", "inf", "-2", "1e10", "0x10", "1_0"])
+def test_a_broken_number_is_told_by_row_and_column(cell: str) -> None:
+    found = seen(f'bb,mca,osaca\n4801d8,1.0,2.0\n4829d8,1.0,"{cell}"\n')
+    assert places(found) == [(3, "osaca")]
+    assert found.rows == 1
+
+
+def test_rows_are_counted_by_lines_of_the_file() -> None:
+    found = seen('bb,mca\n"add rax, rbx\nadd rax, rcx",1.0\n\n4801d,1.0\n4801d8,1.0,7\n')
+    assert places(found) == [(5, "bb"), (6, "")]
+
+
+def test_stopping_ends_at_the_first_broken_row_and_skipping_tells_all() -> None:
+    text = "bb,mca\n" + "4801d8,1.0\nzz,1.0\n" * 3
+    assert seen(text, Reading(Broken.STOP)).problems.count == 1
+    assert not seen(text, Reading(Broken.STOP)).acceptable
+    skipped = seen(text)
+    assert (skipped.problems.count, skipped.rows, skipped.acceptable) == (3, 3, True)
+
+
+@pytest.mark.django_db
+def test_of_a_refused_file_nothing_is_stored() -> None:
+    with pytest.raises(RefusedError, match="row 3, column mca"):
+        store(io.BytesIO(b"bb,mca\n4801d8,1\n4801d8,x\n"), "b.csv", "set", Reading())
+    assert not BasicBlockSet.objects.exists()
+    made, _ = store(io.BytesIO(b"bb,mca\n4801d8,1\n4801d8,x\n"), "b.csv", "set", SKIP)
+    assert (made.size, made.report["left_out"], made.report["problems"][0]["row"]) == (1, 1, 3)
+    with pytest.raises(NameTakenError):
+        store(io.BytesIO(TITLED.encode()), "b.csv", "set", Reading())
+
+
+@pytest.mark.parametrize(
+    ("title", "fault"),
+    [
+        ("bb,mca,mca", "occurs twice"),
+        ("bb,", "is empty"),
+        ("bb,=cmd()", "formula"),
+        ("bb," + ",".join(f"t{n}" for n in range(101)), "100 are the most"),
+    ],
+)
+def test_titles_that_cannot_be_used_are_refused(title: str, fault: str) -> None:
+    found = seen(f"{title}\n4801d8,1,1\n")
+    assert found.rows == 0
+    assert fault in found.problems.listed[0].message
+
+
+@pytest.mark.django_db
+def test_cycles_of_a_hundred_executions_are_recognised_and_stored_per_execution() -> None:
+    text = "4801d8,126.00\n4829d8,100.00\n0fafc3,300.00\n"
+    _, found = store(io.BytesIO(text.encode()), "hsw.csv", "bhive", Reading())
+    assert [column.scale for column in found.columns] == [Scale.HUNDREDTHS]
+    assert list(Prediction.objects.order_by("id").values_list("cycles", flat=True)) == [1.26, 1.0, 3.0]
+    plain, _ = store(io.BytesIO(text.encode()), "hsw.csv", "told", Reading(scales=(Scale.CYCLES,)))
+    assert plain.blocks.first().predictions.get().cycles == 126.0
+
+
+def test_cycles_and_weights_are_told_apart() -> None:
+    cycles = "4801d8,1.26\n4829d8,1.00\n0fafc3,3.00\n"
+    assert seen(cycles).columns[0].scale is Scale.CYCLES
+    shares = "".join(f"4801d8,{0.001 * at:.4f}\n" for at in range(1, 40))
+    assert seen(shares).columns[0].scale is Scale.WEIGHT
+    named = seen("bb,weight,mca\n4801d8,7,1.0\n")
+    assert [column.scale for column in named.columns] == [Scale.WEIGHT, Scale.CYCLES]
+
+
+@pytest.mark.django_db
+def test_weights_go_out_as_they_came_in() -> None:
+    text = "bb,weight,mca\n4801d8,0.25,1.0\n4829d8,,2.0\n"
+    made, _ = store(io.BytesIO(text.encode()), "w.csv", "weights", Reading())
+    assert [block.weight for block in made.blocks.all()] == [0.25, None]
+    assert "".join(export(made)) == text
+
+
+def test_answers_below_what_a_processor_can_do_are_pointed_at() -> None:
+    class Ports:
+        def predict(self, blocks: list[bytes]) -> list[Answer]:
+            return [
+                Answer(cycles=2.0) if block[0] == 0x0F else Answer(failure=Failure.CRASH) for block in blocks
+            ]
+
+    text = "bb,mca\n4801d84829d8,0.4\n4801d8,0.5\n0fafc3,1.0\n"
+    found = seen(text, Reading(bounds=Bounds(4.0, Ports())))  # type: ignore[arg-type]
+    assert [(one.line, one.least) for one in found.doubts.listed] == [(2, 0.5), (4, 2.0)]
+    assert found.doubts.counts == {"mca": 2}
+
+
+def test_repeated_blocks_are_counted_with_their_rows() -> None:
+    found = seen("bb,mca\n4801d8,1.0\n4829d8,1.0\n4801D8,1.5\n")
+    assert (found.duplicates, found.duplicate_lines) == (1, [4])
+
+
+def test_the_scales_must_be_as_many_as_the_columns() -> None:
+    with pytest.raises(ExchangeError, match="2 columns"):
+        seen(TITLED, Reading(scales=(Scale.CYCLES,)))
+
+
+@pytest.mark.parametrize("text", ["bb,mca\n", '"4801d8",126.00\n', ",0.5\n", "hex,cycles\n"])
+def test_the_format_is_recognised(text: str) -> None:
+    assert is_block_csv(text.encode())
+
+
+@pytest.mark.parametrize("text", ["experiment,cycles\n", "{}", "", "<xml/>", "hello\n"])
+def test_other_formats_are_left_alone(text: str) -> None:
+    assert not is_block_csv(text.encode())
+
+
+@pytest.mark.django_db
+@pytest.mark.shared
+def test_the_published_sets_come_in_whole_and_go_out_as_they_were() -> None:
+    path = settings.SHARED / "data" / "blocks" / "bbset_400_hsw.csv"
+    with path.open("rb") as file:
+        made, found = store(file, path.name, "set", Reading())
+    assert (made.size, found.problems.count) == (400, 0)
+    assert "".join(export(made)) == path.read_text()
+    source = settings.SHARED / "data" / "blocks" / "sqlite.csv"
+    with source.open("rb") as file:
+        weights = look(file, source.name, SKIP)
+    assert weights.columns[0].scale is Scale.WEIGHT
+    assert (weights.rows, places(weights)) == (8870, [(8871, "bb")])

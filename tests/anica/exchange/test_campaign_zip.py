@@ -1,0 +1,198 @@
+"""A campaign leaves as an archive and comes back the same; archives of anybody else's are not trusted."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.samples import Sample, pack, unpack
+from anica_app.exchange.anica_campaigns import read_campaign
+from anica_app.exchange.campaign_zip import read_archive, write_campaign
+from anica_app.exchange.file_trees import Archive, Directory
+from anica_app.exchange.incoming import Sort, sort_of_content
+from anica_app.models import (
+    Campaign,
+    CampaignPredictor,
+    Discovery,
+    Generalisation,
+    GeneralisationStep,
+    Predictor,
+    SampleBatch,
+    identity_key,
+)
+from inference.exchange.errors import ExchangeError
+from tests.anica.exchange.published import write_directory
+
+pytestmark = pytest.mark.django_db
+
+ABSTRACT = {"instructions": [{"mnemonic": {"base": "add", "edits": 1}, "memory": []}], "aliasing": []}
+SAMPLES = [
+    Sample(b"\x48\x01\xd8", (Answer(cycles=0.1 + 0.2), Answer(failure=Failure.CRASH, detail="boom"))),
+    Sample(b"\x90", (Answer(cycles=1e-9), Answer(failure=Failure.TIMEOUT))),
+]
+
+
+@pytest.fixture
+def campaign() -> Campaign:
+    """One of ours with a bit of everything."""
+    tools = []
+    for name in ("a", "b"):
+        identity = {"kind": "toy", "name": name}
+        tools.append(
+            Predictor.objects.create(name=name, kind="toy", identity=identity, key=identity_key(identity))
+        )
+    config = {"predictors": [tool.pk for tool in tools], "seed": 7}
+    row = Campaign.objects.create(name="mine", origin="run", config=config, sampled=2, facts={"judged": 2})
+    for position, tool in enumerate(tools):
+        CampaignPredictor.objects.create(campaign=row, position=position, predictor=tool)
+    general, special = (
+        Discovery.objects.create(
+            campaign=row,
+            number=number,
+            abstract=ABSTRACT,
+            code=b"\x90",
+            length=1,
+            kind="difference",
+            interestingness=float("inf"),
+            mark="reported",
+            note="<b>é</b>",
+        )
+        for number in (0, 1)
+    )
+    Discovery.objects.filter(pk=special.pk).update(subsumed_by=general)
+    order = Generalisation.objects.create(
+        campaign=row, number=0, discovery=general, became="discovery", start=ABSTRACT, result=ABSTRACT
+    )
+    GeneralisationStep.objects.create(generalisation=order, number=0, kind="start", taken=True)
+    GeneralisationStep.objects.create(
+        generalisation=order,
+        number=1,
+        expansion={"instruction": 1, "feature": "memory"},
+        taken=False,
+        reason="not all interesting",
+        n=2,
+        interesting=1,
+        failed=3,
+        mean=float("inf"),
+        samples=pack(SAMPLES),
+    )
+    SampleBatch.objects.create(campaign=row, number=0, discovery=special, n=2, samples=pack(SAMPLES))
+    return row
+
+
+def archive_of(campaign: Campaign) -> bytes:
+    out = io.BytesIO()
+    write_campaign(campaign, out)
+    return out.getvalue()
+
+
+def brought_back(content: bytes, name: str = "") -> Campaign:
+    return read_archive(Archive(io.BytesIO(content), "mine.zip")).store(name)
+
+
+def test_what_goes_out_comes_back_to_the_byte(campaign: Campaign) -> None:
+    content = archive_of(campaign)
+    assert sort_of_content(content) is Sort.ARCHIVE
+    assert archive_of(campaign) == content
+    Campaign.objects.all().delete()
+    back = brought_back(content)
+    assert archive_of(back) == content
+    assert back.config["predictors"] == list(back.seats.values_list("predictor_id", flat=True))
+    assert back.discoveries.get(number=1).subsumed_by == back.discoveries.get(number=0)
+    step = back.generalisations.get().steps.get(number=1)
+    assert (unpack(bytes(step.samples)), step.mean, step.failed) == (SAMPLES, float("inf"), 3)
+
+
+def test_tools_that_are_known_are_found_again_and_others_are_made(campaign: Campaign) -> None:
+    content = archive_of(campaign)
+    brought_back(content, "second")
+    assert Predictor.objects.count() == 2
+    Campaign.objects.all().delete()
+    Predictor.objects.all().delete()
+    Predictor.objects.create(name="a", kind="other", key="0")
+    back = brought_back(content)
+    assert [seat.predictor.name for seat in back.seats.all()] == ["a (2)", "b"]
+    assert {seat.predictor.origin for seat in back.seats.all()} == {"imported"}
+
+
+def test_an_imported_campaign_goes_round_as_well(tmp_path: Path) -> None:
+    first = read_campaign(Directory(write_directory(tmp_path))).store("published")
+    content = archive_of(first)
+    files = {each.path: bytes(each.content) for each in first.files.all()}
+    first.delete()
+    back = brought_back(content)
+    assert archive_of(back) == content
+    assert {each.path: bytes(each.content) for each in back.files.all()} == files
+
+
+def _changed(content: bytes, name: str, change: Callable[[Any], Any]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
+        for each in old.namelist():
+            data = old.read(each)
+            new.writestr(each, json.dumps(change(json.loads(data))) if each == name else data)
+    return out.getvalue()
+
+
+def _set(value: Any, *path: Any) -> Callable[[Any], Any]:
+    def change(data: Any) -> Any:
+        inner = data
+        for part in path[:-1]:
+            inner = inner[part]
+        inner[path[-1]] = value
+        return data
+
+    return change
+
+
+ONE = "generalisations/00000.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("campaign.json", _set("other", "format"), "pmweb-campaign"),
+        ("campaign.json", _set(2, "version"), "version 2"),
+        ("campaign.json", _set("dream", "campaign", "kind"), "campaign, kind"),
+        ("campaign.json", _set(-1, "campaign", "sampled"), "campaign, sampled"),
+        ("campaign.json", _set("7", "campaign", "sampled"), "campaign, sampled"),
+        ("campaign.json", _set("noon", "campaign", "created"), "campaign, created.*no time"),
+        ("campaign.json", _set([], "campaign", "config"), "config and facts are objects"),
+        ("campaign.json", _set({}, "predictors"), "predictors: a list"),
+        ("campaign.json", _set(1, "campaign", "extra"), "no field 'extra'"),
+        ("discoveries.json", _set(0, 1, "number"), "the number 0 occurs twice"),
+        ("discoveries.json", _set(9, 1, "subsumed_by"), "no discovery with the number"),
+        ("discoveries.json", _set("zz", 0, "code"), "hexadecimal"),
+        ("discoveries.json", _set({"instructions": []}, 0, "abstract"), r"discoveries.json\[0\], abstract"),
+        ("discoveries.json", _set("x" * 101, 0, "label"), "label"),
+        (ONE, _set({"feature": "colour", "instruction": 1}, "steps", 1, "expansion"), "expansion.*mnemonic"),
+        (ONE, _set(5, "steps", 1, "number"), "numbered from 0"),
+        (ONE, _set(3, "steps", 1, "n"), "2 blocks where n is 3"),
+        (ONE, _set([[1.0, "crashed"], [1, 1]], "steps", 1, "samples", "answers"), "crash, timeout"),
+        (ONE, _set([[1.0]], "steps", 1, "samples", "answers"), "a list of 2"),
+        (ONE, _set([[1, -1], [1, 1]], "steps", 1, "samples", "answers"), "from 0 on"),
+        (ONE, _set(["zz", "90"], "steps", 1, "samples", "blocks"), "no machine code"),
+    ],
+)
+def test_a_changed_archive_is_refused_with_the_place(
+    name: str, change: Callable[[Any], Any], says: str, campaign: Campaign
+) -> None:
+    content = _changed(archive_of(campaign), name, change)
+    with pytest.raises(ExchangeError, match=says):
+        brought_back(content, "again")
+    assert Campaign.objects.count() == 1
+
+
+def test_a_file_that_does_not_belong_there_is_refused(campaign: Campaign) -> None:
+    out = io.BytesIO(archive_of(campaign))
+    with zipfile.ZipFile(out, "a") as archive:
+        archive.writestr("setup.py", "print()")
+    with pytest.raises(ExchangeError, match=r"setup\.py"):
+        brought_back(out.getvalue(), "again")

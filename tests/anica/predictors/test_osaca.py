@@ -1,0 +1,58 @@
+"""OSACA where it is installed: published numbers, and instructions that it does not know."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings as django_settings
+
+from anica_app.core.answers import Failure
+from anica_app.core.errors import PredictorError
+from anica_app.predictors.llvm.releases import installed
+from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
+
+BLOCKS = 60
+COMPARE_MEMORY = bytes.fromhex("807aff00")
+
+
+def made(unknown: str) -> Osaca:
+    try:
+        return Osaca(OsacaSettings(unknown=unknown, processes=1))
+    except PredictorError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def lenient() -> Iterator[Osaca]:
+    predictor = made("ignored")
+    yield predictor
+    predictor.close()
+
+
+@pytest.mark.shared
+def test_published_predictions_are_reproduced(lenient):
+    if not installed():
+        pytest.skip("they were made from LLVM's assembly text")
+    path = django_settings.SHARED / "data" / "blocks" / "bbset_400_hsw.csv"
+    with path.open() as file:
+        rows = list(csv.DictReader(file))[:BLOCKS]
+    answers = lenient.predict([bytes.fromhex(row["bb"]) for row in rows])
+    assert [round(answer.cycles, 2) for answer in answers] == [float(row["osaca.0.7.1.hsw"]) for row in rows]
+
+
+def test_a_block_is_answered_alike_whatever_came_before(lenient):
+    blocks = [bytes.fromhex(code) for code in ("4801d8", "4801d84801d8", "488b034883c001", "4801d8")]
+    assert lenient.predict(blocks) == [lenient.predict([block])[0] for block in blocks]
+
+
+def test_an_instruction_that_its_data_lacks_makes_a_block_unsupported():
+    predictor = made("unsupported")
+    try:
+        known, unknown = predictor.predict([bytes.fromhex("4801d8"), COMPARE_MEMORY])
+    finally:
+        predictor.close()
+    assert known.cycles == 1.0
+    assert unknown.failure == Failure.UNSUPPORTED
+    assert "cmpb" in unknown.detail

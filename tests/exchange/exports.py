@@ -1,0 +1,85 @@
+"""A small mapping with everything that exports have to tell apart, made without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping, Uops
+from inference.core.throughput import inverse_throughput
+from inference.exchange.cores import ToolNames
+from inference.exchange.exported import ExportedMapping, ExportedScheme
+from inference.exchange.provenance import Provenance
+from inference.exchange.scheme_evidence import NOTHING, SchemeEvidence
+from inference.isa import aarch64
+from inference.isa.x86.scheme_set import described
+
+ADD = "add GPR[64]:RW, GPR[64]:R"
+ADD_BYTE = "add GPR[8]:RW, GPR[8]:R"
+ADD_WORD = "add GPR[32]:RW, GPR[32]:R"
+ADD_LOAD = "add GPR[64]:RW, MEM[64]:R"
+LOCKED = "lock add MEM[64]:RW, GPR[64]:R"
+LOAD = "mov GPR[64]:W, MEM[64]:R"
+STORE = "mov MEM[64]:W, GPR[64]:R"
+SHIFT = "shl GPR[64]:RW, cl:R"
+SHIFT_BY = "shl GPR[64]:RW, IMM[8]:R"
+VADD = "vaddpd YMM:W, YMM:R, YMM:R"
+VADD_LOAD = "vaddpd YMM:W, YMM:R, MEM[256]:R"
+MASKED = "vaddpd YMM{k}{z}:W, YMM:R, YMM:R"
+ADDRESS = "lea GPR[64]:W, ADDR[B+D8]"
+SCALED = "lea GPR[64]:W, ADDR[B+S*I+D8]"
+NOP = "nop"
+
+PORTS = ("0", "1", "5", "6", "23", "4")
+ALU, LEFT, RIGHT, LOADS, STORES = 0b1111, 0b0011, 0b1000, 0b10000, 0b100000
+USAGE: dict[str, Uops] = {
+    ADD: ((ALU, 1),),
+    ADD_WORD: ((ALU, 1),),
+    ADD_BYTE: ((LEFT, 1),),
+    ADD_LOAD: ((ALU, 1), (LOADS, 1)),
+    LOCKED: ((ALU, 2), (LOADS, 1), (STORES, 1)),
+    LOAD: ((LOADS, 1),),
+    STORE: ((STORES, 1),),
+    SHIFT: ((RIGHT, 2),),
+    SHIFT_BY: ((RIGHT, 1),),
+    VADD: ((LEFT, 1),),
+    VADD_LOAD: ((LEFT, 1), (LOADS, 1)),
+    MASKED: ((0b0001, 1),),
+    ADDRESS: ((ALU, 1),),
+    SCALED: ((LEFT, 1),),
+    NOP: (),
+}
+EVIDENCE = {
+    ADD: SchemeEvidence(0.2527, 1.0, 5),
+    SHIFT: SchemeEvidence(2.01, None, 1, ("counted 3 µops,\nnot 2",)),
+    VADD: SchemeEvidence(0.5014),
+}
+PROVENANCE = Provenance((("port mapping", "Toy — 6 ports"), ("note", "two\nlines")), ("Somebody: Toys.",))
+
+
+def exported_mapping(
+    usage: Mapping[str, Uops] = USAGE,
+    ports: tuple[str, ...] = PORTS,
+    r_max: float | None = 4.0,
+    isa: str = "x86-64",
+    name: str = "Toy — 6 ports",
+) -> ExportedMapping:
+    """The mapping; of x86-64 or AArch64 schemes."""
+    value = PortMapping(ports, usage, r_max)
+    schemes = []
+    for text, uops in usage.items():
+        found = aarch64.by_text().get(text) if isa == aarch64.NAME else (described(text) or (None,))[0]
+        assert found is not None, text
+        schemes.append(
+            ExportedScheme(
+                text,
+                found.mnemonic,
+                [operand.as_json() for operand in found.operands],
+                found.extension,
+                found.category,
+                uops,
+                inverse_throughput(value, Experiment.of([text])),
+                EVIDENCE.get(text, NOTHING),
+            )
+        )
+    return ExportedMapping(name, isa, value, tuple(schemes), PROVENANCE, ToolNames("ZEN3", "znver3"))

@@ -1,0 +1,60 @@
+"""Cells that no spreadsheet takes for a formula, and that read back as they were."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.core.experiment import Experiment, Measured
+from inference.core.metrics import Unit
+from inference.exchange.csv_cells import cell, plain_text, safe_text, written
+from inference.exchange.experiment_csv import is_experiment_csv, read_experiment_csv, write_experiment_csv
+from inference.exchange.problems import Problems
+from inference.exchange.source import Source
+
+DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
+TRICKY = st.text(alphabet="'=+-@ \tab1", max_size=6) | st.text(max_size=20)
+
+
+@given(TRICKY)
+def test_a_text_is_never_a_formula_and_reads_back(text: str) -> None:
+    written_so = safe_text(text)
+    assert not written_so.startswith(DANGEROUS)
+    assert not written_so.lstrip(" ").startswith(DANGEROUS[:4])
+    assert plain_text(written_so) == text
+
+
+def test_numbers_stay_numbers_and_nothing_is_an_empty_cell() -> None:
+    assert [cell(value) for value in (-0.25, -3, None, True, "-x")] == ["-0.25", "-3", "", "True", "'-x"]
+
+
+def test_a_table_has_its_comments_above_the_header() -> None:
+    text = written(["a", "b"], [["=1+1", -1.5]], "# made by: somebody\n")
+    assert text == "# made by: somebody\na,b\n'=1+1,-1.5\n"
+
+
+@pytest.mark.parametrize("note", ["=HYPERLINK(1)", "+1", "-1", "@x", "'quoted", "'=1", "plain, with comma"])
+def test_notes_and_names_of_measurements_survive_the_way_out_and_in(note: str) -> None:
+    measured = Measured(Experiment.of({"-odd name": 1, "b": 2}), 1.5, note=note, annotations={"=tool": 2.0})
+    text = write_experiment_csv([measured], head='# note: "quoted, and so on\n# cite: x\n')
+    for row in csv.reader(io.StringIO(text)):
+        assert not any(each.startswith(DANGEROUS[:4]) for each in row)
+    source, problems = Source("a.csv", text), Problems()
+    assert is_experiment_csv(source)
+    (entry,) = read_experiment_csv(source, problems, Unit.CYCLES).experiments
+    assert not problems
+    assert (entry.note, dict(entry.annotations), dict(entry.terms)) == (
+        note, {"=tool": 2.0}, {"-odd name": 1, "b": 2},
+    )  # fmt: skip
+
+
+def test_rows_are_numbered_as_an_editor_does_below_comments() -> None:
+    text = '# one, "two\n\n# three\nexperiment,cycles\nadd,1\nadd,fast\n'
+    problems = Problems()
+    read_experiment_csv(Source("a.csv", text), problems, Unit.CYCLES)
+    (problem,) = problems.listed
+    assert problem.row == 6

@@ -1,0 +1,185 @@
+"""OSACA predicts with our model, LLVM makes one of our fragment, llvm-exegesis takes our snippets."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from iced_x86 import Decoder, Formatter, FormatterSyntax
+
+from inference.core.experiment import Experiment
+from inference.core.throughput import inverse_throughput
+from inference.exchange.exegesis import write_exegesis
+from inference.exchange.llvm_td import Opcodes, write_llvm_td
+from inference.exchange.osaca_yaml import write_osaca_yaml
+from inference.isa import aarch64, llvm_mc
+from inference.isa.bodies import unrolled
+from inference.isa.llvm_opcodes import llvm_opcodes
+from inference.isa.x86.assembling import unroll
+from tests.exchange.exports import (
+    ADD,
+    ADD_BYTE,
+    ADD_LOAD,
+    LOAD,
+    LOCKED,
+    SHIFT,
+    SHIFT_BY,
+    STORE,
+    USAGE,
+    VADD,
+    VADD_LOAD,
+    exported_mapping,
+)
+from tests.exchange.real_tools import called, llvm, osaca
+
+KERNELS = [
+    Experiment.of({ADD: 1, ADD_BYTE: 2, VADD: 2, VADD_LOAD: 2, STORE: 1}),
+    Experiment.of({ADD_LOAD: 1, ADD: 6, SHIFT: 1, SHIFT_BY: 1, VADD: 1, LOAD: 1}),
+]
+ARM_ADD, ARM_LOAD = "add GPR[64]:W, GPR[64]:R, GPR[64]:R", "ldr GPR[64]:W, MEM[64]:R"
+ARM_VECTOR = "fadd VEC[4S]:W, VEC[4S]:R, VEC[4S]:R"
+ARM = exported_mapping(
+    {ARM_ADD: ((0b011, 1),), ARM_LOAD: ((0b100, 1),), ARM_VECTOR: ((0b010, 1),)},
+    ("I0", "I1", "L"),
+    None,
+    aarch64.NAME,
+)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which OSACA finds our models; it keeps what it has read beside them, which saves seconds."""
+    osaca()
+    path = tmp_path_factory.mktemp("home")
+    folder = path / ".osaca" / "data"
+    folder.mkdir(parents=True)
+    (folder / "zen3.yml").write_text(write_osaca_yaml(exported_mapping()), encoding="utf-8")
+    (folder / "a72.yml").write_text(write_osaca_yaml(ARM, "a72"), encoding="utf-8")
+    return path
+
+
+def pressure(home: Path, arch: str, kernel: str) -> tuple[list[str], list[float]]:
+    """Port names and sums of a kernel, by OSACA with the model that it finds in this home."""
+    code = home / "kernel.s"
+    code.write_text(kernel)
+    syntax = ["--syntax", "att"] if arch == "zen3" else []
+    told = called([osaca(), "--arch", arch, *syntax, str(code)], home)
+    table = [line.split("||")[0].split("|")[1:] for line in told.splitlines() if "||" in line]
+    assert " X " not in told.split("Port pressure")[1], told
+    names, *rows = [[cell.strip() for cell in row] for row in table]
+    return names, [sum(float(cell or 0) for cell in column) for column in zip(*rows, strict=True)]
+
+
+def as_compilers_write(code: bytes) -> str:
+    """AT&T syntax with the letters for widths, by which alone OSACA tells these apart."""
+    formatter = Formatter(FormatterSyntax.GAS)
+    formatter.gas_show_mnemonic_size_suffix = True
+    return "".join(f"{formatter.format(one)}\n" for one in Decoder(64, code))
+
+
+def test_osaca_predicts_the_port_pressure_of_our_mapping(home: Path) -> None:
+    mapping = exported_mapping()
+    for kernel in KERNELS:
+        body = unroll(kernel.terms, 1)
+        names, sums = pressure(home, "zen3", as_compilers_write(body.code))
+        assert names == [*mapping.value.ports, "Rmax"]
+        assert max(sums) / body.copies == pytest.approx(inverse_throughput(mapping.value, kernel), abs=0.02)
+        assert sums[-1] / body.copies == pytest.approx(kernel.length / 4, abs=0.02)
+
+
+def test_osaca_finds_no_fault_with_the_model(home: Path) -> None:
+    (home / "kernel.s").write_text("addq %rax, %rbx\n")
+    told = called([osaca(), "--arch", "zen3", "--db-check", str(home / "kernel.s")], home)
+    assert "0 duplicate instruction forms in uarch DB" in told
+    assert "0 bad operands found in uarch DB" in told
+    assert re.search(r"^0% \(0/\d+\) of instruction forms have no port pressure", told, re.MULTILINE)
+
+
+def test_osaca_reads_a_model_of_aarch64(home: Path) -> None:
+    kernel = "add x0, x1, x2\nadd x3, x1, x2\nldr x4, [x5, #8]\nfadd v0.4s, v1.4s, v2.4s\n"
+    names, sums = pressure(home, "a72", kernel)
+    assert names == ["I0", "I1", "L"]
+    assert sums == pytest.approx([1.5, 1.5, 1.0], abs=0.02)
+
+
+def fragment(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    if llvm_mc.program() is None:
+        pytest.skip("llvm-mc is not installed: the fragment has no opcodes")
+    mapping = exported_mapping()
+    opcodes = Opcodes(*llvm_opcodes(mapping.isa, list(USAGE)))
+    path = tmp_path / "model.td"
+    path.write_text(write_llvm_td(mapping, opcodes), encoding="utf-8")
+    return path, dict(opcodes.by_text)
+
+
+def test_llvm_calls_schemes_by_the_opcodes_that_it_knows(tmp_path: Path) -> None:
+    _, opcodes = fragment(tmp_path)
+    assert (opcodes[ADD], opcodes[ADD_LOAD], opcodes[VADD]) == ("ADD64rr", "ADD64rm", "VADDPDYrr")
+    assert LOCKED not in opcodes  # LLVM takes the prefix for an instruction of its own
+    arm, _ = llvm_opcodes(aarch64.NAME, ["add GPR[64]:W, GPR[64]:R, GPR[64]:R"])
+    assert list(arm.values()) == ["ADDXrr"] or list(arm.values()) == ["ADDXrs"]
+
+
+def test_the_table_generator_reads_the_fragment_by_itself(tmp_path: Path) -> None:
+    path, opcodes = fragment(tmp_path)
+    program, release = llvm("llvm-tblgen")
+    old = ["-DPMWEB_BEFORE_LLVM_18"] if release < 18 else []
+    told = called([program, "-DPMWEB_STANDALONE", *old, str(path)])
+    assert told.count('dag Instrs = (instregex "^') == len(set(opcodes.values()))
+    field = "ResourceCycles" if release < 18 else "ReleaseAtCycles"
+    assert re.search(rf"list<int> {field} = \[2\]", told)
+
+
+def test_llvm_makes_a_scheduling_model_of_the_fragment(tmp_path: Path) -> None:
+    path, opcodes = fragment(tmp_path)
+    for release in range(30, 12, -1):
+        include = Path(f"/usr/lib/llvm-{release}/include")
+        if (include / "llvm/Target/Target.td").is_file():
+            break
+    else:
+        pytest.skip("no LLVM is installed with its include files (Debian: llvm-14-dev)")
+    program, _ = llvm("llvm-tblgen", release, release)
+    names = "".join(f"def {name} : I;\n" for name in dict.fromkeys(opcodes.values()))
+    target = tmp_path / "target.td"
+    target.write_text(
+        'include "llvm/Target/Target.td"\n'
+        'def R0 : Register<"r0"> { let Namespace = "Toy"; }\n'
+        'def GPR : RegisterClass<"Toy", [i32], 32, (add R0)>;\n'
+        "def ToyInfo : InstrInfo;\n"
+        'class I : Instruction { let Namespace = "Toy"; let OutOperandList = (outs GPR:$d); '
+        "let InOperandList = (ins GPR:$s); let Size = 4; }\n"
+        f'{names}include "{path.name}"\n'
+        'def : ProcessorModel<"toy", PmwebModel, []>;\n'
+        "def Toy : Target { let InstructionSet = ToyInfo; }\n"
+    )
+    old = ["-DPMWEB_BEFORE_LLVM_18"] if release < 18 else []
+    told = called([program, "-gen-subtarget", *old, "-I", str(include), "-I", str(tmp_path), str(target)])
+    uops = {row[0]: int(row[1]) for row in re.findall(r'DBGFIELD\("(\w+)"\)\s+(\d+), false', told)}
+    classes = {name: number for joined, number in uops.items() for name in joined.split("_")}
+    assert classes[opcodes[ADD_LOAD]] == 2
+    assert classes[opcodes[SHIFT]] == 2
+    assert classes[opcodes[ADD]] == 1
+
+
+@pytest.mark.parametrize("experiment", KERNELS, ids=str)
+def test_llvm_exegesis_takes_snippets_with_registers_and_memory(
+    tmp_path: Path, experiment: Experiment
+) -> None:
+    program, _ = llvm("llvm-exegesis", 19)
+    path = tmp_path / "snippet.s"
+    path.write_text(write_exegesis("x86-64", experiment), encoding="utf-8")
+    told = called(
+        [
+            program,
+            "-mode=inverse_throughput",
+            "-execution-mode=subprocess",
+            "-benchmark-phase=assemble-measured-code",
+            f"-snippets-file={path}",
+        ]
+    )
+    body = unrolled("x86-64", experiment.terms)
+    instructions = told.split("instructions:")[1].split("config:")[0].strip().splitlines()
+    assert len(instructions) == len(body.listing)
+    assert "R14=0x104000" in told or not {LOAD, STORE, ADD_LOAD, VADD_LOAD} & set(experiment.schemes)
+    assert "actual measurements skipped" in told

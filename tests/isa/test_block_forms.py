@@ -1,0 +1,112 @@
+"""Blocks from AT&T syntax, and in the forms that programs take."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from inference.isa.llvm_mc import program
+from inference.isa.x86.blocks import BlockError, block_of_bytes, block_of_text, read_blocks
+from inference.isa.x86.blocks.att import block_of_att, is_att
+from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
+from inference.isa.x86.blocks.schemes import schemes_of_bytes
+from inference.isa.x86.blocks.surrounding import BEGIN, END, between_markers, in_loop, object_file
+
+needs_llvm = pytest.mark.skipif(program() is None, reason="llvm-mc is not installed")
+SEVERAL = (
+    "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\nlock add dword ptr [rbx], 3\nvaddps ymm1, ymm2, ymm3"
+)
+
+
+@needs_llvm
+def test_att_syntax_is_assembled():
+    text = "addq %rbx, %rax  # a sum\n.p2align 4\nmovq 8(%rax,%rcx,4), %rdx ; incq %rax\n"
+    assert block_of_att(text).text == "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\ninc rax"
+
+
+@needs_llvm
+def test_what_we_write_in_att_syntax_is_read_in_again():
+    block = block_of_text(SEVERAL)
+    assert block_of_att("\n".join(att_of_bytes(block.code))).code == block.code
+
+
+@needs_llvm
+def test_paragraphs_may_differ_in_their_syntax():
+    blocks = read_blocks("addq %rbx, %rax\n\nadd rax, rbx\n\n4801d8", 3)
+    assert [block.hex for block in blocks] == ["4801d8"] * 3
+
+
+@needs_llvm
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("incq %rax\nblub %rax", 2, "invalid instruction mnemonic 'blub'"),
+        ("incq %rax; blub %rax", 1, "invalid instruction mnemonic 'blub'"),
+        ("incq %rax\njne back", 2, "changes the control flow"),
+        ("movq count(%rip), %rax", 1, "'count' is no register and no number"),
+    ],
+)
+def test_errors_in_att_syntax_name_the_line(text, line, words):
+    with pytest.raises(BlockError, match=words) as caught:
+        block_of_att(text)
+    assert caught.value.line == line
+
+
+def test_att_syntax_without_its_assembler_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BlockError, match=r"install LLVM's tools.*or use Intel syntax"):
+        block_of_att("incq %rax")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("add %rbx, %rax", True), ("add rax, rbx # 5 % of it", False), ("(%rax)", True)]
+)
+def test_att_syntax_is_told_by_its_registers(text, expected):
+    assert is_att(text) is expected
+
+
+def test_intel_syntax_is_read_in_again():
+    block = block_of_text(SEVERAL)
+    assert block_of_text("\n".join(intel_of_bytes(block.code))) == block
+
+
+def test_bytes_that_are_no_instruction_are_named():
+    for read in (att_of_bytes, intel_of_bytes, schemes_of_bytes):
+        with pytest.raises(BlockError, match="from number 4 on"):
+            read(bytes.fromhex("4801d806"))
+
+
+def test_the_schemes_are_those_of_the_described_block():
+    block = block_of_text(SEVERAL)
+    assert list(schemes_of_bytes(block.code)) == [one.scheme for one in block.instructions]
+
+
+@pytest.mark.parametrize("text", ["add rax, rbx", "\n".join(["mov qword ptr [r15+8], r14"] * 40)])
+def test_a_loop_counts_in_a_register_that_is_free_and_jumps_to_the_begin(text):
+    block = block_of_text(text)
+    looped = block_of_bytes(in_loop(block.code)).instructions
+    assert looped[:-2] == block.instructions
+    assert looped[-2].text == f"dec {block.unused_register}"
+    assert looped[-1].text.endswith("0000000000001000")  # where the first instruction lies
+
+
+def test_markers_stand_around_the_block():
+    marked = block_of_bytes(between_markers(bytes.fromhex("4801d8")))
+    texts = [one.text for one in marked.instructions]
+    assert texts == ["mov ebx, 0x6F", "nop", "add rax, rbx", "mov ebx, 0xDE", "nop"]
+    assert (BEGIN.hex(), END.hex()) == ("bb6f000000646790", "bbde000000646790")
+
+
+def test_an_object_file_has_the_code_as_a_function():
+    code = bytes.fromhex("4801d8")
+    elf = object_file(code, "work")
+    table, count, names_at = (*struct.unpack_from("<Q", elf, 40), *struct.unpack_from("<HH", elf, 60))
+    sections = [struct.unpack_from("<IIQQQQIIQQ", elf, table + 64 * k) for k in range(count)]
+    names = [elf[sections[names_at][4] + one[0] :].partition(b"\0")[0] for one in sections]
+    assert names == [b"", b".text", b".symtab", b".strtab", b".shstrtab"]
+    offset, length = sections[1][4:6]
+    assert elf[offset : offset + length] == code
+    symbol = struct.unpack_from("<IBBHQQ", elf, sections[2][4] + 24)
+    assert symbol[1:] == (0x12, 0, 1, 0, 3)  # a global function in section 1
+    assert elf[sections[3][4] + symbol[0] :].startswith(b"work\0")

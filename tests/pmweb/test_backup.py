@@ -1,0 +1,180 @@
+"""Back-ups of SQLite: complete while others write, put back as they were, and refused where they are not sound."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sqlite3
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connections
+
+from inference.models import Run
+from pmweb.launcher.instance import only_instance
+from tests.runs.fixtures import migrated, site
+
+__all__ = ["migrated", "site"]
+
+
+@pytest.fixture
+def home(site, settings, monkeypatch) -> Path:
+    """A site with two runs and a secret key, as the commands see it."""
+    settings.HOME = site.home
+    monkeypatch.setitem(settings.DATABASES["default"], "NAME", site.home / "pmweb.sqlite3")
+    (site.home / "secret-key").write_text("the key")
+    site.count("one")
+    site.count("two")
+    return site.home
+
+
+def command(*arguments: object) -> str:
+    said = io.StringIO()
+    call_command(*map(str, arguments), stdout=said)
+    return said.getvalue()
+
+
+def names(database: Path) -> list[str]:
+    with sqlite3.connect(database) as rows:
+        return [name for (name,) in rows.execute("SELECT name FROM inference_run ORDER BY id")]
+
+
+def changed(source: Path, target: Path, **parts: bytes) -> Path:
+    """A copy of a back-up in which some parts are others."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, parts.get(name.partition(".")[0], old.read(name)))
+    return target
+
+
+def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(home, tmp_path):
+    file = tmp_path / "mine.pmweb-backup"
+    assert "rows of" in command("backup", file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    Run.objects.filter(name="one").delete()
+    (home / "secret-key").write_text("another key")
+    connections.close_all()
+    with pytest.raises(CommandError, match="--replace puts the back-up in its place"):
+        command("restore", file)
+    assert names(home / "pmweb.sqlite3") == ["two"]
+    assert "is kept as" in command("restore", file, "--replace")
+    assert names(home / "pmweb.sqlite3") == ["one", "two"]
+    assert (home / "secret-key").read_text() == "the key"
+    (kept,) = home.glob("pmweb.sqlite3.before-*")
+    assert names(kept) == ["two"]
+    assert not list(home.glob(".restore-*"))
+
+
+def test_into_an_empty_directory_it_needs_no_leave(home, tmp_path, settings, monkeypatch):
+    file = tmp_path / "mine.pmweb-backup"
+    command("backup", file)
+    settings.HOME = tmp_path / "new"
+    monkeypatch.setitem(settings.DATABASES["default"], "NAME", settings.HOME / "pmweb.sqlite3")
+    command("restore", file)
+    assert names(settings.HOME / "pmweb.sqlite3") == ["one", "two"]
+    assert stat.S_IMODE((settings.HOME / "secret-key").stat().st_mode) == 0o600
+
+
+def test_a_running_site_is_left_alone(home, tmp_path):
+    file = tmp_path / "mine.pmweb-backup"
+    command("backup", file)
+    with only_instance(home), pytest.raises(CommandError, match="cannot be replaced while a site works with it"):
+        command("restore", file, "--replace")
+
+
+def test_what_is_being_written_meanwhile_is_there_whole_or_not_at_all(home, tmp_path):
+    with sqlite3.connect(home / "pmweb.sqlite3", isolation_level=None) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE inference_run SET name = name || '!'")
+        command("backup", tmp_path / "mine.pmweb-backup")
+        writer.execute("ROLLBACK")
+    with zipfile.ZipFile(tmp_path / "mine.pmweb-backup") as packed:
+        (tmp_path / "copy").write_bytes(packed.read("database"))
+    assert names(tmp_path / "copy") == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"database": b"another"}, "is damaged: the dump is not the one"),
+        ({"manifest": b"{}"}, "is no back-up of pmweb"),
+        ({"manifest": b"["}, "is no back-up of pmweb, or a damaged one"),
+        ({"manifest": json.dumps({"product": "pmweb", "format": 9, "version": "99.0"}).encode()}, "is of version 99.0"),
+        ({"manifest": json.dumps({"product": "pmweb", "format": 1}).encode()}, "makes no sense"),
+    ],
+)
+def test_a_file_that_is_not_sound_changes_nothing(home, tmp_path, parts, said):
+    command("backup", tmp_path / "mine.pmweb-backup")
+    bad = changed(tmp_path / "mine.pmweb-backup", tmp_path / "bad.pmweb-backup", **parts)
+    with pytest.raises(CommandError, match=said):
+        command("restore", bad, "--replace")
+    assert names(home / "pmweb.sqlite3") == ["one", "two"]
+    assert not list(home.glob("pmweb.sqlite3.before-*"))
+
+
+def manifest_of(file: Path) -> dict:
+    with zipfile.ZipFile(file) as packed:
+        return json.loads(packed.read("manifest.json"))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda facts: facts["rows"].update(inference_run=3), "the table inference_run has 2 rows, and the back-up 3"),
+        (lambda facts: facts["migrations"].append("inference.9999_later"), "does not know inference.9999_later"),
+        (lambda facts: facts.update(database="postgresql"), "is of a postgresql database"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_changes_nothing(home, tmp_path, change, said):
+    file = tmp_path / "mine.pmweb-backup"
+    command("backup", file)
+    facts = manifest_of(file)
+    change(facts)
+    bad = changed(file, tmp_path / "bad.pmweb-backup", manifest=json.dumps(facts).encode())
+    with pytest.raises(CommandError, match=said):
+        command("restore", bad, "--replace")
+    assert not list(home.glob("pmweb.sqlite3.before-*"))
+
+
+def test_a_truncated_file_is_no_back_up(home, tmp_path):
+    file = tmp_path / "mine.pmweb-backup"
+    command("backup", file)
+    file.write_bytes(file.read_bytes()[:-200])
+    with pytest.raises(CommandError, match="no back-up of pmweb, or a damaged one"):
+        command("restore", file, "--replace")
+
+
+def test_of_a_directory_the_newest_are_kept(home, tmp_path):
+    directory = tmp_path / "backups"
+    for k in range(4):
+        command("backup", "--directory", directory, "--keep", 2)
+        (made,) = set(directory.iterdir()) - set(directory.glob("old-*"))
+        shutil.move(made, directory / f"old-{k}.pmweb-backup")
+    command("backup", "--directory", directory, "--keep", 2)
+    assert len(list(directory.iterdir())) == 2
+    assert (directory / "old-3.pmweb-backup").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say where the back-up goes"),
+        (["a", "--directory", "b"], "say where the back-up goes"),
+        (["a", "--keep", "3"], "--keep N goes with --directory"),
+        (["--directory", "b", "--keep", "0"], "at least 1"),
+    ],
+)
+def test_what_makes_no_sense_is_said(home, arguments, said):
+    with pytest.raises(CommandError, match=said):
+        command("backup", *arguments)
+
+
+def test_a_back_up_replaces_no_file(home, tmp_path):
+    (tmp_path / "there").write_text("mine")
+    with pytest.raises(CommandError, match="is there already"):
+        command("backup", tmp_path / "there")

@@ -1,0 +1,217 @@
+"""Every address has a rule, and the rule holds for everybody: the table is walked, whatever is added to it.
+
+Objects are not needed, nor the views: whoever is let in gets as far as `Door`, and whoever is not, does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
+
+from inference.consumers import agent_urlpatterns, websocket_urlpatterns
+from inference.exchange.instruction_sets import new_isa
+from inference.models import AgentToken, Machine
+from inference.runs.machines import tokens
+from pmweb.accounts.people import change_role, deactivate, invite
+from pmweb.accounts.roles import Level, level_of
+from pmweb.models import Role
+from pmweb.permissions.context import rights
+from pmweb.permissions.rules import Rule
+from pmweb.permissions.table import TABLE, merged, rule_of
+
+NOWHERE = 999_999
+INSIDE, FORBIDDEN, LOG_IN, NO_METHOD = "inside", "forbidden", "log in", "no such method"
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+WORDS = {
+    "action": "cancel",
+    "token": "guessed",
+    "file_name": "a.csv",
+    "path": "a",
+    "name": "a",
+    "format": "csv",
+}
+
+
+def named(patterns, space: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """All addresses below these, by name."""
+    for each in patterns:
+        if isinstance(each, URLResolver):
+            inner = f"{space}{each.namespace}:" if each.namespace else space
+            yield from named(each.url_patterns, inner)
+        else:
+            yield f"{space}{each.name}" if each.name else f"{space}{each.pattern} has no name", each
+
+
+ADDRESSES = dict(named(get_resolver().url_patterns))
+SOCKETS = {each.name: each for each in [*websocket_urlpatterns, *agent_urlpatterns]}
+OWN = [name for name in ADDRESSES if (rule := rule_of(name)) is not None and not rule.guards_itself]
+
+
+def address(name: str) -> str:
+    """An address of this name, of things that are not there."""
+    converters = ADDRESSES[name].pattern.converters
+    values = {
+        key: NOWHERE if type(converter).__name__ == "IntConverter" else WORDS.get(key, "a")
+        for key, converter in converters.items()
+    }
+    try:
+        return reverse(name, kwargs=values)
+    except NoReverseMatch as error:  # pragma: no cover
+        raise AssertionError(f"give WORDS a value for {name}: {error}") from error
+
+
+@pytest.fixture
+def people(db: None) -> dict[Level, User]:
+    """One for each level that somebody with an account can have."""
+    roles = {Level.MEMBER: Role.VIEWER, Level.OPERATOR: Role.OPERATOR, Level.ADMIN: Role.ADMIN}
+    return {level: invite(role.value, role)[0] for level, role in roles.items()}
+
+
+class Door:
+    """Stands in for every view: behind all other middleware."""
+
+    def __init__(self, answer) -> None:
+        self.answer = answer
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.answer(request)
+
+    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse:
+        return HttpResponse(INSIDE)
+
+
+@pytest.fixture
+def door(settings) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.{Door.__name__}"]
+
+
+def answer(client: Client, name: str, method: str) -> str:
+    """What came of it, in a word."""
+    response = client.generic(method, address(name))
+    if response.status_code == 302 and response.url.startswith(f"{reverse('login')}?next="):
+        return LOG_IN
+    return {200: INSIDE, 403: FORBIDDEN, 405: NO_METHOD}[response.status_code]
+
+
+def test_every_address_and_every_socket_has_a_rule():
+    lacking = [name for name in [*ADDRESSES, *SOCKETS] if rule_of(name) is None]
+    assert not lacking, "add a line for each of these to pmweb/permissions"
+
+
+def test_no_rule_is_left_over():
+    assert set(TABLE) <= {*ADDRESSES, *SOCKETS}
+
+
+def test_no_two_applications_claim_a_name():
+    with pytest.raises(ValueError, match="two rules for start"):
+        merged({"start": Rule(None, None)}, {"start": Rule(None, None)})
+
+
+def test_only_the_ways_in_are_open_to_whoever_comes():
+    """Everything else takes at least an account, or public reading."""
+    reads = {name for name in OWN if TABLE[name].read == Level.ANYONE}
+    changes = {name for name in OWN if TABLE[name].change == Level.ANYONE}
+    assert reads == {"health", "login", "login-link", "agent-download"}
+    assert changes == {"login", "login-link", "logout"}
+
+
+def test_who_may_only_look_may_change_nothing_but_what_is_their_own():
+    theirs = {name for name, rule in TABLE.items() if rule.change in {Level.READER, Level.MEMBER}}
+    assert theirs == {"password", "api-token-make", "api-token-revoke"}
+
+
+def expected(rule: Rule, method: str, level: Level) -> str:
+    """What the table says comes of it."""
+    refused = FORBIDDEN if level >= Level.MEMBER else LOG_IN
+    needed = {"POST": rule.change, "GET": rule.read, "HEAD": rule.read, "OPTIONS": rule.read}.get(method)
+    if needed is not None:
+        return INSIDE if level >= needed else refused
+    lowest = min(each for each in (rule.read, rule.change) if each is not None)
+    return NO_METHOD if level >= lowest else refused
+
+
+@pytest.mark.usefixtures("door")
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("level", [Level.ANYONE, Level.MEMBER, Level.OPERATOR, Level.ADMIN])
+def test_whoever_comes_is_let_in_where_the_rule_says_so_and_nowhere_else(
+    client: Client, people: dict[Level, User], level: Level, public: bool, settings
+):
+    settings.PUBLIC_READING = public
+    if level in people:
+        client.force_login(people[level])
+    elif public:
+        level = Level.READER
+    found = {(name, method): answer(client, name, method) for name in OWN for method in METHODS}
+    table = {(name, method): expected(TABLE[name], method, level) for name, method in found}
+    assert {key: value for key, value in found.items() if value != table[key]} == {}
+
+
+def test_without_public_reading_a_visitor_sees_no_page(client: Client, administrator: User):
+    for name in ("start", "runs", "mappings", "isas", "machines", "about"):
+        response = client.get(reverse(name))
+        assert response.status_code == 302
+        assert response.content == b""
+
+
+def test_an_address_without_a_rule_is_open_to_nobody(
+    client: Client, administrator: User, monkeypatch, caplog
+):
+    monkeypatch.delitem(TABLE, "runs")
+    client.force_login(administrator)
+    assert client.get("/runs/").status_code == 403
+    assert "'runs' has no rule" in caplog.text
+
+
+def test_a_viewer_is_told_why_not(client: Client, people: dict[Level, User]):
+    client.force_login(people[Level.MEMBER])
+    page = client.post(reverse("example"))
+    assert page.status_code == 403
+    assert "make you an operator" in page.content.decode()
+
+
+@pytest.mark.usefixtures("door")
+def test_an_agents_token_opens_no_page_and_acts_for_nobody(db):
+    machine = Machine.objects.create(
+        name="lab", kind=Machine.Kind.AGENT, isa=new_isa("toy", ["add"], "by hand")
+    )
+    agent = Client(headers={"Authorization": f"Bearer {tokens.issue(machine)}"})
+    for name in OWN:
+        for method in ("GET", "POST"):
+            assert answer(agent, name, method) == expected(TABLE[name], method, Level.ANYONE), name
+    assert AgentToken.objects.get().last_used is None
+
+
+def test_what_guards_itself_lets_nobody_in_without_a_token(client: Client, db):
+    machine = Machine.objects.create(
+        name="lab", kind=Machine.Kind.AGENT, isa=new_isa("toy", ["add"], "by hand")
+    )
+    agent = Client(headers={"Authorization": f"Bearer {tokens.issue(machine)}"})
+    for name in sorted(ADDRESSES.keys() - set(OWN)):
+        for visitor in (client, agent):
+            for method in METHODS:
+                assert visitor.generic(method, address(name)).status_code in {401, 403, 404, 405}, (
+                    name,
+                    method,
+                )
+
+
+def test_levels_follow_the_role_at_once(people: dict[Level, User], settings):
+    user = people[Level.OPERATOR]
+    change_role(user, Role.VIEWER)
+    assert level_of(User.objects.get(pk=user.pk)) == Level.MEMBER
+    deactivate(user)
+    settings.PUBLIC_READING = True
+    assert level_of(User.objects.get(pk=user.pk)) == Level.ANYONE
+    assert level_of(AnonymousUser()) == Level.READER
+    assert level_of(None) == Level.READER
+
+
+def test_templates_know_what_the_visitor_may_do(people: dict[Level, User]):
+    request = RequestFactory().get("/")
+    request.user = people[Level.OPERATOR]
+    assert rights(request) == {"may_read": True, "may_operate": True, "may_administer": False}

@@ -1,0 +1,134 @@
+"""WebSockets obey the rules of their addresses, when they are opened and as long as they are open."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings as site_settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import reverse
+
+from inference.exchange.instruction_sets import new_isa
+from inference.runs.machines import tokens
+from pmweb.accounts import people, watching
+from pmweb.asgi import application
+from pmweb.models import Role
+from tests.runs.fixtures import forget_connection
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SOON = 20.0
+
+
+@pytest.fixture(autouse=True)
+async def fresh_connection(monkeypatch) -> None:
+    """The thread of async database calls may have been left with the database of another test."""
+    monkeypatch.setattr(watching, "LOOK_EVERY", 0.05)
+    await sync_to_async(forget_connection)()
+
+
+@sync_to_async
+def logged_in(role: Role = Role.VIEWER) -> tuple[User, Client]:
+    user, _ = people.invite(f"a {role.value}", role)
+    client = Client()
+    client.force_login(user)
+    return user, client
+
+
+@asynccontextmanager
+async def socket_of(client: Client, path: str = "/ws/runs/", **headers: str):
+    cookies = "; ".join(f"{key}={morsel.value}" for key, morsel in client.cookies.items())
+    sent = {"host": "localhost:8000", "origin": "http://localhost:8000", "cookie": cookies, **headers}
+    socket = WebsocketCommunicator(
+        application, path, headers=[(key.encode(), value.encode()) for key, value in sent.items()]
+    )
+    assert (await socket.connect(timeout=SOON))[0]
+    try:
+        yield socket
+    finally:
+        await socket.disconnect()
+
+
+async def closing_code(socket: WebsocketCommunicator) -> int:
+    message = await socket.receive_output(timeout=SOON)
+    assert message["type"] == "websocket.close", message
+    return message["code"]
+
+
+async def test_a_viewer_listens():
+    _, client = await logged_in()
+    async with socket_of(client) as socket:
+        assert await socket.receive_nothing(timeout=0.3)
+
+
+@pytest.mark.parametrize("path", ["/ws/runs/", "/ws/runs/1/", "/ws/nothing/"])
+async def test_without_a_session_a_socket_is_refused_with_the_reason(path: str):
+    async with socket_of(Client(), path) as socket:
+        assert await closing_code(socket) == 4401
+
+
+async def test_with_public_reading_a_visitor_listens(settings):
+    settings.PUBLIC_READING = True
+    async with socket_of(Client()) as socket:
+        assert await socket.receive_nothing(timeout=0.3)
+
+
+async def log_out(user: User, client: Client) -> None:
+    await sync_to_async(client.post)(reverse("logout"))
+
+
+async def shut_out(user: User, client: Client) -> None:
+    await sync_to_async(people.deactivate)(user)
+
+
+async def set_another_password(user: User, client: Client) -> None:
+    user.set_password("seven blue horses")
+    await user.asave()
+
+
+async def let_the_session_end(user: User, client: Client) -> None:
+    await Session.objects.all().adelete()
+
+
+@pytest.mark.parametrize("end", [log_out, shut_out, set_another_password, let_the_session_end])
+async def test_a_socket_ends_with_the_session_that_opened_it(end):
+    user, client = await logged_in()
+    other, elsewhere = await logged_in(Role.OPERATOR)
+    async with socket_of(client) as socket, socket_of(elsewhere) as unconcerned:
+        assert await socket.receive_nothing(timeout=0.1)
+        await end(user, client)
+        assert await closing_code(socket) == 4401
+        if end is not let_the_session_end:
+            assert await unconcerned.receive_nothing(timeout=0.3)
+
+
+async def test_nothing_is_watched_when_nobody_listens():
+    _, client = await logged_in()
+    async with socket_of(client):
+        assert len(watching.shared_visits()._open) == 1
+    assert not watching.shared_visits()._open
+
+
+async def test_an_agents_token_does_not_open_the_sockets_of_browsers():
+    plain = await sync_to_async(_token)()
+    async with socket_of(Client(), authorization=f"Bearer {plain}") as socket:
+        assert await closing_code(socket) == 4401
+
+
+async def test_a_browsers_session_does_not_open_the_socket_of_agents():
+    _, client = await logged_in(Role.ADMIN)
+    async with socket_of(client, "/ws/agent/") as socket:
+        await socket.send_to(text_data="{}")
+        assert (await socket.receive_json_from(timeout=SOON))["type"] == "refused"
+        assert await closing_code(socket) == 4401
+
+
+def _token() -> str:
+    return tokens.issue(tokens.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
+
+
+assert site_settings.SESSION_ENGINE == "django.contrib.sessions.backends.db", "watching looks into this table"

@@ -1,0 +1,78 @@
+"""Workers on hosts of their own: one is cut off from the network in the middle of a run, and comes back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runs.counting.job import counted
+from tests.runs.fixtures import assert_journal_is_whole, hurry, payloads, reached, state, wait_for
+from tests.scaled.conftest import opened_on
+from tests.scaled.hosts import Host, NoNamespacesError
+from tests.scaled.processes import Process
+from tests.scaled.servers import NotInstalledError, PostgreSQL, Redis
+
+
+@pytest.fixture
+def hosts(stack) -> list[Host]:
+    made = []
+    try:
+        for _ in range(2):
+            made.append(Host())
+            stack.callback(made[-1].remove)
+    except NoNamespacesError as error:
+        pytest.skip(str(error))
+    return made
+
+
+@pytest.fixture
+def servers(stack, hosts) -> tuple[PostgreSQL, Redis]:
+    """Of their own, since they listen on the cables."""
+    listening = ["127.0.0.1", *(host.here for host in hosts)]
+    try:
+        started = PostgreSQL(*listening), Redis(*listening)
+    except NotInstalledError as error:
+        pytest.skip(str(error))
+    for server in started:
+        stack.callback(server.remove)
+        server.start()
+    return started
+
+
+def test_a_run_goes_on_elsewhere_when_its_host_is_cut_off_and_nothing_is_done_twice(
+    stack, hosts, servers, tmp_path, django_db_blocker
+):
+    postgresql, redis_server = servers
+    database = postgresql.copy()
+    site = stack.enter_context(
+        opened_on(postgresql, database, tmp_path, django_db_blocker, PMWEB_REDIS_URL=redis_server.url)
+    )
+    site.manage("migrate", "-v0", "--skip-checks").wait()
+    workers = []
+    for number, host in enumerate(hosts):
+        reachable = {"PMWEB_DATABASE_HOST": host.here, "PMWEB_REDIS_URL": redis_server.url_at(host.here)}
+        worker = Process(tmp_path / f"host-{number}", "work", environment=reachable, within=host.within)
+        stack.callback(worker.stop)
+        worker.wait_for("is ready for")
+        workers.append(worker)
+
+    run = site.count("travels", steps=400, pause=0.1)
+    wait_for(lambda: reached(run, 5))
+    run.refresh_from_db()
+    [cut_off] = [k for k, worker in enumerate(workers) if run.worker.endswith(f":{worker.pid}")]
+    hosts[cut_off].pull_cable()
+    hurry(run)
+    wait_for(lambda: state(run) == "done")
+    assert any("stopped answering" in each["text"] for each in payloads(run, "log"))
+    assert run.worker.endswith(f":{workers[1 - cut_off].pid}")
+
+    hosts[cut_off].plug_in()
+    workers[cut_off].wait_for("lease lost, its process is stopped")
+    assert state(run) == "done"
+    assert run.result["value"] == counted(400)
+    assert_journal_is_whole(run, 400)
+    assert run.lease_token == 2
+
+    workers[1 - cut_off].stop()
+    another = site.count("for who came back", steps=2)
+    wait_for(lambda: state(another) == "done")
+    assert another.worker.endswith(f":{workers[cut_off].pid}")

@@ -15,8 +15,15 @@ class AnicaConfig(AppConfig):
         from inference.runs import registry  # noqa: PLC0415  models are there only now
         from inference.views import mapping_offers  # noqa: PLC0415
 
-        for kind, job in (("campaign", "job.CampaignJob"), ("generalise", "single.GeneraliseJob")):
+        for kind, job in (
+            ("campaign", "job.CampaignJob"),
+            ("generalise", "single.GeneraliseJob"),
+            ("matrix", "matrix.MatrixJob"),
+        ):
             registry.register(kind, registry.Deferred(f"anica_app.campaigning.{job}"))
+        registry.register(
+            "coverage", registry.Deferred("anica_app.campaigning.covering.CoverageJob", short=True)
+        )
         registry.register(
             "llvm-difference",
             registry.Deferred("anica_app.campaigning.llvm_difference.LlvmDifferenceJob", short=True),
@@ -24,6 +31,7 @@ class AnicaConfig(AppConfig):
         registry.register(
             "import-anica", registry.Deferred("anica_app.campaigning.importing.ImportAnicaJob", short=True)
         )
+        registry.register("ask", registry.Deferred("anica_app.campaigning.answering.AskJob", short=True))
         other_formats.register("anica_app.campaigning.importing.AnicaImporter")
         other_formats.register_writer("block-set", "anica_app.exchange.outgoing.write_block_set")
         other_formats.register_writer("campaign", "anica_app.exchange.outgoing.write_campaign_archive")

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from anica_app.views import imports, llvm_difference, predictors
+from anica_app.views import campaigns, discoveries, imports, llvm_difference, matrices, predictors
 
-urlpatterns = [*imports.urlpatterns, *llvm_difference.urlpatterns, *predictors.urlpatterns]
+urlpatterns = [
+    *campaigns.urlpatterns,
+    *discoveries.urlpatterns,
+    *imports.urlpatterns,
+    *llvm_difference.urlpatterns,
+    *matrices.urlpatterns,
+    *predictors.urlpatterns,
+]

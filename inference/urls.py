@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inference.api import urls as api
 from inference.views import (
     blocks,
     check_model,
@@ -13,12 +14,14 @@ from inference.views import (
     machines,
     mappings,
     resources,
+    run_archives,
     runs,
     sets,
     uploads,
 )
 
 urlpatterns = [
+    *api.urlpatterns,
     *blocks.urlpatterns,
     *check_model.urlpatterns,
     *example.urlpatterns,
@@ -29,6 +32,7 @@ urlpatterns = [
     *machines.urlpatterns,
     *mappings.urlpatterns,
     *resources.urlpatterns,
+    *run_archives.urlpatterns,
     *runs.urlpatterns,
     *uploads.urlpatterns,
     *sets.urlpatterns,

@@ -17,7 +17,15 @@ _POSTGRESQL = "postgresql://user:password@host:5432/name"
 _REDIS = "redis://:password@host:6379/0"
 _PARTS = ("HOST", "PORT", "NAME", "USER", "PASSWORD", "SSLMODE")
 _URL_OPTIONS = frozenset(
-    ("sslmode", "sslrootcert", "sslcert", "sslkey", "channel_binding", "target_session_attrs", "connect_timeout")
+    (
+        "sslmode",
+        "sslrootcert",
+        "sslcert",
+        "sslkey",
+        "channel_binding",
+        "target_session_attrs",
+        "connect_timeout",
+    )
 )
 """What may stand behind the question mark of a database's address; libpq checks the values."""
 
@@ -90,7 +98,7 @@ def database(home: Path) -> dict[str, Any]:
 
 
 def channel_layers(url: str) -> dict[str, Any]:
-    """The channel layer: Redis where the environment names one, or, without an address, one that stays in its process.
+    """The channel layer: Redis, or without an address one that stays in its process.
 
     It is used as a doorbell and for nothing else, so publishing does: nothing is kept for anybody who is not
     there, and nothing can pile up.

@@ -77,7 +77,7 @@ PROGRAMS = (
     ),
     Program(
         "llvm-mc",
-        "assembler of LLVM: makes the loop bodies for AArch64 machines; x86-64 needs none",
+        "assembler of LLVM: makes loop bodies for AArch64 machines, reads blocks in AT&T syntax",
         ("llvm-mc",),
         "apt install llvm",
         ("usr/bin/llvm-mc-*", "usr/lib/llvm-*/bin/llvm-mc"),
@@ -178,6 +178,22 @@ def computing() -> list[tuple[str, str]]:
         ("Processors", f"{len(os.sched_getaffinity(0))} of this computer"),
         ("Dask", condition(settings.DASK)),
     ]
+
+
+def access() -> list[tuple[str, str]]:
+    """Who may read here, and how much a user may have at a time, as label and value."""
+    public = "everybody who comes" if settings.PUBLIC_READING else "who has an account"
+    return [
+        ("Reading", f"{public} (PMWEB_PUBLIC_READING)"),
+        ("Unfinished runs of a user", _at_most(settings.RUNS_PER_USER)),
+        ("An uploaded file", _at_most(settings.UPLOAD_LIMIT_BYTES >> 20, " MiB")),
+        ("Waiting files of a user", _at_most(settings.UPLOADS_PER_USER)),
+        ("These together", _at_most(settings.UPLOADED_BYTES_PER_USER >> 20, " MiB")),
+    ]
+
+
+def _at_most(limit: int, unit: str = "") -> str:
+    return f"at most {limit:,}{unit}" if limit else "no limit"
 
 
 def measuring() -> list[tuple[str, str]]:

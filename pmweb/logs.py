@@ -35,7 +35,7 @@ class TerminalFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: `time` (UTC), `level`, `logger`, `process`, `text`, and `traceback` where there is one."""
+    """One object per line: `time` (UTC), `level`, `logger`, `process`, `text`, and perhaps `traceback`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record, without its end."""

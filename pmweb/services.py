@@ -26,7 +26,8 @@ def database() -> str:
             mode = settings.DATABASES["default"]["OPTIONS"]["transaction_mode"]
             return f"SQLite {sqlite3.sqlite_version}, journal {journal}, transactions {mode}"
         cursor.execute(
-            "SELECT current_setting('server_version'), (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()),"
+            "SELECT current_setting('server_version'),"
+            " (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()),"
             " (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),"
             " current_setting('max_connections')"
         )

@@ -4,19 +4,20 @@
 |---|---|---|
 | `PMWEB_HOME` | database, secret key, collected static files | `./var` |
 | `PMWEB_SHARED` | published data for tests and benchmarks | `../shared` |
-| `PMWEB_SECRET_KEY` | Django's secret key; several web hosts need the same | generated once, kept in `$PMWEB_HOME/secret-key` |
+| `PMWEB_SECRET_KEY` | Django's secret key; several web hosts need the same | in `$PMWEB_HOME/secret-key` |
 | `PMWEB_ALLOWED_HOSTS` | comma-separated host names the site answers to | loopback names and this host's |
-| `PMWEB_CSRF_TRUSTED_ORIGINS` | comma-separated origins, `https://name`, whose forms are taken besides the site's own | none |
-| `PMWEB_DATABASE_URL` | `postgresql://user:password@host:port/name?sslmode=verify-full` | SQLite in `$PMWEB_HOME` |
-| `PMWEB_DATABASE_HOST`, `_PORT`, `_NAME`, `_USER`, `_PASSWORD`, `_SSLMODE` | the same in parts; each counts where the URL does not say it | |
+| `PMWEB_CSRF_TRUSTED_ORIGINS` | comma-separated origins whose forms are taken besides the site's | none |
+| `PMWEB_DATABASE_URL` | `postgresql://user:password@host:port/name?sslmode=require` | SQLite in the home |
+| `PMWEB_DATABASE_HOST`, `_PORT`, `_NAME` | the same in parts, where the URL does not say it | |
+| `PMWEB_DATABASE_USER`, `_PASSWORD`, `_SSLMODE` | and these | |
 | `PMWEB_DATABASE_POOL` | connections of a web process to PostgreSQL; 0: one per request | 10 |
-| `PMWEB_REDIS_URL` | `redis://:password@host:port/0` or `rediss://…`: carries wake-up calls between computers | none |
+| `PMWEB_REDIS_URL` | `redis://:password@host:port/0`, carries wake-up calls between computers | none |
 | `PMWEB_REDIS_PREFIX` | tells the sites on one Redis apart | `pmweb` |
 | `PMWEB_URL` | the site's address as its visitors and agents know it, `https://name` | where it listens |
 | `PMWEB_TLS` | `1`: visitors come through a proxy with TLS that sets the X-Forwarded headers | off |
 | `PMWEB_SECURE_COOKIES` | `1`: cookies travel by TLS alone | as `PMWEB_TLS` |
 | `PMWEB_HSTS_SECONDS` | how long browsers shall insist on TLS; 0: not at all | a year with `PMWEB_TLS` |
-| `PMWEB_HSTS_SUBDOMAINS`, `PMWEB_HSTS_PRELOAD` | `1`: so for names below this one; so in browsers' own lists | 1, 0 |
+| `PMWEB_HSTS_SUBDOMAINS`, `PMWEB_HSTS_PRELOAD` | `1`: names below, too; in browsers' own lists | 1, 0 |
 | `PMWEB_PUBLIC_READING` | `1`: whoever comes may read, without an account; nothing else | off |
 | `PMWEB_RUNS_PER_USER` | unfinished runs that a user may have; 0: no limit | 100 |
 | `PMWEB_UPLOAD_MB` | MiB that an uploaded file may have | 64 |
@@ -51,9 +52,7 @@ SHARED = Path(os.environ.get("PMWEB_SHARED") or BASE_DIR.parent / "shared").reso
 DEBUG = environment.flag("PMWEB_DEBUG")
 # Made when it is first needed: a command that only looks for data leaves no data directory behind.
 SECRET_KEY = os.environ.get("PMWEB_SECRET_KEY") or SimpleLazyObject(partial(load_secret_key, HOME))
-ALLOWED_HOSTS = environment.words(
-    "PMWEB_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{socket.gethostname()}"
-)
+ALLOWED_HOSTS = environment.words("PMWEB_ALLOWED_HOSTS", f"localhost,127.0.0.1,[::1],{socket.gethostname()}")
 URL = os.environ.get("PMWEB_URL", "").strip().rstrip("/")
 CSRF_TRUSTED_ORIGINS = environment.words("PMWEB_CSRF_TRUSTED_ORIGINS")
 
@@ -101,7 +100,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "pmweb.permissions.context.rights",
             ],
-            "builtins": ["django.templatetags.static", "inference.views.presentation"],
+            "builtins": [
+                "django.templatetags.static",
+                "inference.views.presentation",
+                "anica_app.views.presentation",
+            ],
         },
     }
 ]
@@ -210,7 +213,9 @@ LOGGING = {
         "inference": {"level": "INFO"},
         "django.request": {"level": "ERROR"},  # a page that is not there is the visitor's news
         "psycopg.pool": {"level": "ERROR"},  # a connection that the server has ended, and that is replaced
-        "channels_redis": {"level": "CRITICAL"},  # every second, with a traceback, what the switchboard says once
+        "channels_redis": {
+            "level": "CRITICAL"
+        },  # every second, with a traceback, what the switchboard says once
         "django.security.DisallowedHost": {"level": "CRITICAL"},  # somebody tries names: answered, not told
         "django.channels": {"level": "WARNING"},  # says that a worker runs, which the worker says as well
     },

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from pmweb.views.about import about
 from pmweb.views.health import health
+from pmweb.views.metrics import metrics
 from pmweb.views.start import start
 
 urlpatterns = [
@@ -11,6 +12,7 @@ urlpatterns = [
     path("", include("pmweb.accounts.urls")),
     path("about/", about, name="about"),
     path("health/", health, name="health"),
+    path("metrics/", metrics, name="metrics"),
     path("", include("inference.urls")),
     path("", include("anica_app.urls")),
 ]

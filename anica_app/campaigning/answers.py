@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.models import AnswerCache, Predictor
+from anica_app.models.predictor import block_key
 
 MOST_ANSWERS = 1_000_000
 """Rows of one predictor; the oldest give way. A row takes about 130 bytes, its index included."""
@@ -32,7 +32,7 @@ class DatabaseAnswers:
 
     def known(self, blocks: Sequence[bytes]) -> Mapping[bytes, Answer]:
         """See `AnswerStore`."""
-        by_key = {_key(block): block for block in blocks}
+        by_key = {block_key(block): block for block in blocks}
         keys = list(by_key)
         with self._lock:
             found = {by_key[key]: self._new[key] for key in keys if key in self._new}
@@ -47,7 +47,7 @@ class DatabaseAnswers:
     def remember(self, answers: Mapping[bytes, Answer]) -> None:
         """See `AnswerStore`."""
         with self._lock:
-            self._new.update((_key(block), answer) for block, answer in answers.items())
+            self._new.update((block_key(block), answer) for block, answer in answers.items())
             if len(self._new) >= _BUFFERED:
                 self._write()
 
@@ -79,7 +79,3 @@ class DatabaseAnswers:
         if surplus > 0:
             newest_that_goes = mine.order_by("id").values_list("id", flat=True)[surplus - 1]
             mine.filter(id__lte=newest_that_goes).delete()
-
-
-def _key(block: bytes) -> bytes:
-    return hashlib.sha256(block).digest()

@@ -41,7 +41,7 @@ _FIELDS: Json = {
     "broken": Broken.STOP.value,
     "numbers": FOUND_OUT,
     "issue_width": None,
-    "mapping": "",
+    "bounds": "",
 }
 _EVERY = 0.3  # seconds between two words about progress
 
@@ -51,7 +51,7 @@ def reading_of(options: Mapping[str, Any], columns: int = 0) -> Reading:
 
     Raises `ExchangeError` for a mapping that there is not.
     """
-    mapping, width = options.get("mapping") or "", options.get("issue_width")
+    mapping, width = options.get("bounds") or "", options.get("issue_width")
     try:
         ports = predictor_of("mapping", {"mapping": mapping}) if mapping else None
     except PredictorError as error:
@@ -69,7 +69,7 @@ class ImportAnicaJob:
 
     `upload`: id of the file, a basic-block set or a campaign. `name`: of what it becomes ("": its own).
     Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
-    "" to find out; `issue_width` and the name of a `mapping`: bounds that answers should not fall below.
+    "" to find out; `issue_width` and `bounds`, the name of a port mapping: what answers are held against.
     """
 
     short = True
@@ -262,7 +262,7 @@ class AnicaImporter:
             return told_of_campaign(rows.store(options["name"], note=options["note"]))
         with path.open("rb") as file:
             beginning = file.read(1 << 16)
-            reading = _reading(beginning, path.name, {**options, "mapping": options["bounds"]})
+            reading = _reading(beginning, path.name, options)
             file.seek(0)
             made, seen = store(
                 file,

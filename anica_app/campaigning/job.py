@@ -77,7 +77,9 @@ def _searched(
     task: Task, config: CampaignConfig, campaign: Campaign, domain: X86Domain, panel: Panel, judge: Judge
 ) -> State[Any]:
     """The search itself, from its beginning or where it was interrupted."""
-    keeper = RowKeeper(campaign, domain, task.reporter)
+    begun = task.checkpoint is not None and bool(task.checkpoint.meta)
+    resume = task.checkpoint if begun else None
+    keeper = RowKeeper(campaign, domain, task.reporter, resume)
     end = Termination(**config.end)
     search = Search(
         world_of(domain, config.search, config.seed),
@@ -88,8 +90,7 @@ def _searched(
         keeper,
         excluded=[domain.read(one["abstract"]) for one in config.excluded],
     )
-    begun = task.checkpoint is not None and bool(task.checkpoint.meta)
-    return search.search(task.checkpoint if begun else None)
+    return search.search(resume)
 
 
 def make_campaign(run: Run, kind: Campaign.Kind) -> Campaign:

@@ -24,11 +24,17 @@ from inference.runs.reporter import JournalReporter
 class RowKeeper:
     """A `Keeper` over the rows of one campaign; `domain` writes documents. `last` is the last checkpoint."""
 
-    def __init__(self, campaign: Campaign, domain: Any, reporter: JournalReporter) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        domain: Any,
+        reporter: JournalReporter,
+        last: Checkpoint | None = None,
+    ) -> None:
         self._campaign = campaign
         self._domain = domain
         self._reporter = reporter
-        self.last: Checkpoint | None = None
+        self.last = last
 
     def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
         """Store both or neither. Raises `LeaseLostError`."""

@@ -72,7 +72,7 @@ def _progress(counters: Json, end: Termination) -> Json:
         "phase": "search",
         "done": round(min(done, total), 1),
         "total": round(total, 1),
-        "rate": round(rate, 3),
+        "rate": round(rate, 3) if unit == "blocks" else 0.0,
         "unit": unit,
         "eta": round(max(0.0, total - done) / rate, 1) if rate > 0 and steady else None,
     }

@@ -11,7 +11,6 @@ our words raises `Unsayable`: the original is kept beside, so nothing is lost.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -65,20 +64,6 @@ def expansion_document(theirs: list[Any], start: Json, before: Json | None) -> J
         case [0, int(number), [str(feature), value]]:
             return _feature_expansion(number, feature, value, start["abs_insns"][number], before)
     raise Unsayable(f"expansion {theirs!r}")
-
-
-def expanded(before: Json, expansion: Json) -> Json:
-    """Our document after one of our expansions, both as made here."""
-    after = copy.deepcopy(before)
-    if "aliasing" in expansion:
-        after["aliasing"] = [pair for pair in after["aliasing"] if pair[:2] != expansion["aliasing"]]
-        return after
-    instruction = after["instructions"][expansion["instruction"] - 1]
-    if "to" in expansion:
-        instruction[expansion["feature"]] = expansion["to"]
-    else:
-        instruction.pop(expansion["feature"], None)
-    return after
 
 
 def _instruction(theirs: Mapping[str, Any]) -> Json:

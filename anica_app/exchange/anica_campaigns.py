@@ -51,7 +51,7 @@ def read_campaign(tree: FileTree, told: Told | None = None) -> CampaignRows:
             raise ExchangeError(f"{tree.name} names no tool")
         rows = CampaignRows(_campaign(published, tree), X86, [_predictor(name) for name in predictors])
         _keep_files(rows, tree)
-        Gathering(rows, published, _judge(published.config), told).gather(measurements, predictors)
+        Gathering(rows, published, judge_of(published.config), told).gather(measurements, predictors)
     if not published.is_campaign:
         _add_block(rows, tree)
     return rows
@@ -97,8 +97,8 @@ def _keep_files(rows: CampaignRows, tree: FileTree) -> None:
         rows.files.append(rows.spool.keep(row, zlib.compress(content)))
 
 
-def _judge(config: Json) -> Judge | None:
-    """What the campaign found interesting; None where that cannot be told, or was turned around."""
+def judge_of(config: Json) -> Judge | None:
+    """What a campaign found interesting; None where that cannot be told, or was turned around."""
     metric = (config.get("abstraction_config") or {}).get("interestingness_metric") or {}
     least = metric.get("min_interestingness", 0.5)
     if metric.get("invert_interestingness") or not isinstance(least, (int, float)):

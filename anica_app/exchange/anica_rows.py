@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from anica_app.core.domain.documents import expanded
 from anica_app.core.samples import Sample, pack
 from anica_app.core.search.judging import Judge
-from anica_app.exchange.anica_abstract import Unsayable, abstract_document, expanded, expansion_document
+from anica_app.exchange.anica_abstract import Unsayable, abstract_document, expansion_document
 from anica_app.exchange.anica_documents import Published, PublishedStep, PublishedTrace
 from anica_app.exchange.anica_measurements import Measurements, Series
 from anica_app.exchange.campaign_rows import Bulk, CampaignRows

@@ -31,6 +31,11 @@ def identity_key(identity: Json) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+def block_key(code: bytes) -> bytes:
+    """`AnswerCache.block` of a block's machine code."""
+    return hashlib.sha256(code).digest()
+
+
 class Predictor(Named):
     """A predictor with its options: whatever changes its answers is in `identity`, and `key` stands for that.
 

@@ -16,6 +16,7 @@ from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.batches import cores
 from anica_app.predictors.containment import CannotStartError, Limits, run
+from anica_app.predictors.options import check_choices
 from anica_app.predictors.reading import Reading
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -29,25 +30,35 @@ _LARGEST_DIGESTED = 256 << 20
 
 
 @dataclass(frozen=True)
-class ToolSettings:
-    """What all programs have in common that are called once per block."""
+class CallSettings:
+    """How much a program may take that is called once per block."""
 
-    program: str = setting("", "path of the program; empty: where its installation puts it", None)
     processes: int = setting(0, "calls at a time; 0: one per processor", 20)
     seconds: float = setting(30.0, "time for one block", 10)
     memory: int = setting(4096, "MiB of addresses for one call", None)
 
     def __post_init__(self) -> None:
+        check_choices(self)
         check_whole("processes", self.processes, 0, 1024)
         check_number("seconds", self.seconds, 0.1, 3600)
         check_whole("memory", self.memory, 64, 1 << 20)
-        if self.program and not Path(self.program).is_absolute():
-            raise InvalidInputError(f"program must be an absolute path, not {self.program!r}")
 
     @property
     def limits(self) -> Limits:
         """Of one call."""
         return Limits(seconds=self.seconds, memory=self.memory)
+
+
+@dataclass(frozen=True)
+class ToolSettings(CallSettings):
+    """Where a tool's program is, and how much it may take."""
+
+    program: str = setting("", "path of the program; empty: where its installation puts it", None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.program and not Path(self.program).is_absolute():
+            raise InvalidInputError(f"program must be an absolute path, not {self.program!r}")
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,7 @@ class CalledTool:
         identity: Json,
         call: Callable[[bytes], Call],
         reading: Reading,
-        settings: ToolSettings,
+        settings: CallSettings,
         *,
         advice: str,
         probed: bool = True,

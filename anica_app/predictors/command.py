@@ -11,14 +11,15 @@ from pathlib import Path
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.batches import cores
-from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of
+from anica_app.predictors.calling import Call, CalledTool, CallSettings, digest_of
 from anica_app.predictors.containment import CannotStartError
 from anica_app.predictors.forms import AROUND, FORMS, INTEL, NOTHING, TEXTS, content_of, line_of, surrounded
+from anica_app.predictors.options import choice
 from anica_app.predictors.reading import Reading
 from anica_app.predictors.warm import Workers
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number, setting
+from inference.core.tunables import check_number, setting
 from inference.isa.x86.blocks import BlockError
 
 KIND = "command"
@@ -32,8 +33,8 @@ _CODE_NAMES = {"object": "block.o", "bytes": "block.bin", "hex": "block.hex"}
 
 
 @dataclass(frozen=True)
-class CommandSettings(ToolSettings):
-    """What is called, what it is given, and how its answer is read. `program` is part of the command."""
+class CommandSettings(CallSettings):
+    """What is called, what it is given, and how its answer is read."""
 
     command: tuple[str, ...] = setting(
         (),
@@ -41,10 +42,13 @@ class CommandSettings(ToolSettings):
         None,
     )
     title: str = setting("", "what it is called in lists; empty: the program's name", None)
-    form: str = setting(INTEL, f"how it takes a block: {', '.join(FORMS)}", None)
-    around: str = setting(NOTHING, f"what is put around the block: {', '.join(AROUND)}", None)
-    protocol: str = setting(
-        ONCE, "once: a call per block; lines: it is kept running and answers a line for each line", None
+    form: str = choice(INTEL, FORMS, "how it takes a block: assembly, digits, machine code, or ELF", None)
+    around: str = choice(NOTHING, AROUND, "what is put around the block: a loop, or IACA's markers", None)
+    protocol: str = choice(
+        ONCE,
+        (ONCE, LINES),
+        "once: a call per block; lines: kept running, it answers a line for each line",
+        None,
     )
     pattern: str = setting(r"(\d+(?:\.\d+)?)", "regular expression whose group is the number", None)
     scale: float = setting(1.0, "factor from that number to cycles per execution of the block", None)
@@ -60,9 +64,6 @@ class CommandSettings(ToolSettings):
         if not words or not all(isinstance(word, str) and word and "\0" not in word for word in words):
             raise InvalidInputError("command must be a list of words, the first the program")
         object.__setattr__(self, "command", tuple(words))
-        check_choice("form", self.form, FORMS)
-        check_choice("around", self.around, AROUND)
-        check_choice("protocol", self.protocol, (ONCE, LINES))
         check_number("scale", self.scale, 1e-9, 1e9)
         if self.protocol == LINES and (self.form not in TEXTS or FILE in "".join(self.command)):
             raise InvalidInputError(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import MARKERS, surrounded
+from anica_app.predictors.options import choice
 from anica_app.predictors.reading import Reading
-from inference.core.tunables import check_choice, setting
 
 KIND = "iaca"
 INSTALL = (
@@ -25,11 +25,7 @@ _READING = Reading(
 class IacaSettings(ToolSettings):
     """Which processor IACA analyses for."""
 
-    arch: str = setting("HSW", f"architecture, -arch: {', '.join(ARCHITECTURES)}", "HSW")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("arch", self.arch, ARCHITECTURES)
+    arch: str = choice("HSW", ARCHITECTURES, "architecture, -arch", "HSW")
 
 
 def find(given: str = "") -> str:

@@ -18,6 +18,10 @@ from inference.core.protocols import Json
 from inference.core.tunables import values_of
 
 
+class UnconfiguredError(PredictorError):
+    """What a kind needs is there, but options are wanted that nobody can guess."""
+
+
 @dataclass(frozen=True)
 class Found:
     """What this computer has of a kind: options that make a predictor, and the version behind them."""
@@ -77,7 +81,7 @@ def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callabl
     def found() -> Sequence[Found]:
         if find is not None:
             find()
-        raise PredictorError(f"it has to be configured: {advice}")
+        raise UnconfiguredError(f"it has to be configured: {advice}")
 
     return found
 

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from anica_app.core.answers import Answer, Failure
+from anica_app.predictors.options import choice
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import setting
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes
-from inference.measuring.blocks import BlockOptions, obstacle
+from inference.measuring.blocks import MODES, BlockOptions, obstacle
 
 KIND = "machine"
 
@@ -26,7 +27,7 @@ class MachineSettings:
     """Which machine measures, and how a block is surrounded there; part of each answer's identity."""
 
     machine: str = setting("", "name of a connected machine", None)
-    mode: str = setting(BlockOptions().mode, "unrolled or loop", None)
+    mode: str = choice(BlockOptions().mode, MODES, "copies after a fresh start, or a loop that goes on", None)
     copies: int = setting(0, "copies of the block; 0: as usual", None)
     registers: int = setting(BlockOptions().registers, "what general-purpose registers start with", None)
     memory: int = setting(BlockOptions().memory, "what every 8 bytes of memory start with", None)

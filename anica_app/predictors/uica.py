@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import AROUND, LOOP, surrounded
+from anica_app.predictors.options import choice
 from anica_app.predictors.reading import Reading
-from inference.core.tunables import check_choice, setting
 
 KIND = "uica"
 INSTALL = "git clone https://github.com/andreas-abel/uiCA /opt/uiCA && cd /opt/uiCA && ./setup.sh"
@@ -27,15 +27,13 @@ _READING = Reading(
 class UicaSettings(ToolSettings):
     """Which processor uiCA simulates."""
 
-    arch: str = setting("HSW", f"architecture, -arch: {', '.join(ARCHITECTURES)}", "HSW")
-    around: str = setting("nothing", "nothing: copies in a row; loop: the block in a loop", "nothing")
-    init: str = setting("diff", "values that registers start with, -initPolicy: diff, same, stack", "diff")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("arch", self.arch, ARCHITECTURES)
-        check_choice("around", self.around, AROUND[:2])
-        check_choice("init", self.init, ("diff", "same", "stack"))
+    arch: str = choice("HSW", ARCHITECTURES, "architecture, -arch", "HSW")
+    around: str = choice(
+        "nothing", AROUND[:2], "nothing: copies in a row; loop: the block in a loop", "nothing"
+    )
+    init: str = choice(
+        "diff", ("diff", "same", "stack"), "values that registers start with, -initPolicy", "diff"
+    )
 
 
 def find(given: str = "") -> str:

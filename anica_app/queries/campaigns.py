@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django.db.models import Count, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Count, F, FloatField, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Least
 
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
@@ -29,13 +29,28 @@ INFINITE = 1e18
 """Stands for infinite interestingness where rows are sorted: a cursor in an address must be a number."""
 
 
-def campaigns(order: Order, cursor: str = "", size: int = PAGE_SIZE) -> Page[Campaign]:
-    """A page of all campaigns (four queries), without their configurations.
+def campaigns(
+    order: Order,
+    cursor: str = "",
+    size: int = PAGE_SIZE,
+    *,
+    text: str = "",
+    kind: str = "",
+    tool: int | None = None,
+) -> Page[Campaign]:
+    """A page of all campaigns (three queries), without their configurations.
 
-    Each has `found`, the discoveries that no other one includes, and its predictors at hand, in order, as
-    `seats`.
+    `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id. Each
+    has `found`, the discoveries that no other one includes, `explained`, the share of fresh interesting blocks
+    that they subsume (None where nobody asked), its run, and its predictors at hand, in order, as `seats`.
     """
-    rows = Campaign.objects.defer("config", "facts", "note").annotate(found=_count_of_discoveries())
+    rows = listed_campaigns()
+    if text:
+        rows = rows.filter(Q(name__icontains=text) | Q(note__icontains=text))
+    if kind:
+        rows = rows.filter(kind=kind)
+    if tool is not None:
+        rows = rows.filter(seats__predictor=tool)
     seats = CampaignPredictor.objects.select_related("predictor").order_by("position")
     page = page_of(rows, order, CAMPAIGN_ORDERS, cursor, size)
     of: dict[int, list[CampaignPredictor]] = {row.pk: [] for row in page.rows}
@@ -44,6 +59,14 @@ def campaigns(order: Order, cursor: str = "", size: int = PAGE_SIZE) -> Page[Cam
     for row in page.rows:
         row._prefetched_objects_cache = {"seats": of[row.pk]}  # type: ignore[attr-defined]
     return page
+
+
+def listed_campaigns() -> QuerySet[Campaign]:
+    """All campaigns with what lists show of them, see `campaigns`."""
+    rows = Campaign.objects.select_related("run").defer(
+        "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
+    )
+    return rows.annotate(found=_count_of_discoveries(), explained=F("facts__explained__share"))
 
 
 def _count_of_discoveries() -> Coalesce:

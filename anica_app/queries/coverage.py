@@ -172,3 +172,25 @@ def _without_uops(document: Json | None) -> tuple[Json, bool]:
         return document, False
     left = [{name: value for name, value in one.items() if name != _UOPS} for one in instructions]
     return {**document, "instructions": left}, True
+
+
+def overlap_of(
+    discoveries: Sequence[Discovery], pulse: Callable[[], None] = lambda: None
+) -> dict[str, list[int]]:
+    """{id of a discovery: ids of those of other campaigns that subsume it}; those in foreign words are left out.
+
+    `pulse` is called for each discovery.
+    """
+    domain = _domain()
+    said = [(row, domain.read(_without_uops(row.abstract)[0])) for row in discoveries]
+    found: dict[str, list[int]] = {}
+    for row, special in said:
+        general = [
+            other.pk
+            for other, abstract in said
+            if other.campaign_id != row.campaign_id and domain.subsumes(abstract, special)
+        ]
+        if general:
+            found[str(row.pk)] = general
+        pulse()
+    return found

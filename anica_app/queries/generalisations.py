@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from anica_app.core.domain.documents import expanded
 from anica_app.core.samples import Sample, unpack
 from anica_app.models import Discovery, Generalisation, GeneralisationStep, SampleBatch
 from inference.core.protocols import Json
@@ -12,7 +13,9 @@ from inference.queries.paging import PAGE_SIZE, Page, page_in_memory
 
 _NODE = ("number", "kind", "expansion", "foreign", "taken", "reason", "n", "interesting", "failed", "mean")
 
-BY_BLOCK, BY_LENGTH = "block", "length"
+_AT_A_TIME = 50
+
+BY_BLOCK, BY_LENGTH, BY_INTEREST = "block", "length", "interest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,34 @@ class Tree:
     generalisation: Generalisation
     nodes: tuple[Node, ...]
 
+    def node(self, number: int) -> Node | None:
+        """The decision with this number; None where there is none."""
+        return next((node for node in self.nodes if node.number == number), None)
+
+    @property
+    def telling(self) -> Node | None:
+        """The last decision taken of which there are blocks: they are examples of the result."""
+        taken = [node for node in self.nodes if node.taken]
+        return next((node for node in reversed(taken) if node.n), taken[-1] if taken else None)
+
+    def around(self, number: int) -> tuple[Json | None, Json | None]:
+        """The abstract block before this decision and what was tried with it, as documents.
+
+        None where some decision on the way cannot be said in our words; the start has nothing before it.
+        """
+        before: Json | None = None
+        now: Json | None = self.generalisation.start
+        for node in self.nodes:
+            if node.kind == GeneralisationStep.Kind.EXPANSION:
+                tried = None if now is None or node.expansion is None else expanded(now, node.expansion)
+                if node.number == number:
+                    return now, tried
+                now = tried if node.taken else now
+            elif node.number == number:
+                return before, now
+            before = now
+        return None, None
+
 
 def generalisations_of(discovery: Discovery) -> list[Generalisation]:
     """Those that led to a discovery or to what it includes, in order (one query), without their documents."""
@@ -58,6 +89,13 @@ def samples_of_step(generalisation: Generalisation, number: int) -> list[Sample]
     return None if packed is None else unpack(bytes(packed))
 
 
+def all_samples(generalisation: Generalisation) -> Iterator[list[Sample]]:
+    """The blocks of every decision, in order (one query), one decision in memory at a time."""
+    rows = GeneralisationStep.objects.filter(generalisation=generalisation).order_by("number")
+    for packed in rows.values_list("samples", flat=True).iterator(_AT_A_TIME):
+        yield unpack(bytes(packed))
+
+
 def samples_of_batch(batch: SampleBatch) -> list[Sample]:
     """The blocks of a round, with all answers."""
     return unpack(bytes(batch.samples))
@@ -68,16 +106,20 @@ def sample_page(
     order: str = BY_BLOCK,
     *,
     descending: bool = False,
+    value: Callable[[Sample], float] | None = None,
     number: int = 0,
     size: int = PAGE_SIZE,
 ) -> Page[Sample]:
     """A page of samples, by `BY_BLOCK` (as sampled), `BY_LENGTH` (bytes), or a tool's place from 1 as text.
 
-    Failures come behind all numbers, whichever way these are sorted.
+    By `BY_INTEREST`, `value` says how interesting each is. Failures come behind all numbers, whichever way
+    these are sorted.
     """
     rows = list(samples)
     if order == BY_LENGTH:
         rows.sort(key=lambda one: len(one.code), reverse=descending)
+    elif order == BY_INTEREST and value is not None:
+        rows.sort(key=value, reverse=descending)
     elif order.isdecimal() and samples and 1 <= int(order) <= len(samples[0].answers):
         place, sign = int(order) - 1, -1 if descending else 1
         rows.sort(key=lambda one: _behind_failures(one, place, sign))

@@ -93,18 +93,19 @@ class BlocksForm(ImportForm):
         label="Instructions per cycle",
         help_text="As many as the processor can start. Answers below what this allows are pointed at.",
     )
-    mapping = forms.ModelChoiceField(
+    bounds = forms.ModelChoiceField(
         PortMapping.objects.none(),
         required=False,
         to_field_name="name",
         label="Port mapping",
+        empty_label="none",
         help_text="Answers below the cycles that its ports need are pointed at as well.",
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         rows = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
-        self.fields["mapping"].queryset = rows  # type: ignore[attr-defined]
+        self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
 
 
 def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
@@ -116,8 +117,8 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
     form = cls(request.POST or None, initial={"name": proposed})
     if form.is_bound and form.is_valid():
         answers = dict(form.cleaned_data)
-        if answers.get("mapping"):
-            answers["mapping"] = answers["mapping"].name
+        if answers.get("bounds"):
+            answers["bounds"] = answers["bounds"].name
         config = {"upload": found.pk, **{key: value for key, value in answers.items() if value is not None}}
         try:
             run = submit(KIND, config, unused_name(f"Import {found.file_name}"), user=request.user)

@@ -104,7 +104,9 @@ def list_compared_schemes(
     return listed_in_memory(schemes, paging, lambda page: [_scheme(each, found.ports) for each in page])
 
 
-@router.get("/mappings/{mapping_id}/comparisons/{other_id}/export", response=str, openapi_extra={FILE: "text/csv"})
+@router.get(
+    "/mappings/{mapping_id}/comparisons/{other_id}/export", response=str, openapi_extra={FILE: "text/csv"}
+)
 def export_comparison(request: HttpRequest, mapping_id: Id, other_id: Id) -> HttpResponse:
     """The whole comparison as CSV, differences first."""
     row, other, found = _compared(mapping_id, other_id)

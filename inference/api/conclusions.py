@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -117,10 +117,14 @@ def get_front(request: HttpRequest, mapping_id: Id) -> Any:
 def pick_point(request: HttpRequest, mapping_id: Id, place: Id) -> Any:
     """Make a point of the front a mapping of its own; one that was picked before is the same mapping again."""
     found = front_of(get_object_or_404(PortMapping, pk=mapping_id))
-    rows = FrontPoint.objects.filter(mapping=None if found is None else found.owner).select_related("mapping__isa")
+    rows = FrontPoint.objects.filter(mapping=None if found is None else found.owner).select_related(
+        "mapping__isa"
+    )
     point = rows.filter(place=place).first()
     if point is None:
-        raise ProblemError(404, "The front has no such place", where="path place", right="one that the front lists")
+        raise ProblemError(
+            404, "The front has no such place", where="path place", right="one that the front lists"
+        )
     made, fresh = pick(point)
     return (201 if fresh else 200), {"id": made.pk, "name": made.name, "note": made.note}
 
@@ -136,7 +140,9 @@ def convert_mapping(request: HttpRequest, mapping_id: Id, data: NewConversion) -
 def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[str, Any]]:
     usage = usages_in(row, [each.scheme_id for each in found])
     shown: dict[int, list[Witness]] = {each.pk: [] for each in found}
-    for witness in Witness.objects.filter(characterisation__in=list(shown)).select_related("blocker").order_by("id"):
+    for witness in (
+        Witness.objects.filter(characterisation__in=list(shown)).select_related("blocker").order_by("id")
+    ):
         shown[witness.characterisation_id].append(witness)
     copied = ("outcome", "stage", "reason", "text", "cycles", "counted", "doubts")
     return [

@@ -54,7 +54,12 @@ def document_of(api: NinjaAPI, root: str) -> Json:
     schemas |= {**problem.pop("$defs"), _PROBLEM_NAME: problem}
     document["components"]["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "A token of your account."},
-        "session": {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "A browser's log-in."},
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "sessionid",
+            "description": "A browser's log-in.",
+        },
     }
     document["security"] = [{"token": []}, {"session": []}]
     document["servers"] = [{"url": "/"}]
@@ -104,7 +109,9 @@ def _example_of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen
         case "number":
             return 1.0
         case "string":
-            return {"date-time": "2026-11-22T09:30:00Z", "binary": "(a file)"}.get(schema.get("format", ""), "")
+            return {"date-time": "2026-11-22T09:30:00Z", "binary": "(a file)"}.get(
+                schema.get("format", ""), ""
+            )
         case "null":
             return None
     return {}
@@ -145,5 +152,7 @@ def _examples(schema: Mapping[str, Any], schemas: Mapping[str, Any], kind: str) 
     name = schema.get("$ref", "").removeprefix(_REFERENCE)
     several = schemas.get(name, {}).get("examples")
     if kind == _JSON and several:
-        return {str(each.get("kind", number)): {"value": each} for number, each in enumerate(several, start=1)}
+        return {
+            str(each.get("kind", number)): {"value": each} for number, each in enumerate(several, start=1)
+        }
     return {"usual": {"value": example_of(schema, schemas)}}

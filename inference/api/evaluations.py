@@ -12,7 +12,7 @@ from pydantic import Field
 
 from inference.api.errors import ProblemError
 from inference.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.api.shapes import Cycles, Ref, Scores, SchemeText, Time, Unit, ref
+from inference.api.shapes import Cycles, Ref, SchemeText, Scores, Time, Unit, ref
 from inference.core.metrics import Unit as Units
 from inference.exchange.listing import Listing
 from inference.exchange.resource_mappings import load_predictor
@@ -96,10 +96,10 @@ def list_evaluations_of_mapping(request: HttpRequest, mapping_id: Id, paging: Qu
     return _listed(evaluations_of(get_object_or_404(PortMapping, pk=mapping_id)), paging)
 
 
-@router.get("/resource-mappings/{mapping_id}/evaluations", response=PageOf[EvaluationOut])
-def list_evaluations_of_resource_mapping(request: HttpRequest, mapping_id: Id, paging: Query[Paging]) -> Any:
+@router.get("/resource-mappings/{resource_mapping_id}/evaluations", response=PageOf[EvaluationOut])
+def list_evaluations_of_resource_mapping(request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging]) -> Any:
     """All evaluations of a resource mapping."""
-    return _listed(evaluations_of(get_object_or_404(ResourceMapping, pk=mapping_id)), paging)
+    return _listed(evaluations_of(get_object_or_404(ResourceMapping, pk=resource_mapping_id)), paging)
 
 
 @router.get("/sets/{set_id}/evaluations", response=PageOf[EvaluationOut])
@@ -114,9 +114,7 @@ def get_evaluation(request: HttpRequest, evaluation_id: Id) -> Any:
     row = _evaluation_row(evaluation_id)
     listing = listing_in(row)
     lengths = [{"length": each.length, "n": each.n, "mape": each.mape} for each in listing.lengths or ()]
-    tools = [
-        {"tool": each.tool, "skipped": each.skipped, **each.scores.as_json()} for each in listing.tools
-    ]
+    tools = [{"tool": each.tool, "skipped": each.skipped, **each.scores.as_json()} for each in listing.tools]
     return {
         **_evaluation(row),
         "heat_map": HeatMap.from_json(row.heat_map).as_json(),
@@ -161,7 +159,9 @@ def _evaluation_row(evaluation_id: int) -> Evaluation:
 def _listed(rows: Any, paging: Paging) -> Any:
     """A mapping has few evaluations, and so has a set: one for each mapping and unit at most."""
     related = ("mapping", "resource_mapping", "experiment_set", "held_out_by")
-    found = list(rows.select_related(*related).defer("heat_map", "mapping__report", "resource_mapping__report"))
+    found = list(
+        rows.select_related(*related).defer("heat_map", "mapping__report", "resource_mapping__report")
+    )
     return listed_in_memory(found, paging, lambda page: [_evaluation(row) for row in page])
 
 

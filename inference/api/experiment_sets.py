@@ -88,7 +88,9 @@ class MeasurementOut(Schema):
 @router.get("/sets", response=PageOf[SetOut])
 def list_sets(request: HttpRequest, paging: Query[Paging], q: Text = "", sort: SetSort = "-added") -> Any:
     """All experiment sets, those with a text in name or note where `q` gives one."""
-    return listed(experiment_sets(q.strip()), SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found])
+    return listed(
+        experiment_sets(q.strip()), SET_COLUMNS, sort, paging, lambda found: [_set(row) for row in found]
+    )
 
 
 @router.get("/sets/{set_id}", response=SetInFull)
@@ -125,7 +127,9 @@ def list_measurements(
 ) -> Any:
     """Measurements of a set: those with a scheme that the search `q` finds, of a length, in a state."""
     row = get_object_or_404(ExperimentSet.objects.select_related("isa"), pk=set_id)
-    return listed(measurements_in(row, q, length, state), MEASUREMENT_COLUMNS, sort, paging, measurements_json)
+    return listed(
+        measurements_in(row, q, length, state), MEASUREMENT_COLUMNS, sort, paging, measurements_json
+    )
 
 
 @router.get("/sets/{set_id}/exports/{file_format}", response=str, openapi_extra={FILE: "text/csv"})

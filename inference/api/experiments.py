@@ -70,7 +70,9 @@ class ExperimentOut(Schema):
     isa: Ref
     experiment: str = Field(examples=["2*add GPR[64]:RW, GPR[64]:R"])
     terms: dict[str, int] = Field(examples=[{"add GPR[64]:RW, GPR[64]:R": 2}])
-    measured: float | None = Field(description="Median of the settled measurements, in cycles.", examples=[0.51])
+    measured: float | None = Field(
+        description="Median of the settled measurements, in cycles.", examples=[0.51]
+    )
     predictions: list[OfMapping]
     resource_predictions: list[OfResourceMapping]
     measurements: list[MeasurementOut]

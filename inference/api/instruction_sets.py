@@ -74,7 +74,9 @@ class SchemeInFull(SchemeOut):
     """A scheme with what mappings say of it."""
 
     isa: Ref
-    operands: list[dict[str, Any]] = Field(examples=[[{"kind": "register", "text": "GPR[64]", "access": "RW"}]])
+    operands: list[dict[str, Any]] = Field(
+        examples=[[{"kind": "register", "text": "GPR[64]", "access": "RW"}]]
+    )
     usages: list[UsageIn]
     resource_loads: list[LoadsIn]
 
@@ -156,12 +158,17 @@ def get_scheme(request: HttpRequest, scheme_id: Id) -> Any:
 def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Query[Paging]) -> Any:
     """The measurements that contain a scheme, in all sets, the shortest experiments first."""
     row = get_object_or_404(InstructionScheme, pk=scheme_id)
-    rows = Measurement.objects.filter(experiment__terms__scheme=row).select_related("experiment", "experiment_set")
+    rows = Measurement.objects.filter(experiment__terms__scheme=row).select_related(
+        "experiment", "experiment_set"
+    )
     return listed(rows, SHORTEST_FIRST, "length", paging, _measured)
 
 
 def _measured(found: Any) -> list[dict[str, Any]]:
-    values = {each.id: each.value for each in measurements_of(Measurement.objects.filter(pk__in=[r.pk for r in found]))}
+    values = {
+        each.id: each.value
+        for each in measurements_of(Measurement.objects.filter(pk__in=[r.pk for r in found]))
+    }
     return [
         {
             "id": row.pk,

@@ -204,24 +204,35 @@ def get_trust(request: HttpRequest, machine_id: Id, hours: int = Query(24, ge=1,
             for each in rounds
         ],
         "states_by_set": [
-            {"experiment_set": ref(each.made), "total": each.total, "states": dict(each.states)} for each in shares
+            {"experiment_set": ref(each.made), "total": each.total, "states": dict(each.states)}
+            for each in shares
         ],
     }
 
 
-@router.post("/machines/{machine_id}/tokens", response={201: NewToken}, auth=administering, openapi_extra=ADMINISTERS)
+@router.post(
+    "/machines/{machine_id}/tokens", response={201: NewToken}, auth=administering, openapi_extra=ADMINISTERS
+)
 def issue_token(request: HttpRequest, machine_id: Id) -> Any:
     """Issue another token for a machine's agent. Those issued before stay valid."""
     row = get_object_or_404(Machine, pk=machine_id)
     if row.kind != Machine.Kind.AGENT:
         raise ProblemError(
-            422, f"{row.name} has no agent, so it needs no token", where="path machine_id", right="one with an agent"
+            422,
+            f"{row.name} has no agent, so it needs no token",
+            where="path machine_id",
+            right="one with an agent",
         )
     access.note(request, Deed.TOKENS, row)
     return 201, {"machine": ref(row), "token": issue(row)}
 
 
-@router.delete("/machines/{machine_id}/tokens/{token_id}", response={204: None}, auth=administering, openapi_extra=ADMINISTERS)
+@router.delete(
+    "/machines/{machine_id}/tokens/{token_id}",
+    response={204: None},
+    auth=administering,
+    openapi_extra=ADMINISTERS,
+)
 def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
     """Take a token back: an agent that comes with it is refused from now on."""
     tokens = AgentToken.objects.select_related("machine")

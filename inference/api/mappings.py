@@ -153,27 +153,34 @@ def list_usage(
     return listed(rows, SCHEME_ORDER, sort, paging, lambda found: _usages(row, found))
 
 
-@router.post("/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading, openapi_extra=READS)
+@router.post(
+    "/mappings/{mapping_id}/predictions", response=list[PredictionOut], auth=reading, openapi_extra=READS
+)
 def predict(request: HttpRequest, mapping_id: Id, data: Experiments) -> Any:
     """Predict up to 1,000 experiments: cycles, bottleneck and the load of every port."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
-    values = [
-        read(text, row.isa, f"body experiments.{index}") for index, text in enumerate(data.experiments)
-    ]
+    values = [read(text, row.isa, f"body experiments.{index}") for index, text in enumerate(data.experiments)]
     mapping = load_mapping(row)
     for index, value in enumerate(values):
         _require_described(mapping, value, index)
     return [{**prediction_json(schedule(mapping, value)), "experiment": str(value)} for value in values]
 
 
-@router.get("/mappings/{mapping_id}/exports/{file_format}", response=str, openapi_extra={FILE: "application/octet-stream"})
+@router.get(
+    "/mappings/{mapping_id}/exports/{file_format}",
+    response=str,
+    openapi_extra={FILE: "application/octet-stream"},
+)
 def export_mapping(request: HttpRequest, mapping_id: Id, file_format: MappingFormat) -> HttpResponse:
     """The mapping as a file, each format with its provenance (docs/formats.md)."""
     row = get_object_or_404(PortMapping.objects.select_related("isa", "machine", "run"), pk=mapping_id)
     export = MAPPING_EXPORTS[file_format]
     if not export.describes(row.isa.name):
         raise ProblemError(
-            422, f"{export.title} has no words for {row.isa.name}", where="path file_format", right="another format"
+            422,
+            f"{export.title} has no words for {row.isa.name}",
+            where="path file_format",
+            right="another format",
         )
     return file_answer(request, row, export)
 

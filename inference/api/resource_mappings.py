@@ -65,31 +65,31 @@ def list_resource_mappings(
     return listed(rows, RESOURCE_MAPPING_COLUMNS, sort, paging, lambda found: [_row(row) for row in found])
 
 
-@router.get("/resource-mappings/{mapping_id}", response=ResourceMappingOut)
-def get_resource_mapping(request: HttpRequest, mapping_id: Id) -> Any:
+@router.get("/resource-mappings/{resource_mapping_id}", response=ResourceMappingOut)
+def get_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
     """One resource mapping."""
-    return _row(get_object_or_404(resource_mappings(), pk=mapping_id))
+    return _row(get_object_or_404(resource_mappings(), pk=resource_mapping_id))
 
 
-@router.patch("/resource-mappings/{mapping_id}", response=ResourceMappingOut)
-def rename_resource_mapping(request: HttpRequest, mapping_id: Id, data: NameAndNote) -> Any:
+@router.patch("/resource-mappings/{resource_mapping_id}", response=ResourceMappingOut)
+def rename_resource_mapping(request: HttpRequest, resource_mapping_id: Id, data: NameAndNote) -> Any:
     """Give a resource mapping another name or note."""
-    row = get_object_or_404(resource_mappings(), pk=mapping_id)
+    row = get_object_or_404(resource_mappings(), pk=resource_mapping_id)
     renamed(request, row, data)
     return _row(row)
 
 
-@router.delete("/resource-mappings/{mapping_id}", response={204: None})
-def delete_resource_mapping(request: HttpRequest, mapping_id: Id) -> Any:
+@router.delete("/resource-mappings/{resource_mapping_id}", response={204: None})
+def delete_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
     """Delete a resource mapping with its evaluations, unless an unfinished run needs it."""
-    deleted(get_object_or_404(ResourceMapping, pk=mapping_id))
+    deleted(get_object_or_404(ResourceMapping, pk=resource_mapping_id))
     return 204, None
 
 
-@router.get("/resource-mappings/{mapping_id}/loads", response=PageOf[LoadClassOut])
-def list_loads(request: HttpRequest, mapping_id: Id, paging: Query[Paging], q: Text = "") -> Any:
+@router.get("/resource-mappings/{resource_mapping_id}/loads", response=PageOf[LoadClassOut])
+def list_loads(request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging], q: Text = "") -> Any:
     """Classes of schemes with the same loads, of those that the search `q` finds."""
-    row = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=mapping_id)
+    row = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=resource_mapping_id)
     loaded = Exists(row.loads.filter(scheme=OuterRef("pk")))
     found = search_schemes(InstructionScheme.objects.filter(loaded, isa=row.isa_id), q)
     value = load_resource_mapping(row)
@@ -97,10 +97,16 @@ def list_loads(request: HttpRequest, mapping_id: Id, paging: Query[Paging], q: T
     return listed_in_memory(classes, paging, lambda page: [_class(each, value) for each in page])
 
 
-@router.get("/resource-mappings/{mapping_id}/exports/{file_format}", response=str, openapi_extra={FILE: "application/json"})
-def export_resource_mapping(request: HttpRequest, mapping_id: Id, file_format: ResourceFormat) -> HttpResponse:
+@router.get(
+    "/resource-mappings/{resource_mapping_id}/exports/{file_format}",
+    response=str,
+    openapi_extra={FILE: "application/json"},
+)
+def export_resource_mapping(
+    request: HttpRequest, resource_mapping_id: Id, file_format: ResourceFormat
+) -> HttpResponse:
     """The resource mapping as a file: `json` (docs/formats.md), which imports again."""
-    row = get_object_or_404(ResourceMapping.objects.select_related("isa", "machine"), pk=mapping_id)
+    row = get_object_or_404(ResourceMapping.objects.select_related("isa", "machine"), pk=resource_mapping_id)
     return file_answer(request, row, RESOURCE_EXPORTS[file_format])
 
 

@@ -53,7 +53,9 @@ class EventsOut(Schema):
 def list_events(
     request: HttpRequest,
     run_id: Id,
-    since: Annotated[int, Query(ge=0, le=2**63 - 1, description="The number of the last event that you have.")] = 0,
+    since: Annotated[
+        int, Query(ge=0, le=2**63 - 1, description="The number of the last event that you have.")
+    ] = 0,
     limit: Annotated[int, Query(ge=1, le=MOST)] = _PAGE,
 ) -> HttpResponseBase:
     """The events after number `since`.

@@ -31,6 +31,7 @@ from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.leases import busy_seconds
 from inference.runs.queue import ahead_of
 from inference.runs.registry import JOBS, job
+from inference.runs.software import versions
 
 router = Router()
 RunSort = sorts(RUN_COLUMNS)
@@ -48,14 +49,18 @@ class RunOut(Schema):
     name: Name = Field(examples=["PMEvo on pairs, seed 1"])
     note: Note
     kind: str = Field(examples=["infer"])
-    state: str = Field(description="queued, running, paused, done, failed or cancelled.", examples=["running"])
+    state: str = Field(
+        description="queued, running, paused, done, failed or cancelled.", examples=["running"]
+    )
     wanted: str = Field(description="pause or cancel, while it has not happened yet.", examples=[""])
     created: Time
     started: Time | None
     finished: Time | None
     busy_seconds: float = Field(description="Work on it so far.", examples=[83.4])
     progress: dict[str, Any] = Field(
-        examples=[{"phase": "evolution", "done": 40, "total": 200, "rate": 1.5, "unit": "generations", "eta": 107.0}]
+        examples=[
+            {"phase": "evolution", "done": 40, "total": 200, "rate": 1.5, "unit": "generations", "eta": 107.0}
+        ]
     )
     result: dict[str, Any] = Field(examples=[{"mapping": 7, "name": "PMEvo on pairs, seed 1"}])
     error: str = Field(examples=[""])
@@ -85,7 +90,9 @@ class Described(Input):
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={"examples": [{"kind": kind, "config": config} for kind, config in CONFIGS.items()]},
+        json_schema_extra={
+            "examples": [{"kind": kind, "config": config} for kind, config in CONFIGS.items()]
+        },
     )
 
     kind: str = Field(max_length=20, description="infer, measure, check-model, block, import, evaluate, …")
@@ -101,7 +108,8 @@ class NewRun(Described):
         extra="forbid",
         json_schema_extra={
             "examples": [
-                {"kind": kind, "config": config, "name": f"nightly {kind}"} for kind, config in CONFIGS.items()
+                {"kind": kind, "config": config, "name": f"nightly {kind}"}
+                for kind, config in CONFIGS.items()
             ]
         },
     )
@@ -109,7 +117,9 @@ class NewRun(Described):
     name: str = Field("", max_length=NAME_LIMIT)
     note: str = Field("", max_length=NOTE_LIMIT)
     forked_from: Id | None = Field(None, description="The run that this one is a changed copy of.")
-    webhook: str = Field("", max_length=webhooks.URL_LIMIT, description="An address to tell when the run ends.")
+    webhook: str = Field(
+        "", max_length=webhooks.URL_LIMIT, description="An address to tell when the run ends."
+    )
 
 
 class NewWebhook(Input):
@@ -124,7 +134,9 @@ class AlgorithmOut(Schema):
     key: str = Field(examples=["pmevo"])
     title: str = Field(examples=["PMEvo"])
     default_ports: int | None = Field(examples=[10])
-    knows: list[str] = Field(description="What may be said of schemes beforehand.", examples=[["uops", "widths"]])
+    knows: list[str] = Field(
+        description="What may be said of schemes beforehand.", examples=[["uops", "widths"]]
+    )
     settings: dict[str, Any] = Field(examples=[{"population": 1000, "max_generations": 200}])
 
 
@@ -241,7 +253,11 @@ def get_archive(request: HttpRequest, run_id: Id) -> HttpResponse:
     It imports elsewhere, by upload or `manage.py import` (docs/formats.md).
     """
     row = _row(run_id)
-    content = write_archive(row)
+    if row.state not in Run.FINAL:
+        raise ProblemError(
+            409, f"run {row.name!r} has not ended", where="path run_id", right="a run that has ended"
+        )
+    content = write_archive(row, versions())
     access.note(request, Deed.EXPORTED, row)
     return attachment(content, "application/zip", f"run {row.pk} {row.name}", "zip")
 
@@ -253,7 +269,10 @@ def _defaults(settings: Json) -> Json:
 def _known(name: str, value: str, allowed: list[str]) -> None:
     if value and value not in allowed:
         raise ProblemError(
-            422, f"There is no {name} {value[:40]!r}", where=f"query {name}", right=f"one of {', '.join(allowed)}"
+            422,
+            f"There is no {name} {value[:40]!r}",
+            where=f"query {name}",
+            right=f"one of {', '.join(allowed)}",
         )
 
 
@@ -267,7 +286,19 @@ def _asked(run_id: int, wish: str) -> dict[str, Any]:
 
 
 def _run(row: Run) -> dict[str, Any]:
-    copied = ("name", "note", "kind", "state", "wanted", "created", "started", "finished", "progress", "result", "error")
+    copied = (
+        "name",
+        "note",
+        "kind",
+        "state",
+        "wanted",
+        "created",
+        "started",
+        "finished",
+        "progress",
+        "result",
+        "error",
+    )
     return {"id": row.pk, **{name: getattr(row, name) for name in copied}, "busy_seconds": busy_seconds(row)}
 
 

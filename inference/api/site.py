@@ -83,7 +83,11 @@ def _answering(view: Any) -> View:
         response: HttpResponseBase = view(request, **named)
         if isinstance(response, HttpResponseNotAllowed):
             allowed = response["Allow"]
-            return answer(405, f"{request.method} is not for this address; it takes {allowed}", headers={"Allow": allowed})
+            return answer(
+                405,
+                f"{request.method} is not for this address; it takes {allowed}",
+                headers={"Allow": allowed},
+            )
         return response
 
     answering.csrf_exempt = True  # type: ignore[attr-defined]

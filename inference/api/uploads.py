@@ -19,7 +19,7 @@ from inference.core.metrics import Unit
 from inference.exchange.importing import Preview, preview
 from inference.exchange.other_formats import importer_of_content
 from inference.exchange.run_archive.reading import is_archive, read_archive
-from inference.models import ISA, Upload
+from inference.models import ISA
 from inference.queries.uploads import waiting_uploads
 from inference.runs.incoming import keep
 
@@ -69,7 +69,9 @@ def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
     The same file is not kept twice while it waits.
     """
     if len(files) > MOST_FILES:
-        raise ProblemError(422, f"{len(files)} files at once", where="form files", right=f"{MOST_FILES} at most")
+        raise ProblemError(
+            422, f"{len(files)} files at once", where="form files", right=f"{MOST_FILES} at most"
+        )
     account = access.account_of(request)
     with transaction.atomic():
         kept = [keep(file, file.name or "", account).pk for file in files]
@@ -105,7 +107,10 @@ def preview_upload(
     other = importer_of_content(content)
     if other is not None:
         raise ProblemError(
-            422, f"{row.file_name} is one of {other.titles}", where="path upload_id", right="its own page shows it"
+            422,
+            f"{row.file_name} is one of {other.titles}",
+            where="path upload_id",
+            right="its own page shows it",
         )
     seen = preview(
         content,

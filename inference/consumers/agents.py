@@ -38,11 +38,13 @@ REPLACED = 4409
 FLOOD = 4429
 TRY_AGAIN = 4503
 
-REVOKED = "the token of this agent was revoked"
+REVOKED = "the token of this agent was revoked, or its time is over: get a new one from the site"
 BEAT_SECONDS = 2.0
 MOST_BAD_MESSAGES = 3
 
 _LOOK_EVERY = 0.5
+TOKEN_LOOKED_AT_EVERY = 60.0
+"""Seconds. A revoked token ends its connections at once; one that expires, so much later."""
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Accept, so that the agent learns the reason of a refusal; it is told after it has said hello."""
         self._turn = asyncio.Lock()  # messages and looks take turns: each sees what the one before has done
         self._heard = _now()
+        self._token_due = self._heard + TOKEN_LOOKED_AT_EVERY
         self._session: Session | None = None
         self._lease: tuple[int, int] | None = None
         self._bad = 0
@@ -204,8 +207,17 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 async with self._in_turn():
                     if _now() - self._heard > SILENCE.total_seconds():
                         await self._end(SILENT)
+                    elif not await self._token_holds():
+                        await self._end(NO_ENTRY, REVOKED)
                     elif not self._over:
                         await self._look(session)
+
+    async def _token_holds(self) -> bool:
+        """Whether the token still lets the agent in; looked up now and then, which notes its use as well."""
+        if _now() < self._token_due:
+            return True
+        self._token_due = _now() + TOKEN_LOOKED_AT_EVERY
+        return await database.run(tokens.machine_of, _token(self.scope)) is not None
 
     async def _look(self, session: Session) -> None:
         """Drop the batch that nobody wants any more; hand out the next one."""

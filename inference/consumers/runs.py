@@ -5,8 +5,8 @@
 | `/ws/runs/<id>/?since=<seq>` | a run's journal after event `seq`: `{"seq", "kind", "payload", "at"}` |
 | `/ws/runs/` | `{"id", "name", "kind", "state", "wanted", "progress", "error"}` of every run that changed |
 
-A socket is closed with 4404 where there is no such run (any more), 4503 when the database does not answer: the
-browser comes back later. Who may listen at all, and for how long, is the site's affair.
+A socket is closed with 4404 where there is no such run (any more), 4503 when the database does not answer:
+the browser comes back later. Who may listen at all, and for how long, is the site's affair.
 """
 
 from __future__ import annotations

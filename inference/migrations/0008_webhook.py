@@ -5,27 +5,42 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('inference', '0007_explained'),
+        ("inference", "0007_explained"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Webhook',
+            name="Webhook",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('url', models.CharField(max_length=500)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('due', models.DateTimeField(blank=True, null=True)),
-                ('sent', models.DateTimeField(blank=True, null=True)),
-                ('error', models.CharField(blank=True, max_length=300)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='inference.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("url", models.CharField(max_length=500)),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("due", models.DateTimeField(blank=True, null=True)),
+                ("sent", models.DateTimeField(blank=True, null=True)),
+                ("error", models.CharField(blank=True, max_length=300)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="webhooks",
+                        to="inference.run",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['id'],
-                'indexes': [models.Index(condition=models.Q(('sent__isnull', True)), fields=['due'], name='webhook_unsent')],
-                'constraints': [models.UniqueConstraint(fields=('run', 'url'), name='webhook_once_per_run')],
+                "ordering": ["id"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("sent__isnull", True)), fields=["due"], name="webhook_unsent"
+                    )
+                ],
+                "constraints": [models.UniqueConstraint(fields=("run", "url"), name="webhook_once_per_run")],
             },
         ),
     ]

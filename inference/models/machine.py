@@ -70,16 +70,23 @@ class Machine(Named):
 
 
 class AgentToken(models.Model):
-    """What an agent shows to be let in as a machine; only its SHA-256 is kept. Revoked ones let nobody in."""
+    """What an agent shows to be let in as a machine; only its SHA-256 is kept. Revoked and expired ones let
+    nobody in."""
 
     machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="tokens")
     digest = models.CharField(max_length=64, unique=True)
     created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField(null=True, blank=True, help_text="null: never")
     last_used = models.DateTimeField(null=True, blank=True)
     revoked = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["id"]
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and self.expires <= timezone.now()
 
 
 class Batch(models.Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +30,18 @@ class Dependent:
     blocks: bool = False
 
 
+_OTHERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {}
+
+
+def register(model: type[Named], of: Callable[[Any], list[Dependent]]) -> None:
+    """Say what depends on the rows of another app's model; it does so when its pages are loaded."""
+    _OTHERS[model] = of
+
+
 def dependents_of(row: Named) -> list[Dependent]:
     """Everything that depends on a set, mapping, run or machine; kinds without any are left out."""
+    if type(row) in _OTHERS:
+        return _OTHERS[type(row)](row)
     match row:
         case ExperimentSet():
             return _of_set(row)
@@ -56,24 +67,24 @@ def delete_unless_needed(row: Named) -> list[Dependent]:
 
 def _of_set(row: ExperimentSet) -> list[Dependent]:
     return [
-        *_counted(row.measurements.count(), "measurement", GONE),
-        *_counted(row.evaluations.count(), "evaluation", GONE),
+        *counted(row.measurements.count(), "measurement", GONE),
+        *counted(row.evaluations.count(), "evaluation", GONE),
         *_users(_runs_with(row, "datasets", "experiment_set", "evaluate")),
     ]
 
 
 def _of_mapping(row: PortMapping) -> list[Dependent]:
     return [
-        *_counted(row.evaluations.count(), "evaluation", GONE),
-        *_counted(row.front.exclude(picked=row).count(), "point of its front", GONE, "points of its front"),
-        *_counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
+        *counted(row.evaluations.count(), "evaluation", GONE),
+        *counted(row.front.exclude(picked=row).count(), "point of its front", GONE, "points of its front"),
+        *counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
         *_users(_runs_with(row, "simulate", "mapping", "reference")),
     ]
 
 
 def _of_resource_mapping(row: ResourceMapping) -> list[Dependent]:
     return [
-        *_counted(row.evaluations.count(), "evaluation", GONE),
+        *counted(row.evaluations.count(), "evaluation", GONE),
         *_users(Run.objects.filter(kind="evaluate", config__resource_mapping=row.pk)),
     ]
 
@@ -83,10 +94,10 @@ def _of_run(row: Run) -> list[Dependent]:
     blocker = Dependent("It has not ended", "cancel it first", blocks=True)
     return [
         *([blocker] if working else []),
-        *_counted(row.held_out_evaluations.count(), "evaluation on what it held out", GONE),
-        *_counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
-        *_counted(row.experiment_sets.count(), "experiment set", KEPT),
-        *_counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
+        *counted(row.held_out_evaluations.count(), "evaluation on what it held out", GONE),
+        *counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
+        *counted(row.experiment_sets.count(), "experiment set", KEPT),
+        *counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
     ]
 
 
@@ -96,12 +107,12 @@ def _of_machine(row: Machine) -> list[Dependent]:
     tokens = row.tokens.filter(revoked=None).count()
     return [
         *([connected] if row.is_online() else []),
-        *_counted(row.experiment_sets.count(), "experiment set", FIRST, blocks=True),
-        *_counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
-        *_counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
+        *counted(row.experiment_sets.count(), "experiment set", FIRST, blocks=True),
+        *counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
+        *counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
         *_users(runs_on(row)),
-        *_counted(tokens, "token", GONE),
-        *_counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
+        *counted(tokens, "token", GONE),
+        *counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
     ]
 
 
@@ -119,10 +130,11 @@ def _runs_with(row: ExperimentSet | PortMapping, source: str, field: str, other:
 def _users(runs: QuerySet[Run]) -> list[Dependent]:
     ended = runs.filter(state__in=Run.FINAL).count()
     working = runs.count() - ended
-    return [*_counted(working, "unfinished run", NEEDED, blocks=True), *_counted(ended, "run", ENDED)]
+    return [*counted(working, "unfinished run", NEEDED, blocks=True), *counted(ended, "run", ENDED)]
 
 
-def _counted(n: int, what: str, fate: str, plural: str = "", *, blocks: bool = False) -> list[Dependent]:
+def counted(n: int, what: str, fate: str, plural: str = "", *, blocks: bool = False) -> list[Dependent]:
+    """So many rows of a kind, nothing where there is none."""
     if n == 0:
         return []
     label = f"1 {what}" if n == 1 else f"{n:,} {plural or what + 's'}"

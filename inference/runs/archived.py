@@ -39,7 +39,9 @@ _DESCRIPTIONS: dict[str, Any] = {
 
 
 @transaction.atomic
-def store_archive(archive: Archive, file_name: str, *, name: str = "", note: str = "", user: Any = None) -> Run:
+def store_archive(
+    archive: Archive, file_name: str, *, name: str = "", note: str = "", user: Any = None
+) -> Run:
     """The run as a row of its own with everything in its zip, all of it or nothing.
 
     Without a name it has its own, with a number behind it where that is taken. Raises `ExchangeError`.
@@ -102,12 +104,16 @@ def _check(kind: str, config: Json) -> None:
     Its rows may be gone, and its machine cannot be asked: it is less strict than what starts a run.
     """
     if kind not in _DESCRIPTIONS:
-        raise ExchangeError(f"run.json: runs of the kind {kind!r} are not imported; {', '.join(_DESCRIPTIONS)} are")
+        raise ExchangeError(
+            f"run.json: runs of the kind {kind!r} are not imported; {', '.join(_DESCRIPTIONS)} are"
+        )
     try:
         value = _adapter(kind).validate_python(config, strict=False)
         if isinstance(value, InferConfig):
             if value.algorithm not in ALGORITHMS:
-                raise InvalidInputError(f"there is no algorithm {value.algorithm!r}; there are {', '.join(ALGORITHMS)}")
+                raise InvalidInputError(
+                    f"there is no algorithm {value.algorithm!r}; there are {', '.join(ALGORITHMS)}"
+                )
             ALGORITHMS[value.algorithm].settings({**value.settings, "ports": value.ports})
             if len(value.source.keys() & {"datasets", "machine", "simulate"}) != 1:
                 raise InvalidInputError("source must say exactly one of datasets, machine, simulate")

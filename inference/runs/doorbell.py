@@ -24,7 +24,9 @@ class FarBell(Bell):
     def __init__(self, topic: str) -> None:
         super().__init__(topic)
         board = switchboard.present()
-        self._hang_up: Callable[[], None] | None = None if board is None else board.connect(topic, self.strike)
+        self._hang_up: Callable[[], None] | None = (
+            None if board is None else board.connect(topic, self.strike)
+        )
 
     def close(self) -> None:
         """Listen no longer."""

@@ -1,4 +1,5 @@
-"""How much a user may have here at a time: settings of the site, so that nobody's accident is everybody's trouble.
+"""How much a user may have here at a time: settings of the site, so that nobody's accident is everybody's
+trouble.
 
 What commands do, for nobody in particular, is not limited.
 """
@@ -28,8 +29,8 @@ def room_for_run(user: Any) -> None:
     unfinished = Run.objects.filter(created_by=user).exclude(state__in=Run.FINAL).count()
     if unfinished >= most:
         raise LimitError(
-            f"you have {unfinished} unfinished runs, and {most} is the most at a time: wait for one to end, or "
-            "cancel one"
+            f"you have {unfinished} unfinished runs, and {most} is the most at a time: wait for one to end, "
+            "or cancel one"
         )
 
 

@@ -40,4 +40,6 @@ def _hindrance() -> str:
             f"the database was made by a newer version of pmweb (unknown here: {', '.join(found.unknown)}): "
             "get that version on this computer too"
         )
-    return "the database is not prepared: `manage.py up` or `manage.py serve` does that" if found.lacks else ""
+    return (
+        "the database is not prepared: `manage.py up` or `manage.py serve` does that" if found.lacks else ""
+    )

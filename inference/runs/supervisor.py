@@ -76,7 +76,9 @@ class Supervisor:
         try:
             await database_sync_to_async(self._settle)(process.returncode or 0)
         except OperationalError as error:  # the lease runs out, and somebody takes the run over
-            logger.warning("run %s is left as it is, the database does not answer: %s", self._lease.run_id, error)
+            logger.warning(
+                "run %s is left as it is, the database does not answer: %s", self._lease.run_id, error
+            )
 
     async def _let_go(self, process: asyncio.subprocess.Process) -> None:
         """The run is settled, usually by the process itself, which then ends in a moment; or it is taken."""

@@ -1,8 +1,8 @@
 """Rings between hosts, over the channel layer where it crosses processes (Redis); elsewhere nothing happens.
 
 One thread per process speaks to the layer, so that whoever rings never waits for a network. It sends to the
-topic's group what is rung here, and strikes the bells of this process when a group is rung. While the layer is
-away, rings are lost, and everybody finds news by looking.
+topic's group what is rung here, and strikes the bells of this process when a group is rung. While the layer
+is away, rings are lost, and everybody finds news by looking.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ class Switchboard:
         """Say once that the layer is away, and once that it is back."""
         if failure is not None and not self._failing:
             kind = type(failure).__name__
-            logger.warning("the channel layer does not answer, news are found by looking: %s: %s", kind, failure)
+            logger.warning(
+                "the channel layer does not answer, news are found by looking: %s: %s", kind, failure
+            )
         elif failure is None and self._failing:
             logger.info("the channel layer answers again")
         self._failing = failure is not None

@@ -55,7 +55,13 @@ def told_of(run: Run) -> list[Told]:
 
 def checked(url: str) -> str:
     """The address; raises `ConfigError` for one that nothing can be sent to. Its host is not looked up yet."""
-    if len(url) > URL_LIMIT or not url.isascii() or not url.isprintable() or " " in url or not _names_host(url):
+    if (
+        len(url) > URL_LIMIT
+        or not url.isascii()
+        or not url.isprintable()
+        or " " in url
+        or not _names_host(url)
+    ):
         raise ConfigError(f"webhook: {url[:80]!r} is no address to send to; {RIGHT}")
     return url
 
@@ -64,7 +70,9 @@ def _names_host(url: str) -> bool:
     try:
         parts = urlsplit(url)
         named = (parts.hostname or "").encode("idna")  # labels that are too long, or empty
-        return parts.scheme in ("http", "https") and named != b"" and parts.port != 0 and parts.username is None
+        return (
+            parts.scheme in ("http", "https") and named != b"" and parts.port != 0 and parts.username is None
+        )
     except ValueError:
         return False
 

@@ -24,6 +24,7 @@ register = template.Library()
 NAVIGATION = (
     ("runs", "Runs"),
     ("mappings", "Port mappings"),
+    ("campaigns", "Campaigns"),
     ("sets", "Experiment sets"),
     ("machines", "Machines"),
     ("isas", "ISAs"),

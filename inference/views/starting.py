@@ -23,9 +23,7 @@ def start_run(
     data = form.cleaned_data
     name = data["name"] or unused_name(usual_name)
     try:
-        return submit(
-            kind, config, name, user=request.user, forked_from=forked_from, note=data["note"]
-        )
+        return submit(kind, config, name, user=request.user, forked_from=forked_from, note=data["note"])
     except NameTakenError as error:
         form.add_error("name", str(error))
         return None

@@ -9,12 +9,12 @@ How to use it, e.g. from an HTTP API:
     if found is None:                                 # → 401
         ...
     user, scope = found
-    if not allows(scope, Scope.OPERATE):              # → 403; READ: GET, OPERATE: changes, ADMINISTER: accounts
+    if not allows(scope, Scope.OPERATE):              # → 403; READ: GET, OPERATE: changes
         ...
 
 `scope` is what the token may do at this moment: never more than the role of its user, so nothing else has to
-be asked. Set `request.user = user`, so that what is done is noted under that name in the audit log: runs and uploads
-that come to be, what is asked of runs, and deletions note themselves (`pmweb.accounts.noting`).
+be asked. Set `request.user = user`, so that what is done is noted under that name in the audit log: runs and
+uploads that come to be, what is asked of runs, and deletions note themselves (`pmweb.accounts.noting`).
 """
 
 from __future__ import annotations
@@ -72,10 +72,12 @@ def issue(
 
 
 def user_and_scope_of(token_text: str) -> Bearer | None:
-    """For whom this token acts and what it may do; None where it lets nobody in. Notes its use, to the minute."""
+    """For whom this token acts and what it may do; None where it lets nobody in. Notes its use, to the
+    minute.
+    """
     if not token_text.startswith(PREFIX):
         return None
-    row = valid_tokens().select_related("user").filter(digest=_digest(token_text)).first()
+    row = valid_tokens().select_related("user__account").filter(digest=_digest(token_text)).first()
     if row is None:
         return None
     now = timezone.now()

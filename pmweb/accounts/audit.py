@@ -1,8 +1,8 @@
 """The audit log: who started, cancelled, deleted, exported, uploaded, and changed accounts and tokens.
 
-Views do not write to it. Runs and uploads that come to be, whatever is deleted, and what is asked of runs are noted
-where it happens (`pmweb.accounts.noting`), also when an API or a command does it; exports and edits by the rule of
-their address (`pmweb.permissions`); accounts and tokens by the functions that change them.
+Views do not write to it. Runs and uploads that come to be, whatever is deleted, and what is asked of runs are
+noted where it happens (`pmweb.accounts.noting`), also when an API or a command does it; exports and edits by
+the rule of their address (`pmweb.permissions`); accounts and tokens by the functions that change them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def record(
 ) -> AuditEntry:
     """Note what somebody did, and to what: a row, or a kind and a name of something that has no row.
 
-    `user` may be nobody or anonymous. Where from, and whether by a page, the API or a command, is known from the
-    request that is being answered.
+    `user` may be nobody or anonymous. Where from, and whether by a page, the API or a command, is known from
+    the request that is being answered.
     """
     known = user if user is not None and user.is_authenticated and user.pk else None
     request = current_request()

@@ -2,7 +2,8 @@
 after a week.
 
 Being able to make one means being able to run commands as the owner of the database, which is more than the
-site could give, or being an administrator. Reading a link must not use it up: chat programs and mail scanners fetch what they see.
+site could give, or being an administrator. Reading a link must not use it up: chat programs and mail scanners
+fetch what they see.
 """
 
 from __future__ import annotations

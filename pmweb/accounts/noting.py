@@ -1,7 +1,7 @@
 """What is noted in the audit log wherever it happens: Django's signals, connected when the site starts.
 
-A run or an upload that comes to be is noted always; a deletion, and what is asked of a run, where it is done on
-somebody's behalf: a worker that clears up after itself is nobody.
+A run or an upload that comes to be is noted always; a deletion, and what is asked of a run, where it is done
+on somebody's behalf: a worker that clears up after itself is nobody.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """People get accounts, roles, and are shut out. Each change is noted in the audit log under whoever made it.
 
-The account that the shell logs in to (`administrator`) can be neither shut out nor lose its role: so there always
-is an administrator.
+The account that the shell logs in to (`administrator`) can be neither shut out nor lose its role: so there
+always is an administrator.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Slowing down whoever guesses passwords: a few failures, then a pause.
 
-A few per address; and, for those who guess from many addresses, some more per name. Counted in the database, so
-that a restart does not hand out new attempts. Log-in links are not throttled: their tokens cannot be guessed, and
-they are the way in for somebody whose address or name a guesser has used up.
+A few per address; and, for those who guess from many addresses, some more per name. Counted in the database,
+so that a restart does not hand out new attempts. Log-in links are not throttled: their tokens cannot be
+guessed, and they are the way in for somebody whose address or name a guesser has used up.
 """
 
 from __future__ import annotations

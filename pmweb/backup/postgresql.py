@@ -18,7 +18,12 @@ from pmweb.launcher.prepare import database_name
 _EMPTY = """DO $$ DECLARE one record; BEGIN
 FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
 EXECUTE format('DROP TABLE %I CASCADE', one.tablename); END LOOP; END $$"""
-_FROM_LIBPQ = {"sslmode": "PGSSLMODE", "sslrootcert": "PGSSLROOTCERT", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY"}
+_FROM_LIBPQ = {
+    "sslmode": "PGSSLMODE",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+}
 
 
 def dump(target: Path) -> dict[str, int]:
@@ -30,8 +35,10 @@ def dump(target: Path) -> dict[str, int]:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
-        _call("pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--compress=0",
-              f"--snapshot={snapshot}", f"--file={target}")  # fmt: skip
+        _call(
+            *("pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--compress=0"),
+            *(f"--snapshot={snapshot}", f"--file={target}"),
+        )
         return _rows(cursor)
 
 
@@ -40,14 +47,17 @@ def restore(dumped: Path, expected: dict[str, int], *, replace: bool) -> str:
     with connection.cursor() as cursor:
         if connection.introspection.table_names(cursor) and not replace:
             raise BackupError(
-                f"the database {database_name()} is not empty: --replace puts the back-up in place of what it has"
+                f"the database {database_name()} is not empty: --replace puts the back-up in place of "
+                "what it has"
             )
         _check_alone(cursor)
     connection.close()
     script = dumped.with_name("script.sql")
     _call("pg_restore", "--no-owner", "--no-privileges", f"--file={script}", str(dumped), connects=False)
-    _call("psql", "--quiet", "--no-psqlrc", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output=/dev/null",
-          f"--command={_EMPTY}", f"--file={script}")  # fmt: skip
+    _call(
+        *("psql", "--quiet", "--no-psqlrc", "--single-transaction", "--set=ON_ERROR_STOP=1"),
+        *("--output=/dev/null", f"--command={_EMPTY}", f"--file={script}"),
+    )
     with connection.cursor() as cursor:
         archive.check_rows(expected, _rows(cursor))
     return "what was there before has been replaced" if replace else ""
@@ -55,8 +65,8 @@ def restore(dumped: Path, expected: dict[str, int], *, replace: bool) -> str:
 
 def _check_alone(cursor: Any) -> None:
     cursor.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
-        "AND backend_type = 'client backend'"
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
     )
     (others,) = cursor.fetchone()
     if others:
@@ -68,20 +78,30 @@ def _check_alone(cursor: Any) -> None:
 def _rows(cursor: Any) -> dict[str, int]:
     counts = {}
     for table in sorted(connection.introspection.table_names(cursor)):
-        cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608  a table's name
+        name = connection.ops.quote_name(table)
+        cursor.execute(f"SELECT count(*) FROM {name}")  # noqa: S608
         (counts[table],) = cursor.fetchone()
     return counts
 
 
 def _call(program: str, *arguments: str, connects: bool = True) -> None:
-    """Run a program of PostgreSQL; raises `BackupError` with what it complains of. No secret is an argument."""
+    """Run a program of PostgreSQL; raises `BackupError` with what it complains of.
+
+    No secret is an argument: others could read it.
+    """
     path = shutil.which(program)
     if path is None:
         raise BackupError(f"{program} is not installed: apt install postgresql-client")
     facts = settings.DATABASES["default"]
-    environment = {**os.environ, "PGPASSWORD": facts["PASSWORD"], "PGOPTIONS": "-c client_min_messages=warning"}
+    environment = {
+        **os.environ,
+        "PGPASSWORD": facts["PASSWORD"],
+        "PGOPTIONS": "-c client_min_messages=warning",
+    }
     environment |= {
-        variable: str(facts["OPTIONS"][name]) for name, variable in _FROM_LIBPQ.items() if name in facts["OPTIONS"]
+        variable: str(facts["OPTIONS"][name])
+        for name, variable in _FROM_LIBPQ.items()
+        if name in facts["OPTIONS"]
     }
     where = [f"--host={facts['HOST']}", f"--username={facts['USER']}", f"--dbname={facts['NAME']}"]
     if facts["PORT"]:

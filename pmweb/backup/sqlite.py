@@ -65,7 +65,9 @@ def _checked(database: sqlite3.Connection, name: Path) -> dict[str, int]:
     said = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if said != "ok":
         raise BackupError(f"the database {name} is damaged: {said}")
-    tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    tables = database.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+    )
     return {
         table: database.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]  # noqa: S608  a table's name
         for (table,) in tables.fetchall()

@@ -67,8 +67,8 @@ def migrate_database() -> None:
     if found.unknown:
         raise LaunchError(
             f"the database {database_name()} was made by a newer version of pmweb (this is {__version__}; "
-            f"unknown here: {', '.join(found.unknown)}). Get that version, or use another database (PMWEB_HOME, "
-            "PMWEB_DATABASE_URL)."
+            f"unknown here: {', '.join(found.unknown)}). Get that version, or use another database "
+            "(PMWEB_HOME, PMWEB_DATABASE_URL)."
         )
     if found.lacks:
         log.info("preparing the database %s", database_name())
@@ -111,8 +111,8 @@ def _database_trouble(error: OperationalError) -> str:
     said = str(error).strip()
     if connection.vendor == "postgresql":
         return (
-            f"the database {name} does not let us in or does not answer: {said}. Check PMWEB_DATABASE_URL, and "
-            "that PostgreSQL runs there"
+            f"the database {name} does not let us in or does not answer: {said}. Check PMWEB_DATABASE_URL, "
+            "and that PostgreSQL runs there."
         )
     if "locked" in said:
         patience = settings.DATABASES["default"]["OPTIONS"]["timeout"]

@@ -1,4 +1,4 @@
-"""The house's own tables, one aggregate per file: people, their ways in, their programs' tokens, the audit log."""
+"""The house's own tables, one aggregate per file: people, ways in, tokens of programs, the audit log."""
 
 from pmweb.models.account import Account, Role
 from pmweb.models.api_token import ApiToken, Scope

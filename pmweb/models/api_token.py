@@ -15,7 +15,9 @@ class Scope(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """What a program shows to act as a user; only its SHA-256 is kept. Revoked and expired ones let nobody in."""
+    """What a program shows to act as a user; only its SHA-256 is kept. Revoked and expired ones let nobody
+    in.
+    """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=100, help_text="what it is used for")

@@ -7,7 +7,9 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """One thing that somebody did. Names are kept as they were, so that it can be read when the thing is gone."""
+    """One thing that somebody did. Names are kept as they were, so that it can be read when the thing is
+    gone.
+    """
 
     class Action(models.TextChoices):
         STARTED = "started", "started"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import Level
-from pmweb.permissions.rules import ANYBODY, Rule, button, form, page
+from pmweb.permissions.rules import ANYBODY, Rule, button, by_token, form, page
 
 RULES = {
     "start": page(),
     "about": page(Level.MEMBER),
     "health": ANYBODY,
+    "metrics": by_token(),
     "login": Rule(Level.ANYONE, Level.ANYONE),
     "login-link": Rule(Level.ANYONE, Level.ANYONE),
     "logout": button(Level.ANYONE),

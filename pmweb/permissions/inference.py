@@ -86,6 +86,12 @@ RULES = {
     "run-mixes-csv": export(RUN),
     "run-orders-csv": export(RUN),
     "front-pick": button(),
+    "run-archive": export(RUN),
+    "run-webhook": button(records=Action.CHANGED, of=RUN),
+    "upload-run": form(),
+    # the HTTP API, and its reference
+    "api": page(),
+    "api-v1": by_token(),
     # WebSockets
     "ws-runs": page(),
     "ws-run": page(),

@@ -71,7 +71,9 @@ class Permissions:
 
 
 def _refusal(request: HttpRequest, rule: Rule, needed: Level | None, level: Level) -> HttpResponse:
-    """Whoever may do nothing at an address does not learn what others can do there. Raises `PermissionDenied`."""
+    """Whoever may do nothing at an address does not learn what others can do there. Raises
+    `PermissionDenied`.
+    """
     lowest = min(each for each in (rule.read, rule.change) if each is not None)
     if needed is None and level >= lowest:
         return HttpResponseNotAllowed(sorted(rule.methods))

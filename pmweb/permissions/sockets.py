@@ -1,8 +1,8 @@
 """WebSockets of browsers meet the rule of their address, when they are opened and as long as they are open.
 
 A socket outlives the request that opened it. So the sessions and accounts of all that are open are looked at
-together, once a second, and a socket is closed when its user has logged out, was deactivated, has a new password, or
-may not any more what its rule asks for.
+together, once a second, and a socket is closed when its user has logged out, was deactivated, has a new
+password, or may not any more what its rule asks for.
 
 A socket is closed with 4401 for a visitor who would have to log in, 4403 for a user who may not.
 """
@@ -76,7 +76,7 @@ def _refusal(level: Level) -> int:
 
 @dataclass
 class _Watched:
-    """A connection that ends with the visit of its user: the application is told that the browser has left."""
+    """A connection that ends with the visit of its user: the application hears that the browser left."""
 
     visit: Visit
     receive: Receive

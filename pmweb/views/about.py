@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from anica_app.campaigning.predictors import programs
+from anica_app.predictors import command
 from pmweb import installation
 
 
@@ -15,10 +16,11 @@ def about(request: HttpRequest) -> HttpResponse:
     """Show the installation as it is now."""
     context = {
         "facts": installation.facts(),
+        "access": installation.access(),
         "computing": installation.computing(),
         "measuring": installation.measuring(),
         "libraries": installation.library_versions(),
         "programs": installation.find_all(),
-        "predictors": programs(),
+        "predictors": [one for one in programs() if one[0].name != command.KIND],
     }
     return render(request, "pmweb/about.html", context)

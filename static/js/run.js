@@ -8,6 +8,7 @@ import { Front } from "./front.js";
 import { HeatMap } from "./heatmap.js";
 import { LiveJournal } from "./live.js";
 import { ModelCheck } from "./model-check.js";
+import { Notice } from "./notifying.js";
 import { throttled } from "./plots.js";
 import { fetchPage, replaceRegion } from "./regions.js";
 import { duration } from "./ticking.js";
@@ -18,6 +19,8 @@ const page = document.querySelector("[data-run-page]");
 const record = JSON.parse(document.getElementById("run-record").textContent);
 const whole = new Intl.NumberFormat("en");
 const title = document.title;
+const SIGNS = { done: "✓", failed: "✕", cancelled: "–" };
+const notice = new Notice(document.querySelector("[data-notify]"), window.location.pathname, page.dataset.title);
 
 const one = (hook, root = page) => root.querySelector(`[data-${hook}]`);
 
@@ -70,7 +73,7 @@ async function refreshHead() {
   const fresh = await fetchPage(window.location.href);
   if (!fresh) return;
   const ended = record.final.includes(record.state);
-  const regions = ["run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-stages", "run-log"] : [])];
+  const regions = ["run-state", "run-actions", "run-search", "run-blocks", ...(ended ? ["run-stages", "run-log", "run-notice"] : [])];
   for (const id of regions) replaceRegion(fresh, id);
   showEvolved(fresh);
   showExplained(fresh);
@@ -253,7 +256,8 @@ const LISTENERS = {
     refreshHeadSoon();
     one("progress").hidden = state === "queued" || record.final.includes(state);
     if (record.final.includes(state)) {
-      document.title = `${state} · ${title}`;
+      document.title = `${SIGNS[state] ?? ""} ${state} · ${title}`;
+      notice.ended(state);
       for (const item of one("stepper").children) {
         if (item.className === "current") item.className = state === "done" ? "done" : "stopped";
         if (state === "done") text(item.querySelector(".step-sign"), "✓");

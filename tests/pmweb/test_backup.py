@@ -1,4 +1,4 @@
-"""Back-ups of SQLite: complete while others write, put back as they were, and refused where they are not sound."""
+"""Back-ups of SQLite: complete while others write, put back as they were, refused where unsound."""
 
 from __future__ import annotations
 
@@ -83,7 +83,10 @@ def test_into_an_empty_directory_it_needs_no_leave(home, tmp_path, settings, mon
 def test_a_running_site_is_left_alone(home, tmp_path):
     file = tmp_path / "mine.pmweb-backup"
     command("backup", file)
-    with only_instance(home), pytest.raises(CommandError, match="cannot be replaced while a site works with it"):
+    with (
+        only_instance(home),
+        pytest.raises(CommandError, match="cannot be replaced while a site works with it"),
+    ):
         command("restore", file, "--replace")
 
 
@@ -104,7 +107,10 @@ def test_what_is_being_written_meanwhile_is_there_whole_or_not_at_all(home, tmp_
         ({"database": b"another"}, "is damaged: the dump is not the one"),
         ({"manifest": b"{}"}, "is no back-up of pmweb"),
         ({"manifest": b"["}, "is no back-up of pmweb, or a damaged one"),
-        ({"manifest": json.dumps({"product": "pmweb", "format": 9, "version": "99.0"}).encode()}, "is of version 99.0"),
+        (
+            {"manifest": json.dumps({"product": "pmweb", "format": 9, "version": "99.0"}).encode()},
+            "is of version 99.0",
+        ),
         ({"manifest": json.dumps({"product": "pmweb", "format": 1}).encode()}, "makes no sense"),
     ],
 )
@@ -125,8 +131,14 @@ def manifest_of(file: Path) -> dict:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda facts: facts["rows"].update(inference_run=3), "the table inference_run has 2 rows, and the back-up 3"),
-        (lambda facts: facts["migrations"].append("inference.9999_later"), "does not know inference.9999_later"),
+        (
+            lambda facts: facts["rows"].update(inference_run=3),
+            "the table inference_run has 2 rows, and the back-up 3",
+        ),
+        (
+            lambda facts: facts["migrations"].append("inference.9999_later"),
+            "does not know inference.9999_later",
+        ),
         (lambda facts: facts.update(database="postgresql"), "is of a postgresql database"),
     ],
 )

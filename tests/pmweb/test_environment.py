@@ -1,4 +1,4 @@
-"""Settings from the environment: what is understood, what is refused in words, and that production is safe."""
+"""Settings from the environment: what is understood, what is refused in words; and production is safe."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def test_without_a_database_in_the_environment_it_is_sqlite_in_the_data_director
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
 def test_an_address_says_it_all(monkeypatch, scheme):
-    monkeypatch.setenv("PMWEB_DATABASE_URL", f"{scheme}://me:p%40ss%2F@db.example:6543/mine?sslmode=verify-full")
+    monkeypatch.setenv(
+        "PMWEB_DATABASE_URL", f"{scheme}://me:p%40ss%2F@db.example:6543/mine?sslmode=verify-full"
+    )
     found = environment.database(HOME)
     assert facts(found) == ("db.example", "6543", "mine", "me", "p@ss/")
     assert found["OPTIONS"]["sslmode"] == "verify-full"
@@ -81,7 +83,11 @@ def test_only_the_web_process_has_a_pool_and_everybody_notices_dead_connections(
     ("name", "value", "said"),
     [
         ("PMWEB_DATABASE_URL", "mysql://me:s3cret@db/mine", "postgresql://user:password@host:5432/name"),
-        ("PMWEB_DATABASE_URL", "postgresql://me:s3cret/x@db/mine", "postgresql://user:password@host:5432/name"),
+        (
+            "PMWEB_DATABASE_URL",
+            "postgresql://me:s3cret/x@db/mine",
+            "postgresql://user:password@host:5432/name",
+        ),
         ("PMWEB_DATABASE_URL", "postgresql://me:s3cret@db/mine?pool=1", "has the option 'pool'"),
         ("PMWEB_DATABASE_URL", "postgresql://me:s3cret@/mine", "PMWEB_DATABASE_HOST is to name"),
         ("PMWEB_DATABASE_PASSWORD", "s3cret", "PMWEB_DATABASE_HOST is to name"),
@@ -106,7 +112,9 @@ def test_redis_is_a_layer_that_crosses_processes_and_waits_in_silence():
 
 def test_a_missing_library_is_named_with_how_to_get_it(monkeypatch):
     monkeypatch.setattr(environment, "find_spec", lambda name: None)
-    with pytest.raises(ImproperlyConfigured, match="the library channels_redis is missing: `make setup-scale`"):
+    with pytest.raises(
+        ImproperlyConfigured, match="the library channels_redis is missing: `make setup-scale`"
+    ):
         environment.channel_layers("redis://cache")
 
 

@@ -54,7 +54,9 @@ def test_no_log_in_token_is_shown_in_a_traceback():
 
 
 def test_as_json_each_record_is_one_line_that_says_when_who_and_what():
-    record = logging.makeLogRecord({"name": "a.b", "levelno": 30, "levelname": "WARNING", "msg": "two\nlines"})
+    record = logging.makeLogRecord(
+        {"name": "a.b", "levelno": 30, "levelname": "WARNING", "msg": "two\nlines"}
+    )
     line = JsonFormatter().format(record)
     assert "\n" not in line
     told = json.loads(line)

@@ -118,7 +118,9 @@ def level_of_template(name: str, included: dict[str, list[tuple[str, Level]]]) -
     if name in OWN_PAGES:
         return Level.MEMBER
     places = included.get(name, [])
-    return min((max(level, level_of_template(where, included)) for where, level in places), default=Level.READER)
+    return min(
+        (max(level, level_of_template(where, included)) for where, level in places), default=Level.READER
+    )
 
 
 def test_no_template_offers_what_its_visitors_may_not_use():

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.conf import settings as site_settings
+from django.conf import settings as settings_of_the_site
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
@@ -97,7 +97,7 @@ async def let_the_session_end(user: User, client: Client) -> None:
 @pytest.mark.parametrize("end", [log_out, shut_out, set_another_password, let_the_session_end])
 async def test_a_socket_ends_with_the_session_that_opened_it(end):
     user, client = await logged_in()
-    other, elsewhere = await logged_in(Role.OPERATOR)
+    _, elsewhere = await logged_in(Role.OPERATOR)
     async with socket_of(client) as socket, socket_of(elsewhere) as unconcerned:
         assert await socket.receive_nothing(timeout=0.1)
         await end(user, client)
@@ -131,4 +131,5 @@ def _token() -> str:
     return tokens.issue(tokens.add_machine("lab", new_isa("toy", ["add R, R"], "by hand")))
 
 
-assert site_settings.SESSION_ENGINE == "django.contrib.sessions.backends.db", "watching looks into this table"
+def test_sessions_are_kept_in_the_table_that_is_looked_into():
+    assert settings_of_the_site.SESSION_ENGINE == "django.contrib.sessions.backends.db"

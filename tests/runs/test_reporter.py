@@ -10,8 +10,9 @@ import pytest
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError
 from inference.core.protocols import Checkpoint
-from inference.models import RunCheckpoint, RunEvent
+from inference.models import ISA, Run, RunCheckpoint, RunEvent
 from inference.runs import leases, lifecycle
+from inference.runs.errors import LeaseLostError
 from inference.runs.registry import JOBS
 from inference.runs.reporter import JournalReporter
 from tests.runs.counting.job import CountJob, Step
@@ -181,3 +182,28 @@ def test_a_search_taken_up_again_does_not_show_the_progress_of_a_stage_that_is_d
     again.flush()
     run.refresh_from_db()
     assert run.progress == {"phase": "evolve", "done": 30, "total": 60}
+
+
+def test_rows_and_the_checkpoint_that_counts_on_them_are_stored_together(run, reporter):
+    reporter.emit(Step(1))
+    reporter.settle(Checkpoint({"at": 1}), lambda: ISA.objects.create(name="one"))
+    assert saved() == {"at": 1}
+    assert ISA.objects.filter(name="one").exists()
+    assert payloads(run, "generation"), "what waited is told before"
+
+    def fails():
+        ISA.objects.create(name="two")
+        raise ValueError("no room")
+
+    with pytest.raises(ValueError, match="no room"):
+        reporter.settle(Checkpoint({"at": 2}), fails)
+    assert saved() == {"at": 1}
+    assert not ISA.objects.filter(name="two").exists()
+
+
+def test_who_lost_the_lease_stores_no_rows(run, reporter):
+    Run.objects.update(lease_token=99)
+    with pytest.raises(LeaseLostError):
+        reporter.settle(Checkpoint({"at": 1}), lambda: ISA.objects.create(name="one"))
+    assert not ISA.objects.filter(name="one").exists()
+    assert not RunCheckpoint.objects.exists()

@@ -66,9 +66,7 @@ def migrated_database(postgresql: PostgreSQL, tmp_path_factory) -> str:
 
 
 @contextmanager
-def opened_on(
-    postgresql: PostgreSQL, database: str, home: Path, blocker, **more: str
-) -> Iterator[Site]:
+def opened_on(postgresql: PostgreSQL, database: str, home: Path, blocker, **more: str) -> Iterator[Site]:
     """This process's default database becomes one on the server; so do those of processes started here."""
     original, original_layers = connections["default"], settings.CHANNEL_LAYERS
     with pytest.MonkeyPatch.context() as patch, blocker.unblock():
@@ -96,7 +94,7 @@ def opened_on(
             connections["default"].close()
             connections["default"] = original
             postgresql.drop(database)
-    assert settings.CHANNEL_LAYERS == original_layers
+    assert original_layers == settings.CHANNEL_LAYERS
     channel_layers.backends.clear()
 
 

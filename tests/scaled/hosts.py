@@ -1,4 +1,4 @@
-"""Hosts of their own on one computer: network namespaces, each with a cable to this one that can be pulled."""
+"""Hosts of their own on one computer: network namespaces, each with a cable that can be pulled."""
 
 from __future__ import annotations
 
@@ -66,4 +66,6 @@ class Host:
     def _do(self, *arguments: str) -> None:
         done = _ip(*arguments)
         if done.returncode:
-            raise NoNamespacesError(f"`ip {' '.join(arguments)}` is not permitted here: {done.stderr.strip()}")
+            raise NoNamespacesError(
+                f"`ip {' '.join(arguments)}` is not permitted here: {done.stderr.strip()}"
+            )

@@ -1,4 +1,4 @@
-"""The processes of a spread-out site, as on hosts of their own: nothing in common but PostgreSQL and Redis."""
+"""The processes of a spread-out site, as on hosts of their own: they share PostgreSQL and Redis alone."""
 
 from __future__ import annotations
 

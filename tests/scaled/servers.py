@@ -135,7 +135,12 @@ class PostgreSQL(Server):
     def connect(self, database: str = "postgres") -> psycopg.Connection:
         """A connection of the test itself, past the network."""
         return psycopg.connect(
-            host=str(self.directory), port=self.port, user=_USER, password=PASSWORD, dbname=database, autocommit=True
+            host=str(self.directory),
+            port=self.port,
+            user=_USER,
+            password=PASSWORD,
+            dbname=database,
+            autocommit=True,
         )
 
     def copy(self, template: str = "template1") -> str:

@@ -1,4 +1,4 @@
-"""Back-ups of PostgreSQL, by its own programs: complete, all of it or nothing, and never under a running site."""
+"""Back-ups of PostgreSQL by its own programs: complete, all or nothing, and never under a running site."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_others_that_are_connected_are_not_robbed(site, tmp_path, postgresql):
     command("backup", file)
     with (
         postgresql.connect(connection.settings_dict["NAME"]),
-        pytest.raises(CommandError, match="1 other connections to .* are open: stop"),
+        pytest.raises(CommandError, match=r"1 other connections to .* are open: stop"),
     ):
         command("restore", file, "--replace")
     assert Run.objects.count() == 0
 
 
 def test_one_moment_is_backed_up_while_others_write(site, tmp_path):
-    """Events and the number of the next one belong together: in the back-up they fit, whenever it was made."""
+    """Events and the number of the next one belong together: in the back-up they fit."""
     run = site.count("busy")
     lease = leases.claim("w")
     stop = threading.Event()
@@ -82,6 +82,6 @@ def test_a_dump_that_cannot_be_put_back_changes_nothing(site, tmp_path, monkeypa
     command("backup", file)
     site.count("one")
     monkeypatch.setattr(dumping, "_EMPTY", dumping._EMPTY + "; SELECT 1 / 0")
-    with pytest.raises(CommandError, match="psql failed: .*division by zero"):
+    with pytest.raises(CommandError, match=r"psql failed: .*division by zero"):
         command("restore", file, "--replace")
     assert Run.objects.count() == 1

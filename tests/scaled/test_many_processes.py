@@ -1,10 +1,11 @@
-"""A whole site of several processes on PostgreSQL and Redis: `serve`, two workers, an agent; then some are killed."""
+"""A whole site on PostgreSQL and Redis: `serve`, workers, an agent, nginx; then some of it is killed."""
 
 from __future__ import annotations
 
 import json
 import re
 import signal
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ def spread(postgresql, redis_server, tmp_path_factory, django_db_blocker) -> Ite
         made.hire().wait_for("waiting: the database is not prepared")
         made.served = Served(folder / "web", "--port", "0")
         stack.callback(made.served.stop)
-        stack.callback(lambda: print(made.served.output))  # shown where a test has failed
+        stack.callback(lambda: sys.stderr.write(made.served.output))  # shown after a failure
         address = made.served.address()
         made.hire()
         isa = new_isa("toy", list(TRUTH.usage), "a test")

@@ -33,7 +33,19 @@ ON_FILES = "not on_one_file"
 def test_the_same_tests_pass_on_postgresql(postgresql: PostgreSQL, tmp_path):
     files = [name for names in SUBJECTS.values() for name in names]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-m", "not shared", "-k", ON_FILES, "-p", "no:cacheprovider", *files],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-m",
+            "not shared",
+            "-k",
+            ON_FILES,
+            "-p",
+            "no:cacheprovider",
+            *files,
+        ],
         cwd=settings.BASE_DIR,
         env={
             **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
@@ -47,5 +59,7 @@ def test_the_same_tests_pass_on_postgresql(postgresql: PostgreSQL, tmp_path):
     assert done.returncode == pytest.ExitCode.OK, done.stdout[-8000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
     with postgresql.connect() as connection:
-        left = connection.execute("SELECT datname FROM pg_database WHERE datname = 'test_postgres'").fetchall()
+        left = connection.execute(
+            "SELECT datname FROM pg_database WHERE datname = 'test_postgres'"
+        ).fetchall()
     assert left == []

@@ -84,6 +84,20 @@ def read_expansion(given: Json, vocabulary: Vocabulary) -> Expansion:
     raise AnicaError(f'an expansion has "instruction" and "feature", or "aliasing", unlike {given!r}')
 
 
+def expanded(given: Json, expansion: Json) -> Json:
+    """The document of an abstract block after an expansion, from their documents alone."""
+    if "aliasing" in expansion:
+        pairs = [pair for pair in given["aliasing"] if pair[:2] != expansion["aliasing"]]
+        return {**given, "aliasing": pairs}
+    instructions = list(given["instructions"])
+    place, feature = expansion["instruction"] - 1, expansion["feature"]
+    left = {name: value for name, value in instructions[place].items() if name != feature}
+    if "to" in expansion:
+        left[feature] = expansion["to"]
+    instructions[place] = left
+    return {**given, "instructions": instructions}
+
+
 def place_name(place: Place) -> str:
     """An operand as documents call it: `2.register.1`."""
     return f"{place.instruction + 1}.{place.kind}.{place.number + 1}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from anica_app.predictors.options import check_choices, choice
 from inference.core.errors import InvalidInputError
-from inference.core.tunables import check_choice, check_number, check_whole, setting
+from inference.core.tunables import check_number, check_whole, setting
 
 RATE, TOTAL = "rate", "total"
 LONGER = 4
@@ -36,8 +37,9 @@ class McaSettings:
         "haswell", "processor that is simulated, -mcpu; `llvm-mca -mcpu=help` lists them", "haswell"
     )
     flags: str = setting("", "more options of llvm-mca, such as -noalias=false", "")
-    counting: str = setting(
+    counting: str = choice(
         RATE,
+        (RATE, TOTAL),
         "rate: cycles that further iterations take, the steady state; total: all cycles by all iterations, "
         "as published comparisons count, which has the first latency in it",
         TOTAL,
@@ -49,7 +51,7 @@ class McaSettings:
     memory: int = setting(4096, "MiB of addresses for one process", None)
 
     def __post_init__(self) -> None:
-        check_choice("counting", self.counting, (RATE, TOTAL))
+        check_choices(self)
         check_whole("iterations", self.iterations, 1, 100_000)
         check_whole("batch", self.batch, 1, 1000)
         check_whole("processes", self.processes, 0, 1024)

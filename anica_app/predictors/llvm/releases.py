@@ -15,6 +15,8 @@ PROGRAM = "llvm-mca"
 INSTALL = "apt install llvm, or a package of one release such as llvm-19"
 
 _PLACES = ("usr/lib/llvm-*/bin", "usr/local/lib/llvm-*/bin", "opt/llvm*/bin")
+_DEPTH = 1
+"""How far above such a directory the one lies in which a new release shows."""
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*\S*)")
 _LIMITS = Limits(seconds=10.0, output=1)
 _CPU = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
@@ -40,12 +42,21 @@ class Release:
 
 def installed() -> list[Release]:
     """Every release that is found on the PATH and where packages put them, oldest first; one per version."""
+    watched = [*_path(), *(Path("/", pattern).parents[_DEPTH] for pattern in _PLACES)]
+    return list(_installed(tuple((str(place), _changed(place)) for place in watched)))
+
+
+@lru_cache(maxsize=8)
+def _installed(_watched: tuple[tuple[str, int], ...]) -> tuple[Release, ...]:
+    """The releases, looked for anew when one of the directories has changed."""
     found: dict[str, Release] = {}
     for path in _candidates():
         release = _asked(str(path), path.stat().st_mtime_ns)
         if release is not None:
             found.setdefault(release.banner, release)
-    return sorted(found.values(), key=lambda one: [int(part) for part in re.findall(r"\d+", one.version)])
+    return tuple(
+        sorted(found.values(), key=lambda one: [int(part) for part in re.findall(r"\d+", one.version)])
+    )
 
 
 def release_of(program: str) -> Release:
@@ -71,11 +82,21 @@ def processors(mca: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_CPU.findall(text)))
 
 
+def _path() -> list[Path]:
+    return [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place]
+
+
+def _changed(place: Path) -> int:
+    try:
+        return place.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def _candidates() -> list[Path]:
-    places = [Path(place) for place in os.environ.get("PATH", "").split(os.pathsep) if place]
     found = [
         path
-        for place in places
+        for place in _path()
         for path in (*place.glob(PROGRAM), *place.glob(f"{PROGRAM}-[0-9]*"))
         if os.access(path, os.X_OK)
     ]

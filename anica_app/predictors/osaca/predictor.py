@@ -22,10 +22,11 @@ from anica_app.predictors.batches import cores
 from anica_app.predictors.containment import CannotStartError, Limits, WorkerError, run
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.llvm.text import texts_of
+from anica_app.predictors.options import check_choices, choice
 from anica_app.predictors.warm import Workers
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.core.tunables import check_choice, check_number, check_whole, setting
+from inference.core.tunables import check_number, check_whole, setting
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import ASSEMBLY, att_of_bytes
 
@@ -49,10 +50,11 @@ class OsacaSettings:
     program: str = setting(
         "", "OSACA's Python or its command `osaca`; empty: $PMWEB_OSACA, else from the PATH", None
     )
-    arch: str = setting("HSW", f"architecture, --arch: {', '.join(ARCHITECTURES)}", "HSW")
+    arch: str = choice("HSW", ARCHITECTURES, "architecture, --arch", "HSW")
     flags: bool = setting(False, "dependencies through flags count as well, --consider-flag-deps", False)
-    unknown: str = setting(
+    unknown: str = choice(
         "unsupported",
+        ("unsupported", "ignored"),
         "what an instruction makes of its block that OSACA's data lacks: unsupported, or ignored as with "
         "--ignore-unknown, which counts it as free of cost",
         "ignored",
@@ -63,8 +65,7 @@ class OsacaSettings:
     memory: int = setting(4096, "MiB of addresses for one worker", None)
 
     def __post_init__(self) -> None:
-        check_choice("arch", self.arch, ARCHITECTURES)
-        check_choice("unknown", self.unknown, ("unsupported", "ignored"))
+        check_choices(self)
         check_whole("dependency_seconds", self.dependency_seconds, 1, 3600)
         check_whole("processes", self.processes, 0, 1024)
         check_number("seconds", self.seconds, 0.1, 3600)

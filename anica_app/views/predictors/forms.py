@@ -11,6 +11,7 @@ from django import forms
 from anica_app.campaigning.predictors import row_for
 from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
+from anica_app.predictors import machine
 from anica_app.predictors.kinds import Kind
 from inference.exchange.errors import NameTakenError
 from inference.exchange.names import free_or_refuse
@@ -21,7 +22,22 @@ MOST_TRIED = 10
 """Blocks that are tried at a time: the page waits for their answers."""
 
 TEXT_LIMIT = 20_000
-_LABELS = {"cpu": "Processor", "arch": "Architecture", "r_max": "R_max"}
+_LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
+"""Options of programs that change no number."""
+
+_LABELS = {
+    "cpu": "Processor",
+    "arch": "Architecture",
+    "r_max": "R_max",
+    "form": "How it takes a block",
+    "around": "Around the block",
+    "pattern": "Pattern of its answer",
+    "unknown": "Pattern of what it does not know",
+    "seconds": "Time, in seconds",
+    "dependency_seconds": "Time for dependencies, in seconds",
+    "memory": "Memory",
+}
+_CHOICE_LABELS = {"unknown": "Instructions it does not know"}
 _LONG = 400
 
 
@@ -55,6 +71,19 @@ class TryForm(forms.Form):
         return text
 
 
+class CommandField(forms.CharField):
+    """Program and arguments as one types them; without a shell, quotes only keep words together."""
+
+    is_command = True
+
+    def to_python(self, value: Any) -> Any:
+        """The words."""
+        try:
+            return shlex.split(super().to_python(value))
+        except ValueError as error:
+            raise forms.ValidationError(f"These are no words: {error}.") from None
+
+
 class AddForm(forms.Form):
     """A field for each option of a kind."""
 
@@ -68,13 +97,22 @@ class AddForm(forms.Form):
     def __init__(self, kind: Kind, data: Any = None) -> None:
         super().__init__(data)
         self._kind = kind
+        self._limits = () if kind.name == machine.KIND else _LIMITS  # whose memory is that of the block
         for entry in dataclasses.fields(kind.settings):
             self.fields[entry.name] = _field(entry)
         for name in ("name", "note"):
-            self.fields[name] = self.fields.pop(name)
+            self.fields[name] = self.fields.pop(name)  # last
         for field in self:
             if field.help_text:
                 field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+
+    def main(self) -> list[forms.BoundField]:
+        """The fields that say what the predictor is."""
+        return [field for field in self.visible_fields() if field.name not in self._limits]
+
+    def limits(self) -> list[forms.BoundField]:
+        """The fields that say how much it may take."""
+        return [field for field in self.visible_fields() if field.name in self._limits]
 
     def clean_name(self) -> str:
         """Refuse a name in use."""
@@ -104,18 +142,9 @@ class AddForm(forms.Form):
         found: dict[str, Any] = {}
         for entry in dataclasses.fields(self._kind.settings):
             value = data[entry.name]
-            if isinstance(entry.default, tuple):
-                value = self._words(value)
             if value not in (None, "", [], entry.default):
                 found[entry.name] = value
         return found
-
-    def _words(self, text: str) -> list[str]:
-        """The words of a command; without a shell, quotes only keep words together."""
-        try:
-            return shlex.split(text)
-        except ValueError as error:
-            raise PredictorError(f"command is not written as words: {error}") from error
 
     def _blame(self, message: str) -> None:
         """Put a message beside the option that it begins with."""
@@ -132,6 +161,10 @@ def _field(entry: dataclasses.Field[Any]) -> forms.Field:
         "required": False,
     }
     kind = str(entry.type)
+    if "choices" in entry.metadata:
+        words = [(word, word) for word in entry.metadata["choices"]]
+        shown["label"] = _CHOICE_LABELS.get(entry.name, shown["label"])
+        return forms.ChoiceField(initial=entry.default, choices=words, **shown)
     if kind == "bool":
         return forms.BooleanField(initial=entry.default, **shown)
     if kind.startswith("int"):
@@ -141,7 +174,7 @@ def _field(entry: dataclasses.Field[Any]) -> forms.Field:
             initial=entry.default, widget=forms.NumberInput(attrs={"step": "any"}), **shown
         )
     if kind.startswith("tuple"):
-        return forms.CharField(
+        return CommandField(
             max_length=10 * _LONG,
             widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false"}),
             **shown,

@@ -17,6 +17,7 @@ from anica_app.core.answers import Answer
 from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
+from anica_app.predictors.kinds import UnconfiguredError
 from anica_app.views.predictors.forms import AddForm, TryForm
 from inference.isa.x86.blocks import Block
 
@@ -47,14 +48,12 @@ def predictors(request: HttpRequest) -> HttpResponse:
         chosen_first = [name for name in names if not name.startswith(mapping.KIND)][-_TRIED_BY_DEFAULT:]
         form = TryForm(names, initial={"code": EXAMPLE, "predictors": chosen_first or names[:1]})
         tried = None
-    programs = [one for one in found if one.kind.name not in (mapping.KIND, machine.KIND)]
-    own = [one for one in found if one not in programs]
     context = {
-        "groups": [("Programs", programs), ("Mappings and machines of this site", own)],
+        "ready": [one for one in found if one.usable],
+        "lacking": [one for one in found if not one.usable],
         "kinds": [kind for kind in kinds().values() if kind.name != mapping.KIND],
         "form": form,
         "tried": tried,
-        "usable": sum(one.usable for one in found),
     }
     status = 400 if form.is_bound and form.errors else 200
     return render(request, "anica/predictors.html", context, status=status)
@@ -86,6 +85,8 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
     missing = ""
     try:
         found.found()
+    except UnconfiguredError:  # which is what this page is for
+        pass
     except PredictorError as error:
         missing = str(error)
     context = {"form": form, "kind": found, "missing": missing}

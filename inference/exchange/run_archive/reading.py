@@ -89,7 +89,9 @@ def read_archive(content: bytes) -> Archive:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read(_Files(archive))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise ExchangeError(f"the zip is damaged, or packed in a way that is not read here: {error}") from error
+        raise ExchangeError(
+            f"the zip is damaged, or packed in a way that is not read here: {error}"
+        ) from error
 
 
 class _Files:
@@ -108,7 +110,9 @@ class _Files:
             raise ExchangeError(f"{name} is missing in the zip of the run") from None
         self._left -= len(content)
         if self._left < 0:
-            raise ExchangeError(f"the zip unpacks to more than {UNPACKED_LIMIT >> 20} MiB, the most that is read")
+            raise ExchangeError(
+                f"the zip unpacks to more than {UNPACKED_LIMIT >> 20} MiB, the most that is read"
+            )
         return content
 
     def lines(self, name: str, most: int) -> Iterator[tuple[str, bytes]]:

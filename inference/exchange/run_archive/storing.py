@@ -52,7 +52,9 @@ class Storing:
         for name, texts in self._texts().items():
             self._isas[name] = isa_for(name, texts, self._source)
         for number, machine in manifest.machines.items():
-            self.numbers.machines[number] = self._machine(machine.name, machine.isa, machine.cpu, machine.facts)
+            self.numbers.machines[number] = self._machine(
+                machine.name, machine.isa, machine.cpu, machine.facts
+            )
         measurements = sum(self._set(each) for each in self._archive.sets)
         for told in manifest.mappings:
             self._mapping(told)
@@ -69,9 +71,14 @@ class Storing:
             schemes = found.setdefault(made.told.isa, set())
             schemes.update(text for row in made.measured for text in row.experiment.schemes)
         for told in manifest.mappings:
-            found.setdefault(told.isa, set()).update(self._archive.mappings[told.id].usage)
+            schemes = found.setdefault(told.isa, set())
+            schemes.update(self._archive.mappings[told.id].usage)
+            schemes.update(each.scheme for each in told.verdicts)
+            schemes.update(witness.blocker for each in told.verdicts for witness in each.witnesses)
         for told in manifest.resource_mappings:
             found.setdefault(told.isa, set()).update(self._archive.resource_mappings[told.id].loads)
+        if manifest.schemes:
+            found.setdefault(str(manifest.run.config.get("isa")), set()).update(manifest.schemes.values())
         return found
 
     def _machine(self, name: str, isa: str, cpu: str, facts: Json) -> int:
@@ -126,9 +133,7 @@ class Storing:
         )
         self.numbers.mappings[told.id] = row.pk
         self._verdicts(row, told.verdicts)
-        FrontPoint.objects.bulk_create(
-            [self._point(row, point) for point in told.front], batch_size=BATCH
-        )
+        FrontPoint.objects.bulk_create([self._point(row, point) for point in told.front], batch_size=BATCH)
         self._evaluations(row, told.evaluations)
 
     def _resource_mapping(self, told: MappingTold) -> None:
@@ -157,7 +162,9 @@ class Storing:
         for each in told:
             on = None if each.experiment_set is None else self._set_id(each.experiment_set)
             if on is None and not (isinstance(row, PortMappingRow) and row.run_id == self._run.pk):
-                raise ExchangeError(f"{row.name}: only the run's own mapping is judged by what the run held out")
+                raise ExchangeError(
+                    f"{row.name}: only the run's own mapping is judged by what the run held out"
+                )
             Evaluation.objects.create(
                 mapping=row if ports else None,
                 resource_mapping=None if ports else row,
@@ -237,7 +244,6 @@ def _numbers(told: Scored) -> Json:
 
 def _value(document: Json) -> PortMapping:
     """A mapping in our own JSON."""
-
 
     parsed = parse(json.dumps(document).encode(), "front", AnyNames())
     if parsed.mapping is None or parsed.problem_count:

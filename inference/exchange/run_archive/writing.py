@@ -67,7 +67,9 @@ def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> byte
         .order_by("id")
     )
     resources = list(
-        ResourceMapping.objects.filter(pk__in=named.resource_mappings).select_related("isa", "machine").order_by("id")
+        ResourceMapping.objects.filter(pk__in=named.resource_mappings)
+        .select_related("isa", "machine")
+        .order_by("id")
     )
     machines = {each.machine_id for each in (*sets, *mappings, *resources)} | named.machines.keys()
     told = {each.pk for each in sets}
@@ -80,7 +82,9 @@ def write_archive(run: Run, exported_with: dict[str, str] | None = None) -> byte
         versions=_versions(run),
         exported_with=exported_with or {},
         schemes=texts_of(named.schemes),
-        machines={row.pk: _machine(row) for row in Machine.objects.filter(pk__in=machines).select_related("isa")},
+        machines={
+            row.pk: _machine(row) for row in Machine.objects.filter(pk__in=machines).select_related("isa")
+        },
         sets=[_set(row, run) for row in sets],
         mappings=[_mapping(row, run, told) for row in mappings],
         resource_mappings=[_resource_mapping(row, told) for row in resources],
@@ -218,7 +222,9 @@ def _evaluations(row: PortMapping | ResourceMapping, sets: set[int]) -> list[Sco
 
 
 def _held_out_by_own(each: Evaluation, row: PortMapping | ResourceMapping) -> bool:
-    return each.held_out_by_id is not None and isinstance(row, PortMapping) and each.held_out_by_id == row.run_id
+    return (
+        each.held_out_by_id is not None and isinstance(row, PortMapping) and each.held_out_by_id == row.run_id
+    )
 
 
 _NUMBERS = ("n", "skipped", "mape", "pearson", "kendall", "heat_map")
@@ -226,11 +232,14 @@ _NUMBERS = ("n", "skipped", "mape", "pearson", "kendall", "heat_map")
 
 def _scored(experiment_set: int | None, unit: str, numbers: dict[str, Any]) -> Scored:
     drawn = {name: numbers["heat_map"][name] for name in Drawn.model_fields}
-    return Scored(experiment_set=experiment_set, unit=unit, **{**numbers, "heat_map": drawn})
+    scores = {name: numbers[name] for name in _NUMBERS}
+    return Scored(experiment_set=experiment_set, unit=unit, **{**scores, "heat_map": drawn})
 
 
 def _verdicts(row: PortMapping) -> list[VerdictTold]:
-    found = row.characterisations.select_related("scheme").prefetch_related("witnesses__blocker").order_by("id")
+    found = (
+        row.characterisations.select_related("scheme").prefetch_related("witnesses__blocker").order_by("id")
+    )
     copied = [name for name in VerdictTold.model_fields if name not in ("scheme", "witnesses")]
     return [
         VerdictTold(
@@ -244,9 +253,7 @@ def _verdicts(row: PortMapping) -> list[VerdictTold]:
 
 def _evidence(witness: Any) -> EvidenceTold:
     copied = [name for name in EvidenceTold.model_fields if name != "blocker"]
-    return EvidenceTold(
-        blocker=witness.blocker.text, **{name: getattr(witness, name) for name in copied}
-    )
+    return EvidenceTold(blocker=witness.blocker.text, **{name: getattr(witness, name) for name in copied})
 
 
 def _point(point: FrontPoint, row: PortMapping, sets: Sequence[int] | set[int]) -> PointTold:

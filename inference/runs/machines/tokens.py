@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from inference.exchange.instruction_sets import load_x86
@@ -28,17 +30,20 @@ def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Ma
         return Machine.objects.create(name=name, kind=Machine.Kind.AGENT, isa=isa, local=local)
 
 
-def issue(machine: Machine) -> str:
-    """A new token for the machine's agent. Nobody can say it again."""
+def issue(machine: Machine, lifetime: timedelta | None = None) -> str:
+    """A new token for the machine's agent, which nobody can say again; `lifetime` None: until it is revoked."""
     # One that begins with a dash would be taken for an option on the agent's command line.
     plain = f"pmweb_{secrets.token_urlsafe(32)}"
-    AgentToken.objects.create(machine=machine, digest=_digest(plain))
+    expires = None if lifetime is None else timezone.now() + lifetime
+    AgentToken.objects.create(machine=machine, digest=_digest(plain), expires=expires)
     return plain
 
 
 def machine_of(plain: str) -> Machine | None:
-    """The machine that this token lets in as, None for one that is unknown or revoked; notes its use."""
-    token = AgentToken.objects.select_related("machine").filter(digest=_digest(plain), revoked=None).first()
+    """The machine that this token lets in as, None for one that is unknown or invalid now; notes its use."""
+    unexpired = Q(expires=None) | Q(expires__gt=timezone.now())
+    valid = AgentToken.objects.filter(unexpired, digest=_digest(plain), revoked=None)
+    token = valid.select_related("machine").first()
     if token is None:
         return None
     AgentToken.objects.filter(pk=token.pk).update(last_used=timezone.now())

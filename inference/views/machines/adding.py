@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import shlex
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -94,12 +95,14 @@ def machine_add(request: HttpRequest) -> HttpResponse:
     return render(request, "inference/machine/add.html", context, status=400 if form.is_bound else 200)
 
 
-def line_to_paste(request: HttpRequest, machine: Machine, *, is_new: bool = False) -> HttpResponse:
+def line_to_paste(
+    request: HttpRequest, machine: Machine, *, is_new: bool = False, lifetime: timedelta | None = None
+) -> HttpResponse:
     """Issue a token and show it: the answer to a POST, so that no address has it.
 
     Views that give it back are `never_cache`.
     """
-    connection = connection_for(request, issue(machine))
+    connection = connection_for(request, issue(machine, lifetime))
     context = {
         "machine": machine,
         "is_new": is_new,

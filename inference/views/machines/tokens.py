@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.contrib import messages
+from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
@@ -13,6 +16,9 @@ from inference.models import AgentToken, Machine
 from inference.runs.machines.tokens import revoke
 from inference.views.machines.adding import line_to_paste
 
+LIFETIMES = ("", "30", "90", "365")
+"""Days that a token may be valid for; empty: until it is revoked."""
+
 
 @never_cache
 @require_POST
@@ -21,7 +27,10 @@ def machine_token(request: HttpRequest, pk: int) -> HttpResponse:
     machine = get_object_or_404(Machine, pk=pk)
     if machine.kind != Machine.Kind.AGENT:
         raise Http404(f"{machine.name} is no computer with an agent, so it needs no token")
-    return line_to_paste(request, machine)
+    days = request.POST.get("days", "")
+    if days not in LIFETIMES:
+        raise BadRequest(f"A token is valid for {', '.join(filter(None, LIFETIMES))} days or without end.")
+    return line_to_paste(request, machine, lifetime=timedelta(days=int(days)) if days else None)
 
 
 @require_POST

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
@@ -12,7 +13,8 @@ from django.views.decorators.http import require_POST
 
 from inference.models import Run
 from inference.runs import lifecycle
-from inference.runs.errors import RunStateError
+from inference.runs.errors import RunsError, RunStateError
+from inference.runs.webhooks import replace
 from inference.views.naming import delete_page, edit_page
 
 ACTIONS: dict[str, Callable[[Run], Run]] = {
@@ -35,6 +37,21 @@ def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
     return redirect("run", pk=pk)
 
 
+@require_POST
+def run_webhook(request: HttpRequest, pk: int) -> HttpResponse:
+    """Have the posted `url` told when the run ends, or nobody."""
+    run = get_object_or_404(Run, pk=pk)
+    url = request.POST.get("url", "").strip()
+    try:
+        with transaction.atomic():
+            replace(run, url)
+    except RunsError as error:
+        messages.error(request, f"{error}.")
+    else:
+        messages.success(request, "Saved." if url else "No address of yours is told when the run ends.")
+    return redirect("run", pk=pk)
+
+
 def run_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Name and note of a run."""
     return edit_page(request, get_object_or_404(Run, pk=pk), "run", "runs")
@@ -48,5 +65,6 @@ def run_delete(request: HttpRequest, pk: int) -> HttpResponse:
 urlpatterns = [
     path("runs/<int:pk>/edit/", run_edit, name="run-edit"),
     path("runs/<int:pk>/delete/", run_delete, name="run-delete"),
+    path("runs/<int:pk>/webhook/", run_webhook, name="run-webhook"),
     path("runs/<int:pk>/<slug:action>/", run_action, name="run-action"),
 ]

@@ -22,19 +22,26 @@ class Outcome:
 
 
 def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
-    """{run id: outcome} of those runs that have one (three queries at most, however many runs)."""
+    """{run id: outcome} of those runs that have one (four queries at most, however many runs)."""
     shown = [run for run in runs if run.result]
     mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})
     sets = _names(ExperimentSet, {run.result.get("experiment_set") for run in shown})
     resources = _names(ResourceMapping, {run.result.get("resource_mapping") for run in shown})
-    found = {run.pk: _outcome(run, mappings, resources, sets) for run in shown}
+    imported = _names(Run, {run.result.get("imported_run") for run in shown})
+    found = {run.pk: _outcome(run, mappings, resources, sets, imported) for run in shown}
     return {pk: outcome for pk, outcome in found.items() if outcome is not None}
 
 
 def _outcome(
-    run: Run, mappings: dict[int, str], resources: dict[int, str], sets: dict[int, str]
+    run: Run,
+    mappings: dict[int, str],
+    resources: dict[int, str],
+    sets: dict[int, str],
+    imported: dict[int, str],
 ) -> Outcome | None:
     made = run.result
+    if made.get("imported_run") in imported:
+        return Outcome(imported[made["imported_run"]], reverse("run", args=[made["imported_run"]]))
     if made.get("mapping") in mappings:
         url = reverse("mapping", args=[made["mapping"]])
         return Outcome(mappings[made["mapping"]], url + _place(run), _note(made))

@@ -15,6 +15,7 @@ from inference.queries.runs import runs as filtered_runs
 from inference.runs.leases import busy_seconds
 from inference.runs.queue import ahead_of
 from inference.runs.registry import JOBS
+from inference.runs.webhooks import told_of
 from inference.views.address import one_of
 from inference.views.runs.asked import asked_of
 from inference.views.runs.characterising import characterising
@@ -75,6 +76,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "outcome": outcomes_of([found]).get(found.pk),
             "record": record,
             "busy": busy_seconds(found),
+            "webhooks": told_of(found),
             "ahead": ahead_of(found),
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from argparse import ArgumentParser
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -34,6 +35,9 @@ class Command(DataCommand):
             metavar="URL",
             help="the site's address as seen from that machine (the running site's)",
         )
+        parser.add_argument(
+            "--days", type=int, metavar="N", help="for how long the token is valid (until it is revoked)"
+        )
         parser.add_argument("--json", action="store_true", help="a JSON object: machine, server and token")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -41,7 +45,7 @@ class Command(DataCommand):
         machine = self._machine(options["name"], new_token=options["new_token"])
         site = settings.URL or running_site(settings.HOME)
         server = (options["server"] or site or "http://localhost:8000").rstrip("/")
-        token = issue(machine)
+        token = issue(machine, timedelta(days=options["days"]) if options["days"] else None)
         if options["json"]:
             self.stdout.write(json.dumps({"machine": machine.name, "server": server, "token": token}))
             return

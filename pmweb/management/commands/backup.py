@@ -25,7 +25,9 @@ class Command(DataCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare where it goes."""
         parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="a file that is not there yet")
-        parser.add_argument("--directory", type=Path, metavar="DIR", help="instead: a file named after the time")
+        parser.add_argument(
+            "--directory", type=Path, metavar="DIR", help="instead: a file named after the time"
+        )
         parser.add_argument(
             "--keep", type=int, metavar="N", help="of the back-ups in the directory, keep the newest N alone"
         )

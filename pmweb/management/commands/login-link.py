@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
 from django.urls import reverse
 
 from inference.management.data_command import DataCommand
@@ -16,13 +19,26 @@ from pmweb.launcher.instance import running_site
 class Command(DataCommand):
     """Print a link that logs its bearer in once."""
 
-    help = "Print a link that logs the administrator in, once, within an hour."
+    help = "Print a link that logs somebody in, once, within an hour."
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare whom."""
+        parser.add_argument("--user", metavar="NAME", help="whom it logs in (the administrator)")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
         """Make the link; its address is the configured one, that of the running site, or the default one."""
         site = settings.URL or running_site(settings.HOME)
-        token = links.issue(ensure_administrator())
+        token = links.issue(_user(options["user"]))
         address = (site or "http://localhost:8000/").rstrip("/")
         self.stdout.write(address + reverse("login-link", args=[token]))
         if site is None:
             self.stderr.write("pmweb is not running with this data; start it, then open the link.")
+
+
+def _user(name: str | None) -> User:
+    if name is None:
+        return ensure_administrator()
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise CommandError(f"there is no active account {name!r}: `manage.py account list`")
+    return user

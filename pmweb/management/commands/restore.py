@@ -34,7 +34,8 @@ class Command(DataCommand):
             manifest = archive.read_manifest(path)
             if manifest.database != connection.vendor:
                 raise BackupError(
-                    f"{path} is of a {manifest.database} database, and the configured one is {connection.vendor}"
+                    f"{path} is of a {manifest.database} database, and the configured one is "
+                    f"{connection.vendor}"
                 )
             settings.HOME.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.HOME) as folder:
@@ -47,7 +48,9 @@ class Command(DataCommand):
         except (BackupError, OSError) as error:
             raise CommandError(f"{error}.") from error
         rows = sum(manifest.rows.values())
-        self.stdout.write(f"{rows:,} rows are back, as they were at {manifest.created}" + (f"; {note}" if note else ""))
+        self.stdout.write(
+            f"{rows:,} rows are back, as they were at {manifest.created}" + (f"; {note}" if note else "")
+        )
 
 
 def _put_secret(place: Path, secret: bytes, *, replace: bool) -> None:

@@ -13,7 +13,10 @@ from anica_app.core.domain.wording import words
 from anica_app.core.errors import PredictorError
 from anica_app.core.samples import unpack
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep, Predictor
+from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.instruction_sets import new_isa
+from inference.exchange.stored import store_mapping
+from inference.models import PortMapping
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
 from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
@@ -42,8 +45,7 @@ def tools(monkeypatch):
         return made[row.name]
 
     monkeypatch.setattr(opening, "opened", opened)
-    new_isa("x86-64", few_schemes(), "a few")
-    return {"rows": rows, "made": made}
+    return {"rows": rows, "made": made, "isa": new_isa("x86-64", few_schemes(), "a few")}
 
 
 QUICK = {"batch": 40, "samples": 30, "first_look": 10, "confirming": 30, "orders": 2, "longest": 3}
@@ -54,7 +56,7 @@ def config(tools, *names, **more):
         "predictors": [tools["rows"][name].pk for name in names],
         "scheme_filter": "-nothing",  # of those that are loaded
         "settings": QUICK,
-        "end": {"blocks": 160},
+        "end": {"blocks": 120},
         **more,
     }
 
@@ -73,7 +75,7 @@ def test_a_campaign_ends_with_discoveries_their_generalisations_and_every_sample
     campaign = Campaign.objects.get(run=run)
     assert (campaign.name, campaign.kind, campaign.origin) == ("a campaign", "campaign", "run")
     assert [seat.predictor.name for seat in campaign.seats.all()] == ["faulty", "plain"]
-    assert campaign.sampled == 160 == sum(batch.n for batch in campaign.batches.all())
+    assert campaign.sampled == 120 == sum(batch.n for batch in campaign.batches.all())
     standing = campaign.discoveries.filter(subsumed_by=None)
     assert run.result["discoveries"] == standing.count() > 1
     said = [phrase for one in standing for phrases in words(one.abstract).instructions for phrase in phrases]
@@ -94,7 +96,7 @@ def test_a_campaign_ends_with_discoveries_their_generalisations_and_every_sample
     assert len(support["supported"]) == campaign.facts["schemes"]
     assert all(tool.closed for tool in tools["made"].values())
     assert [p["name"] for p in payloads(run, "phase")] == ["support", "search", "judge"]
-    assert [p["round"] for p in payloads(run, "batch")] == [0, 1, 2, 3]
+    assert [p["round"] for p in payloads(run, "batch")] == [0, 1, 2]
     told = [p["number"] for p in payloads(run, "discovery")]
     assert told == list(range(campaign.discoveries.count()))
     assert numbers(run) == list(range(1, len(numbers(run)) + 1))
@@ -127,13 +129,13 @@ def test_interruptions_at_random_moments_leave_the_same_rows(tools):
 
     while run.state != "done":
         lease = leases.claim(f"w{attempts}")
-        wishes = Impatient(lease) if attempts < 20 else Wishes(lease)
+        wishes = Impatient(lease) if attempts < 10 else Wishes(lease)
         wishes.left = moments.randint(1, 12)
         execute(lease, wishes)
         run.refresh_from_db()
         attempts += 1
         assert attempts < 30, run.error
-    assert attempts > 5, "the run was meant to be interrupted"
+    assert attempts > 4, "the run was meant to be interrupted"
     assert rows(run) == rows(undisturbed)
     assert numbers(run) == list(range(1, len(numbers(run)) + 1))
     for kind, key in (("batch", "round"), ("discovery", "number")):
@@ -177,6 +179,17 @@ def test_what_is_excluded_is_not_found_again(tools):
     assert run.state == "done", run.error
     assert run.result["discoveries"] < first.result["discoveries"]
     assert run.config["excluded"][0]["abstract"] == Discovery.objects.get(pk=excluded[0]).abstract
+
+
+def test_a_mapping_gives_the_numbers_of_uops_for_a_feature(tools):
+    usage = {text: ((1, 1), (2, 1)) if "MEM" in text else ((1, 1),) for text in few_schemes()}
+    mapping = store_mapping(
+        "ports", tools["isa"], Mapping(("0", "1"), usage), origin=PortMapping.Origin.IMPORT
+    )
+    run = do("campaign", config(tools, "faulty", "plain", uops=mapping.pk))
+    assert run.state == "done", run.error
+    start = Generalisation.objects.filter(campaign__run=run).first().start
+    assert all(one["uops"]["fewer_than"] in (2, 4) for one in start["instructions"])
 
 
 def test_a_predictor_that_cannot_work_fails_the_run_with_what_to_do(tools, monkeypatch):
@@ -227,5 +240,7 @@ def test_a_block_about_which_tools_agree_is_not_explained(tools):
 
 
 def single(tools, *names):
-    settings = {name: value for name, value in QUICK.items() if name != "batch"}
-    return {"predictors": [tools["rows"][name].pk for name in names], "settings": settings}
+    return {
+        "predictors": [tools["rows"][name].pk for name in names],
+        "settings": {**QUICK, "extensions": "BASE X64"},
+    }

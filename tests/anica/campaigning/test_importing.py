@@ -160,7 +160,9 @@ def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any)
     assert "&#x27;zz&#x27;" in page
     answer = client.post(address, {"name": "mine", "broken": "skip", "numbers": ""})
     assert answer.status_code == 302
-    assert Run.objects.get().config["broken"] == "skip"
+    run = Run.objects.get()
+    assert run.config["broken"] == "skip"
+    assert client.get(reverse("run", args=[run.pk])).status_code == 200
 
 
 def test_a_preview_of_an_archive_tells_what_is_in_it(

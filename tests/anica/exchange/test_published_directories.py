@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from anica_app.core.domain.documents import expanded
 from anica_app.core.samples import unpack
-from anica_app.exchange.anica_abstract import expanded
 from anica_app.exchange.anica_campaigns import read_campaign
 from anica_app.exchange.file_trees import Directory
 from anica_app.models import Campaign, GeneralisationStep

@@ -1,0 +1,107 @@
+"""Runs of kind `ask`: any predictors say how many cycles some blocks take, each answer told when it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from anica_app.campaigning.predictors import opened
+from anica_app.core.answers import Answer
+from anica_app.core.errors import PredictorError
+from anica_app.exchange.asked_answers import ANSWERS, KIND, Said, said_document
+from anica_app.models import Predictor
+from inference.core.protocols import Json
+from inference.isa.x86.blocks import BlockError, block_of_hex
+from inference.models import Run
+from inference.runs.errors import ConfigError
+from inference.runs.job import Store, Task
+from inference.runs.jobs.infer_config import read_truth
+from inference.runs.journal import Entry
+
+MOST_BLOCKS = 1000
+"""In one run: its answers travel with its journal."""
+
+MOST_PREDICTORS = 20
+
+
+class AskJob:
+    """Runs of kind `ask`.
+
+    `predictors` are ids, `blocks` machine code in hexadecimal digits. With `anew`, what was answered before
+    is not looked up. `about` is for whoever asks: what the blocks belong to.
+    """
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The complete description. Raises `ConfigError` naming the field."""
+        known = {"predictors": [], "blocks": [], "anew": False, "about": {}}
+        if unknown := sorted(config.keys() - known.keys()):
+            raise ConfigError(f"a question has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+        complete = {**known, **config}
+        if not isinstance(complete["about"], dict):
+            raise ConfigError(f"about must be an object, not {complete['about']!r:.80}")
+        return {
+            "predictors": _predictors(complete["predictors"]),
+            "blocks": _blocks(complete["blocks"]),
+            "anew": read_truth("anew", complete["anew"]),
+            "about": complete["about"],
+        }
+
+    def submitted(self, run: Run) -> None:
+        """Nothing belongs to it: its answers are in its journal."""
+
+    def work(self, task: Task) -> Store:
+        """Ask one predictor after the other; what one cannot say does not keep the others from it."""
+        config = task.run.config
+        codes = [bytes.fromhex(text) for text in config["blocks"]]
+        told = []
+        for number, pk in enumerate(config["predictors"]):
+            facts = {"phase": KIND, "done": number, "total": len(config["predictors"]), "rate": 0.0}
+            task.reporter.tell("progress", {**facts, "unit": "predictors", "eta": None})
+            said = _asked(task, pk, codes, anew=config["anew"])
+            task.reporter.tell(ANSWERS, said_document(said))
+            told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
+        return partial(_store, told)
+
+
+def _asked(task: Task, pk: int, codes: Sequence[bytes], *, anew: bool) -> Said:
+    row = Predictor.objects.filter(pk=pk).first()
+    if row is None:
+        return Said(pk, f"predictor {pk}", error="it has been deleted")
+    try:
+        predictor = opened(row, task, remembering=not anew)
+        try:
+            answers: list[Answer] = predictor.predict(codes)
+        finally:
+            predictor.close()
+    except PredictorError as error:
+        return Said(pk, row.name, error=str(error))
+    return Said(pk, row.name, dict(zip(codes, answers, strict=True)))
+
+
+def _store(told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
+    made: Json = {"asked": list(told)}
+    return made, [("result", made)]
+
+
+def _predictors(given: object) -> list[int]:
+    if not isinstance(given, list) or not 1 <= len(given) <= MOST_PREDICTORS:
+        raise ConfigError(f"predictors must be a list of 1 to {MOST_PREDICTORS} ids, not {given!r:.80}")
+    ids = list(dict.fromkeys(given))
+    for pk in ids:
+        if type(pk) is not int or not Predictor.objects.filter(pk=pk).exists():
+            raise ConfigError(f"predictors: there is no predictor with the id {pk!r:.80}")
+    return ids
+
+
+def _blocks(given: object) -> list[str]:
+    if not isinstance(given, list) or not 1 <= len(given) <= MOST_BLOCKS:
+        raise ConfigError(f"blocks must be a list of 1 to {MOST_BLOCKS} texts of hexadecimal digits")
+    found = []
+    for number, text in enumerate(given, start=1):
+        try:
+            found.append(block_of_hex(str(text)).hex)
+        except BlockError as error:
+            raise ConfigError(f"blocks, number {number}: {error}") from error
+    return found

@@ -1,0 +1,63 @@
+"""What predictors say of all blocks of a set, as new columns of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anica_app.core.answers import Answer
+from anica_app.core.search.panel import Panel
+from anica_app.models import BasicBlockSet, BlockColumn, Prediction, Predictor
+from inference.core.protocols import Checkpoint
+from inference.runs.job import Task
+
+_PIECE = 500
+_ROWS = 2000
+
+
+def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> list[list[Answer]]:
+    """The answers of each predictor for all blocks; progress is told piece by piece.
+
+    Answers are remembered, so that a run that is taken up again is soon where it was.
+    """
+    answers: list[list[Answer]] = [[] for _ in panel.predictors]
+    for begin in range(0, len(codes), _PIECE):
+        for own in panel.ask(codes[begin : begin + _PIECE])():
+            for column, answer in zip(answers, own, strict=True):
+                column.append(answer)
+        panel.flush()
+        task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
+        facts = {"phase": phase, "done": len(answers[0]), "total": len(codes), "rate": 0.0}
+        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+    return answers
+
+
+def add_columns(
+    row: BasicBlockSet, predictors: Sequence[int], answers: list[list[Answer]]
+) -> list[BlockColumn]:
+    """A column for each predictor, with its answers in the order of the blocks; called within a transaction."""
+    names = Predictor.objects.in_bulk(predictors)
+    taken = set(row.columns.values_list("name", flat=True))
+    last = row.columns.order_by("-position").values_list("position", flat=True).first()
+    start = 0 if last is None else last + 1
+    ids = list(row.blocks.order_by("position").values_list("pk", flat=True))
+    made = []
+    for at, (pk, own) in enumerate(zip(predictors, answers, strict=True), start=start):
+        name = _unused(names[pk].name, taken)
+        column = BlockColumn.objects.create(block_set=row, position=at, name=name, predictor=names[pk])
+        Prediction.objects.bulk_create(
+            (
+                Prediction(column=column, block_id=block, cycles=one.cycles, failure=one.failure or "")
+                for block, one in zip(ids, own, strict=True)
+            ),
+            _ROWS,
+        )
+        made.append(column)
+    return made
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name} ({number})", number + 1
+    taken.add(found)
+    return found

@@ -1,0 +1,145 @@
+"""Command lines that ask a tool about one basic block, as a user would paste them into a shell.
+
+They contain the block, so that they work wherever the tool is installed. What a campaign's own tools were told
+is kept: release, processor, flags. Of an imported campaign only names such as `llvm-mca.13.hsw` are known.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anica_app.models import Predictor
+from inference.exchange.cores import TOOL_NAMES
+from inference.isa.x86.blocks.listing import att_of_bytes
+
+LLVM_MCA, OSACA, UICA = "llvm-mca", "osaca", "uica"
+_FOREIGN = re.compile(r"(?P<tool>[A-Za-z-]+)\.(?:(?P<release>\d+)\.)?(?P<core>[\w+-]+)")
+
+_UICA = {
+    "sandybridge": "SNB",
+    "ivybridge": "IVB",
+    "haswell": "HSW",
+    "broadwell": "BDW",
+    "skylake": "SKL",
+    "skylake-avx512": "SKX",
+    "icelake-client": "ICL",
+    "tigerlake": "TGL",
+    "rocketlake": "RKL",
+}
+"""What uiCA calls the cores that it knows, by their names in LLVM."""
+
+_USUAL = "haswell"
+_SHORT = {"zen+": "znver1", "zenp": "znver1", "zen": "znver1", "zen1": "znver1"}
+"""Cores by the short names that only campaigns have; others are those of OSACA and uiCA."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line. `title` says what it asks, `own` whether it is one of the campaign's own tools."""
+
+    title: str
+    text: str
+    own: bool = False
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A tool, what it is told of the processor as LLVM names it, and the options that only it has."""
+
+    tool: str
+    core: str
+    release: str = ""
+    flags: tuple[str, ...] = ()
+    iterations: int = 100
+
+
+def commands_for(predictors: Sequence[Predictor], code: bytes) -> list[Command]:
+    """For each predictor that can be asked in a shell, and for the usual tools that are not among them.
+
+    The latter are asked about the first core that a predictor speaks of. Raises `BlockError` for code that is
+    no block.
+    """
+    known = [(row, _asked(row)) for row in predictors]
+    found = []
+    for row, asked in known:
+        text = _own(row, code) if asked is None else _text(asked, code)
+        if text:
+            found.append(Command(row.name, text, own=True))
+    core = next((asked.core for _, asked in known if asked is not None and asked.core), _USUAL)
+    there = {asked.tool for _, asked in known if asked is not None}
+    for tool, title in ((LLVM_MCA, "llvm-mca"), (OSACA, "OSACA"), (UICA, "uiCA")):
+        text = "" if tool in there else _text(_Asked(tool, core), code)
+        if text:
+            found.append(Command(f"{title} · {core}", text))
+    return found
+
+
+def core_of(predictors: Sequence[Predictor]) -> str:
+    """The core that the first of them speaks of, as LLVM names it; the usual one where none does."""
+    return next((asked.core for row in predictors if (asked := _asked(row)) and asked.core), _USUAL)
+
+
+def osaca_name(core: str) -> str:
+    """What OSACA calls a core of LLVM's; "" where it has none."""
+    return next((each.osaca for each in TOOL_NAMES.values() if each.llvm == core and each.osaca), "")
+
+
+def _asked(row: Predictor) -> _Asked | None:
+    """What a predictor is; None for one of another kind."""
+    options = row.options
+    if row.kind == LLVM_MCA:
+        release = str(options.get("release") or "") or _major(str(row.identity.get("version", "")))
+        return _Asked(
+            LLVM_MCA,
+            str(options.get("cpu") or _USUAL),
+            release,
+            tuple(str(options.get("flags") or "").split()),
+            int(options.get("iterations") or 100),
+        )
+    if row.kind in (OSACA, UICA):
+        flags = ("--consider-flag-deps",) if row.kind == OSACA and options.get("flags") else ()
+        return _Asked(row.kind, _core(str(options.get("arch") or "HSW")), flags=flags)
+    foreign = _FOREIGN.fullmatch(row.name) if row.kind == "imported" else None
+    if foreign is None or foreign["tool"].lower() not in (LLVM_MCA, OSACA, UICA):
+        return None
+    return _Asked(foreign["tool"].lower(), _core(foreign["core"]), foreign["release"] or "")
+
+
+def _core(short: str) -> str:
+    """A core by a short name of another tool; "" for one that nobody knows."""
+    name = short.upper()
+    if short.lower() in _SHORT:
+        return _SHORT[short.lower()]
+    by_uica = next((core for core, known in _UICA.items() if known == name), "")
+    return by_uica or next((each.llvm for each in TOOL_NAMES.values() if each.osaca == name), "")
+
+
+def _major(banner: str) -> str:
+    found = re.search(r"version (\d+)", banner)
+    return found[1] if found else ""
+
+
+def _text(asked: _Asked, code: bytes) -> str:
+    """The command line; "" where the tool has no model of the core."""
+    if asked.tool == UICA:
+        arch = _UICA.get(asked.core, "")
+        file = f"printf '{''.join(f'{chr(92)}{byte:03o}' for byte in code)}' > block.bin"
+        return f"{file} && uiCA.py block.bin -raw -arch {arch} -TPonly" if arch else ""
+    if asked.tool == OSACA:
+        arch = osaca_name(asked.core)
+        words = ["osaca", "--arch", arch, "--ignore-unknown", *asked.flags, "-"] if arch else []
+    else:
+        program = f"llvm-mca-{asked.release}" if asked.release else "llvm-mca"
+        words = [program, "-mtriple=x86_64", f"-mcpu={asked.core or _USUAL}", f"-iterations={asked.iterations}"]
+        words += asked.flags
+    return f"{shlex.join(words)} <<'EOF'\n{chr(10).join(att_of_bytes(code))}\nEOF" if words else ""
+
+
+def _own(row: Predictor, code: bytes) -> str:
+    """How this program asks it; "" for what only an imported file knows."""
+    if row.kind == "imported":
+        return ""
+    return f"echo {code.hex()} | manage.py predict - --predictor {shlex.quote(row.name)}"

@@ -1,0 +1,64 @@
+"""How many random blocks are interesting, round by round: bars of a small chart, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_BARS = 120
+WIDTH, HEIGHT = 120.0, 30.0
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One round, or some that stand together: `first` and `last` number; the place within the chart."""
+
+    first: int
+    last: int
+    sampled: int
+    interesting: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def share(self) -> float:
+        """Of the blocks sampled, the interesting ones."""
+        return self.interesting / self.sampled if self.sampled else 0.0
+
+
+@dataclass(frozen=True)
+class RoundsChart:
+    """All bars; `top` is the share that the chart's upper edge stands for, `mean` the share over all rounds."""
+
+    bars: tuple[Bar, ...]
+    top: float
+    mean: float
+
+    @property
+    def mean_y(self) -> float:
+        """Where the line of the mean is."""
+        return HEIGHT * (1 - self.mean / self.top)
+
+
+def rounds_chart(rounds: Sequence[tuple[int, int, int]]) -> RoundsChart | None:
+    """From (number, sampled, interesting) in order; None without any block. Neighbours share a bar if many."""
+    sampled = sum(n for _, n, _ in rounds)
+    if not sampled:
+        return None
+    step = -(-len(rounds) // MOST_BARS)
+    groups = [rounds[at : at + step] for at in range(0, len(rounds), step)]
+    counted = [(g[0][0], g[-1][0], sum(n for _, n, _ in g), sum(i for _, _, i in g)) for g in groups]
+    top = _round_up(max(i / n for _, _, n, i in counted if n))
+    width = WIDTH / len(counted)
+    bars = []
+    for at, (first, last, n, interesting) in enumerate(counted):
+        height = HEIGHT * (interesting / n if n else 0.0) / top
+        bars.append(Bar(first, last, n, interesting, at * width, HEIGHT - height, 0.85 * width, height))
+    return RoundsChart(tuple(bars), top, sum(i for _, _, i in rounds) / sampled)
+
+
+def _round_up(share: float) -> float:
+    """The next of 1, 2, 5, 10, 20, 50 and 100 per cent."""
+    return next((top for top in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if share <= top), 1.0)

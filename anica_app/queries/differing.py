@@ -1,0 +1,47 @@
+"""The blocks of a set about which two of its columns disagree."""
+
+from __future__ import annotations
+
+from django.db.models import Case, F, FloatField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Abs
+
+from anica_app.core.search.judging import ABSOLUTE
+from anica_app.models import BasicBlock, BlockColumn, Prediction
+from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
+
+ORDERS = {"position": "position", "difference": "apart", "first": "first", "second": "second"}
+
+
+def differing_blocks(
+    first: BlockColumn,
+    second: BlockColumn,
+    metric: str,
+    threshold: float,
+    order: Order,
+    cursor: str = "",
+    size: int = PAGE_SIZE,
+) -> Page[BasicBlock]:
+    """A page of the blocks for which both gave a number and these are far apart (two queries).
+
+    Each has `first` and `second`, the cycles, and `apart`: their difference, in cycles or by the mean of both.
+    """
+    rows = BasicBlock.objects.filter(block_set=first.block_set_id).annotate(
+        first=_cycles(first), second=_cycles(second)
+    )
+    rows = rows.filter(first__isnull=False, second__isnull=False).annotate(apart=_apart(metric))
+    return page_of(rows.filter(apart__gt=threshold), order, ORDERS, cursor, size)
+
+
+def _cycles(column: BlockColumn) -> Subquery:
+    own: QuerySet[Prediction] = Prediction.objects.filter(column=column, block=OuterRef("pk"))
+    return Subquery(own.values("cycles")[:1], output_field=FloatField())
+
+
+def _apart(metric: str) -> Case | Abs:
+    apart = Abs(F("first") - F("second"))
+    if metric == ABSOLUTE:
+        return apart
+    total = F("first") + F("second")
+    return Case(
+        When(first__lte=-F("second"), then=Value(0.0)), default=2 * apart / total, output_field=FloatField()
+    )

@@ -1,0 +1,111 @@
+"""A discovery with what its page tells of it: its tools, who judged, and the blocks that it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.samples import Sample
+from anica_app.core.search.judging import Judge, Verdict
+from anica_app.models import AnswerCache, Discovery, Generalisation, Predictor
+from anica_app.models.predictor import block_key
+from anica_app.queries.generalisations import Tree, generalisations_of, samples_of_step, tree_of
+from anica_app.queries.judging import judge_of
+
+
+@dataclass(frozen=True)
+class Example:
+    """A block that was judged: what each of the campaign's tools said, and what that means (None: unknown)."""
+
+    sample: Sample
+    verdict: Verdict | None
+
+    @property
+    def interesting(self) -> bool | None:
+        """Whether it is; None where nobody can tell."""
+        return None if self.verdict is None else self.verdict.interesting
+
+
+class Found:
+    """A discovery of which the parts are read when they are asked for, each once."""
+
+    def __init__(self, discovery: Discovery) -> None:
+        """`discovery` has its campaign at hand."""
+        self.discovery = discovery
+        self.campaign = discovery.campaign
+
+    @cached_property
+    def predictors(self) -> list[Predictor]:
+        """The campaign's tools, in the order of their answers (one query)."""
+        seats = self.campaign.seats.select_related("predictor").order_by("position")
+        return [seat.predictor for seat in seats]
+
+    @cached_property
+    def generalisations(self) -> list[Generalisation]:
+        """Those that led here (one query)."""
+        return generalisations_of(self.discovery)
+
+    @cached_property
+    def main(self) -> Generalisation | None:
+        """The generalisation that has become the discovery, else any that has decisions."""
+        rows = sorted(self.generalisations, key=lambda one: one.became != Generalisation.Became.DISCOVERY)
+        return next((one for one in rows if one.steps_count), rows[0] if rows else None)
+
+    def generalisation(self, number: int | None) -> Generalisation | None:
+        """That with this number in its campaign; the main one for None; None where there is none."""
+        if number is None:
+            return self.main
+        return next((one for one in self.generalisations if one.number == number), None)
+
+    @cached_property
+    def judge(self) -> Judge | None:
+        """See `judge_of`."""
+        return judge_of(self.campaign)
+
+    def examined(self, samples: Sequence[Sample]) -> list[Example]:
+        """These samples with their verdicts; answers beyond those of the campaign's tools do not count."""
+        tools = len(self.predictors)
+        return [
+            Example(one, None if self.judge is None else self.judge.verdict(one.answers[:tools]))
+            for one in samples
+        ]
+
+    def examples(self) -> list[Example]:
+        """The blocks that the result rests on, with a verdict each (three queries)."""
+        main = self.main
+        tree = None if main is None else tree_with_start(main)
+        telling = None if tree is None else tree.telling
+        if main is None or telling is None:
+            return []
+        return self.examined(samples_of_step(main, telling.number) or [])
+
+    def smallest(self, examples: Sequence[Example]) -> Example | None:
+        """The shortest interesting one, by bytes; of equally short ones the most interesting."""
+        shown = [one for one in examples if one.interesting is not False]
+        return min(shown, key=_by_size, default=None)
+
+
+def _by_size(one: Example) -> tuple[int, float, bytes]:
+    value = 0.0 if one.verdict is None else one.verdict.value
+    return len(one.sample.code), -value, one.sample.code
+
+
+def tree_with_start(generalisation: Generalisation) -> Tree:
+    """The decisions of a generalisation, and its start where it was not loaded (two queries)."""
+    if "start" in generalisation.get_deferred_fields():
+        generalisation.refresh_from_db(fields=["start"])
+    return tree_of(generalisation)
+
+
+def known_answers(code: bytes, but: Sequence[Predictor]) -> list[tuple[Predictor, Answer]]:
+    """What all other predictors are remembered to have said of a block (two queries)."""
+    others = {row.pk: row for row in Predictor.objects.exclude(pk__in=[row.pk for row in but])}
+    # Named one by one, they are looked up by the index over predictor and block.
+    rows = AnswerCache.objects.filter(predictor__in=list(others), block=block_key(code))
+    found = [
+        (others[pk], Answer(cycles, Failure(failure) if failure else None, detail))
+        for pk, cycles, failure, detail in rows.values_list("predictor_id", "cycles", "failure", "detail")
+    ]
+    return sorted(found, key=lambda one: one[0].name)

@@ -1,0 +1,179 @@
+"""The form for a new campaign: its tools, what is interesting, which schemes, and every setting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from anica_app.campaigning.config import DEFAULT_MINUTES, MOST_FRESH
+from anica_app.campaigning.predictors import Listed, chosen
+from anica_app.campaigning.presets import PRESETS
+from anica_app.core.errors import PredictorError
+from anica_app.models import Discovery, Predictor
+from anica_app.views.campaigns.settings import END, SETTING, end_of, setting_fields, settings_of
+from inference.core.protocols import Json
+from inference.exchange.instruction_sets import X86
+from inference.models import PortMapping
+from inference.runs.jobs.infer_config import DEFAULT_SEED
+from inference.views.machines.measuring_form import search_field
+from inference.views.naming import NOTE_LIMIT
+
+NOBODY = ""
+SECTIONS = (
+    ("The search", "search", "Algorithms 8.1 and 8.2."),
+    (
+        "What abstract blocks can say",
+        "domain",
+        "Features of instructions, and whether operands are the same.",
+    ),
+)
+"""Settings that are folded: heading, group, and what they are about."""
+
+
+class CampaignForm(forms.Form):
+    """One field per thing that can be chosen; what they mean together is checked when the run is made."""
+
+    first = forms.ChoiceField(label="First predictor")
+    second = forms.ChoiceField(
+        label="Second predictor",
+        required=False,
+        help_text="Without one, blocks are searched on which the first fails.",
+    )
+    scheme_filter = search_field()
+    uops = forms.ModelChoiceField(
+        PortMapping.objects.none(),
+        required=False,
+        label="Numbers of µops from",
+        empty_label="nowhere: nothing is said of them",
+        help_text="A port mapping; then abstract blocks can say how many µops an instruction has.",
+    )
+    excluded = forms.ModelMultipleChoiceField(
+        Discovery.objects.none(),
+        required=False,
+        label="Do not find again",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="What these discoveries include is passed over.",
+    )
+    evaluate = forms.IntegerField(
+        label="Judge on fresh blocks",
+        required=False,
+        initial=0,
+        validators=[MinValueValidator(0), MaxValueValidator(MOST_FRESH)],
+        help_text="So many random blocks of four instructions are asked for at the end, to tell how much of what "
+        "is interesting the discoveries explain (§8.2.3).",
+    )
+    seed = forms.IntegerField(
+        required=False,
+        initial=DEFAULT_SEED,
+        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
+        help_text="The same seed finds the same discoveries, unless time ends the campaign.",
+    )
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run and its campaign; left empty, one is made up."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    preset = forms.ChoiceField(
+        required=False, choices=[(key, one.title) for key, one in PRESETS.items()], widget=forms.HiddenInput
+    )
+
+    def __init__(
+        self, usable: Sequence[Listed], data: Any = None, *, initial: Any = None, excluded: Sequence[int] = ()
+    ) -> None:
+        super().__init__(data, initial=initial)
+        self.rows: list[Predictor] = []
+        names = [(one.name, one.name) for one in usable]
+        for name, empty in (("first", ("", "choose a predictor")), ("second", (NOBODY, "nobody"))):
+            choice = self.fields[name]
+            assert isinstance(choice, forms.ChoiceField)
+            choice.choices = [empty, *names]
+        self.fields.update(setting_fields())
+        self.fields["evaluate"].paper = "10,000"  # type: ignore[attr-defined]
+        if data is None and not any(name.startswith(END) for name in initial or {}):
+            self.initial[END + "minutes"] = DEFAULT_MINUTES
+        mappings = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
+        self.fields["uops"].queryset = mappings  # type: ignore[attr-defined]
+        wanted = data.getlist("excluded") if data is not None else excluded
+        ids = [int(pk) for pk in wanted if str(pk).isdecimal() and len(str(pk)) < 19]
+        rows = Discovery.objects.filter(pk__in=ids, abstract__isnull=False).select_related("campaign")
+        self.fields["excluded"].queryset = rows  # type: ignore[attr-defined]
+        for field in self:
+            if field.help_text:
+                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+
+    def clean(self) -> dict[str, Any]:
+        """Find or make the predictors' rows, so that what they lack is told beside them."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        for place in ("first", "second"):
+            if not data.get(place):
+                continue
+            try:
+                self.rows.append(chosen(data[place]))
+            except PredictorError as error:
+                self.add_error(place, str(error))
+        if data.get("first") and data.get("first") == data.get("second"):
+            self.add_error("second", "A predictor always agrees with itself: choose another one.")
+        return data
+
+    def config(self) -> Json:
+        """The description of the run, as `read_config` takes it."""
+        data = self.cleaned_data
+        described: Json = {
+            "predictors": [row.pk for row in self.rows],
+            "preset": data["preset"] or "tools",
+            "settings": settings_of(data),
+            "end": end_of(data),
+            "scheme_filter": data["scheme_filter"],
+            "excluded": [row.pk for row in data["excluded"]],
+            "evaluate": data["evaluate"] or 0,
+            "seed": DEFAULT_SEED if data["seed"] is None else data["seed"],
+        }
+        if data["uops"]:
+            described["uops"] = data["uops"].pk
+        return described
+
+    def blame(self, complaint: str) -> None:
+        """Put what `read_config` says beside the field that it is about."""
+        words = complaint.replace(":", " ").split()
+        for word in words[:2]:
+            for prefix in (SETTING, END, ""):
+                if prefix + word in self.fields:
+                    self.add_error(prefix + word, complaint.partition(": ")[2] or complaint)
+                    return
+        self.add_error(None, complaint)
+
+    def of_group(self, group: str) -> list[forms.BoundField]:
+        """The fields of a group of settings."""
+        return [field for field in self if getattr(field.field, "group", "") == group]
+
+    @property
+    def interest(self) -> list[forms.BoundField]:
+        """When a block is interesting."""
+        return self.of_group("interest")
+
+    @property
+    def space(self) -> list[forms.BoundField]:
+        """Which schemes there are."""
+        return self.of_group("space")
+
+    @property
+    def end(self) -> list[forms.BoundField]:
+        """When it ends."""
+        return self.of_group("end")
+
+    @property
+    def sections(self) -> list[tuple[str, str, list[forms.BoundField], bool]]:
+        """(heading, what about, fields, whether something in it is not as usual) of what is folded."""
+        return [
+            (heading, about, fields, any(field.errors or _unusual(field) for field in fields))
+            for heading, group, about in SECTIONS
+            if (fields := self.of_group(group))
+        ]
+
+
+def _unusual(field: forms.BoundField) -> bool:
+    given, usual = field.value(), field.field.initial
+    prepare = field.field.prepare_value
+    return str(prepare(given)) != str(prepare(usual))

@@ -1,0 +1,165 @@
+"""The page of the form for a new campaign: presets, estimate and start are buttons of the same form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from anica_app.campaigning.config import read_config
+from anica_app.campaigning.predictors import Listed, listed
+from anica_app.campaigning.presets import PRESETS
+from anica_app.models import Campaign, Predictor
+from anica_app.queries.pace import Pace, pace_of
+from anica_app.views.campaigns.form import CampaignForm
+from anica_app.views.campaigns.settings import SETTING, WordsField, initial_settings
+from inference.core.protocols import Json
+from inference.exchange.instruction_sets import X86
+from inference.models import ISA
+from inference.models.scheme_search import search_schemes
+from inference.runs.errors import ConfigError
+from inference.views.address import one_of, whole_number
+from inference.views.runs.pages import SUMMARIES
+from inference.views.starting import start_run
+
+SUMMARIES |= {
+    "campaign": "Search for blocks on which predictors disagree",
+    "generalise": "What blocks like one block have in common",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a valid form asks for, and what is known of how long that takes."""
+
+    config: Json
+    schemes: int
+    pace: Pace | None
+
+    @property
+    def blocks(self) -> int | None:
+        """How many blocks will be judged, where time ends the campaign and the pace is known."""
+        minutes = self.config["end"]["minutes"]
+        return None if minutes is None or self.pace is None else round(60 * minutes * self.pace.rate)
+
+
+def campaign_new(request: HttpRequest) -> HttpResponse:
+    """Show the form, fill it in, estimate, or start the campaign."""
+    usable = [one for one in listed() if one.usable]
+    if request.method != "POST":
+        form = CampaignForm(usable, initial=_initial(request), excluded=_excluded(request))
+        return _page(request, form, usable)
+    press = request.POST.get("press", "estimate")
+    if press.startswith("preset:"):
+        return _page(request, CampaignForm(usable, _with_preset(request.POST, press[7:])), usable)
+    form = CampaignForm(usable, request.POST)
+    wanted = _plan(form)
+    if press == "start" and wanted is not None:
+        title = " and ".join(row.name for row in form.rows)
+        run = start_run(request, form, "campaign", wanted.config, title[:180])
+        if run is not None:
+            made = Campaign.objects.filter(run=run).first()
+            return redirect("run", run.pk) if made is None else redirect("campaign", made.pk)
+    return _page(request, form, usable, wanted, status=400 if press == "start" else 200)
+
+
+def _plan(form: CampaignForm) -> Plan | None:
+    if not form.is_valid():
+        return None
+    try:
+        config = read_config(form.config()).as_json()
+    except ConfigError as error:
+        form.blame(str(error))
+        return None
+    isa = ISA.objects.filter(name=X86).first()
+    schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
+    if not schemes:
+        form.add_error("scheme_filter", "No scheme is found by this.")
+        return None
+    return Plan(config, schemes, pace_of(config["predictors"]))
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """What the address asks for: `from` a campaign, `predictor` ids, a `preset`."""
+    initial: dict[str, Any] = {}
+    preset = one_of(request, "preset", tuple(PRESETS))
+    again = whole_number(request, "from")
+    if again is not None:
+        row = get_object_or_404(Campaign.objects.filter(format=Campaign.Format.OURS), pk=again)
+        initial = initial_settings(row.config)
+        initial |= {
+            name: row.config[name]
+            for name in ("scheme_filter", "evaluate", "seed", "uops", "preset")
+            if name in row.config
+        }
+        names = [seat.predictor.name for seat in row.seats.select_related("predictor")]
+        initial |= dict(zip(("first", "second"), names, strict=False))
+    ids = [int(pk) for pk in request.GET.getlist("predictor") if pk.isdecimal() and len(pk) < 19][:2]
+    names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))
+    named = [names_by_id[pk] for pk in ids if pk in names_by_id]
+    initial |= dict(zip(("first", "second"), named, strict=False))
+    if preset:
+        initial |= {"preset": preset, "scheme_filter": PRESETS[preset].filter}
+        initial |= {SETTING + name: value for name, value in PRESETS[preset].settings.items()}
+    return initial
+
+
+def _excluded(request: HttpRequest) -> list[int]:
+    """The discoveries not to be found again: those that the address names, and those of `from`."""
+    named = [int(pk) for pk in request.GET.getlist("exclude") if pk.isdecimal() and len(pk) < 19]
+    again = whole_number(request, "from")
+    if again is not None:
+        row = Campaign.objects.filter(pk=again).first()
+        before = [] if row is None else row.config.get("excluded", [])
+        named += [one["discovery"] for one in before if isinstance(one, dict) and one.get("discovery")]
+    return named
+
+
+def _with_preset(data: QueryDict, name: str) -> QueryDict:
+    """The form's data with the usual settings, and those of the preset in place of them."""
+    filled = data.copy()
+    if name not in PRESETS:
+        return filled
+    preset = PRESETS[name]
+    filled["preset"], filled["scheme_filter"] = name, preset.filter
+    blank = CampaignForm([])
+    for field in [*blank.interest, *blank.space, *blank.of_group("search"), *blank.of_group("domain")]:
+        value = preset.settings.get(field.name.removeprefix(SETTING), field.field.initial)
+        if isinstance(field.field, WordsField):
+            filled.setlist(field.name, field.field.prepare_value(value))
+        elif isinstance(value, bool):
+            filled.setlist(field.name, ["on"] if value else [])
+        else:
+            filled[field.name] = str(value)
+    return filled
+
+
+def _page(
+    request: HttpRequest,
+    form: CampaignForm,
+    usable: list[Listed],
+    wanted: Plan | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    chosen = str(form["preset"].value() or "tools")
+    context = {
+        "form": form,
+        "usable": usable,
+        "presets": [(key, one, key == chosen) for key, one in PRESETS.items()],
+        "estimate": wanted,
+        "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
+        "refused": status == 400,
+        "excludes": bool(form.fields["excluded"].queryset),  # type: ignore[attr-defined]
+    }
+    return render(request, "anica/campaign_new.html", context, status=status)
+
+
+def _first_complaint(form: CampaignForm) -> str:
+    field, complaints = next(iter(form.errors.items()), ("", [""]))
+    return f"{form[field].label}: {complaints[0]}" if field in form.fields else str(complaints[0])
+
+
+urlpatterns = [path("campaigns/new/", campaign_new, name="campaign-new")]

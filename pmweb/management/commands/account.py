@@ -1,0 +1,74 @@
+"""`manage.py account`: who gets in, and what each may do."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import CommandError
+from django.urls import reverse
+
+from inference.management.data_command import DataCommand
+from pmweb.accounts import people
+from pmweb.accounts.forms import InviteForm
+from pmweb.accounts.people import AccountError
+from pmweb.accounts.roles import role_of
+from pmweb.launcher.instance import running_site
+from pmweb.models import Role
+
+
+class Command(DataCommand):
+    """Invites, lists, changes roles and shuts out; see the module."""
+
+    help = "Invite people, give them roles, shut them out."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what it can do."""
+        ways = parser.add_subparsers(dest="way", required=True)
+        ways.add_parser("list", help="all accounts")
+        invite = ways.add_parser("invite", help="a new account; the link to come in by is printed, once")
+        role = ways.add_parser("role", help="another role")
+        shut_out = ways.add_parser("deactivate", help="shut out at once, with links and API tokens")
+        let_in = ways.add_parser("reactivate", help="let in again")
+        for each in (invite, role, shut_out, let_in):
+            each.add_argument("name", metavar="NAME")
+        for each in (invite, role):
+            each.add_argument(
+                "--role", choices=Role.values, required=each is role, default=Role.OPERATOR.value
+            )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Do the one that was asked for."""
+        way, name = options["way"], options.get("name", "")
+        if way == "list":
+            self._list()
+            return
+        if way == "invite":
+            self._invite(name, Role(options["role"]))
+            return
+        user = User.objects.filter(username=name).first()
+        if user is None:
+            raise CommandError(f"there is no account {name!r}: `manage.py account list`")
+        try:
+            if way == "role":
+                people.change_role(user, Role(options["role"]))
+            else:
+                (people.deactivate if way == "deactivate" else people.reactivate)(user)
+        except AccountError as error:
+            raise CommandError(f"{error}.") from error
+
+    def _list(self) -> None:
+        for user in User.objects.select_related("account").order_by("username"):
+            state = "active" if user.is_active else "shut out"
+            state = "invited" if people.is_invited(user) else state
+            self.stdout.write(f"{user.get_username()}: {role_of(user).label}, {state}")
+
+    def _invite(self, name: str, role: Role) -> None:
+        form = InviteForm({"username": name, "role": role.value})
+        if not form.is_valid():
+            raise CommandError(" ".join(form.errors["username"]))
+        _, token = people.invite(form.cleaned_data["username"], role)
+        site = (settings.URL or running_site(settings.HOME) or "http://localhost:8000").rstrip("/")
+        self.stdout.write(site + reverse("login-link", args=[token]))

@@ -1,0 +1,51 @@
+// One step of a generalisation as SVG: a sign, what was tried, and what came of it. Taken ones have a double border.
+
+const SVG = "http://www.w3.org/2000/svg";
+const LETTER = 6.75; // px, width of a letter of the label
+const SMALL = 5.9; // and of the line below it
+
+export function svg(name, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...children);
+  return element;
+}
+
+export function clip(text, width, letter) {
+  const most = Math.max(4, Math.floor(width / letter));
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+export function kindOf(node) {
+  if (node.kind === "start") return "start";
+  return node.taken ? "taken" : "rejected";
+}
+
+/** What a screen reader says of a step. */
+export function spoken(node) {
+  if (node.kind === "start") return `Start: ${node.reason || "the block itself"}`;
+  return `Step ${node.number}, ${node.taken ? "taken" : "rejected"}: ${node.words}; ${node.reason}`;
+}
+
+function counted(node) {
+  if (!node.n) return node.reason;
+  if (node.interesting === null) return `${node.n} blocks`;
+  return `${node.interesting} of ${node.n} interesting`;
+}
+
+/** The shapes of a step within its box. `folded`: rejected steps that are hidden. */
+export function shapes(node, box, folded = 0) {
+  const kind = kindOf(node);
+  const { x, y, width, height } = box;
+  const sign = { start: "▸", taken: "✓", rejected: "✕" }[kind];
+  const room = width - 40 - (folded ? 34 : 0);
+  const parts = [svg("rect", { class: `outer ${kind}`, x, y, width, height, rx: 5 })];
+  if (kind === "taken") parts.push(svg("rect", { class: "inner taken", x: x + 3, y: y + 3, width: width - 6, height: height - 6, rx: 3 }));
+  parts.push(
+    svg("text", { class: `sign ${kind}`, x: x + 12, y: y + height / 2 + 5 }, sign),
+    svg("text", { class: "label", x: x + 30, y: y + 17 }, clip(node.label, room, LETTER)),
+    svg("text", { class: "count", x: x + 30, y: y + 31 }, clip(counted(node), room, SMALL)),
+  );
+  if (folded) parts.push(svg("text", { class: "folded", x: x + width - 9, y: y + height / 2 + 4, "text-anchor": "end" }, `+${folded} ✕`));
+  return parts;
+}

@@ -1,0 +1,66 @@
+// A discovery's page: a click on a step of the tree shows its blocks beside it, and the address names the step.
+
+import { download, drawing } from "./generalisation-export.js";
+import { GeneralisationTree } from "./generalisation-tree.js";
+
+const root = document.querySelector("[data-tree]");
+const model = JSON.parse(document.getElementById(root.dataset.tree).textContent);
+let running = null;
+
+/** The part about a step at this address takes the place of the one shown. */
+async function load(url) {
+  running?.abort();
+  running = new AbortController();
+  const answer = await fetch(url, { signal: running.signal, headers: { Accept: "text/html", "X-Part": "step" } });
+  if (!answer.ok) throw new Error(`${answer.status}`);
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("step");
+  document.getElementById("step").replaceWith(fresh);
+}
+
+function open(url, { keep = false } = {}) {
+  if (!keep) window.history.pushState({ step: true }, "", url);
+  load(url).catch((error) => { if (error.name !== "AbortError") window.location.assign(url); });
+}
+
+const tree = new GeneralisationTree(root, model, {
+  onSelect(number) {
+    const url = new URL(window.location.href);
+    url.searchParams.set("step", number);
+    url.searchParams.delete("page");
+    url.hash = "";
+    open(url);
+  },
+});
+
+window.addEventListener("popstate", () => {
+  const step = new URLSearchParams(window.location.search).get("step");
+  if (step !== null) tree.mark(Number(step));
+  open(window.location.href, { keep: true });
+});
+
+// Sorting and paging of the blocks stay within their part of the page.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("#step a.sort, #step .pager a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  const url = new URL(window.location.href);
+  url.search = new URL(link.href).search;
+  if (!url.searchParams.has("step")) url.searchParams.set("step", document.getElementById("step").dataset.step);
+  open(url);
+});
+
+// The choice of predictors takes a moment to find out: it is asked for when it is wanted.
+document.addEventListener("toggle", async (event) => {
+  const { target } = event;
+  if (!target.matches?.("[data-load]") || !target.open || target.dataset.loaded) return;
+  target.dataset.loaded = "1";
+  const answer = await fetch(target.dataset.load, { headers: { "X-Part": "form" } });
+  if (!answer.ok) return; // the link to the same form stays
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  target.querySelector("[data-load-into]").replaceChildren(...page.body.children);
+}, true);
+
+document.querySelector("[data-tree-export]").addEventListener("click", () => {
+  const title = document.querySelector("h1").textContent.trim();
+  download(drawing(model, title), `${title.replace(/\W+/g, "-").toLowerCase()}.svg`);
+});

@@ -1,0 +1,140 @@
+"""A site with a little of everything, and programs that call it with tokens."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from inference.core.metrics import Unit
+from inference.core.resources import ResourceMapping as Resources
+from inference.exchange.evaluating import evaluate
+from inference.exchange.resource_mappings import store_resource_mapping
+from inference.models import (
+    ISA,
+    Evaluation,
+    ExperimentSet,
+    InstructionScheme,
+    Machine,
+    PortMapping,
+    ResourceMapping,
+    Run,
+    Upload,
+)
+from inference.runs import lifecycle
+from pmweb.accounts.api_tokens import issue
+from pmweb.models import Scope
+from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, mapping
+from tests.views.lab import machine
+
+__all__ = ["ADD", "IMUL", "LOAD", "experiment_set", "isa", "machine", "mapping"]
+
+
+@dataclass
+class Program:
+    """A program with a token; answers are (status, JSON)."""
+
+    client: Client
+    token: str
+
+    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """Call an operation below the API's root."""
+        response = self.raw(method, path, body, **headers)
+        return response.status_code, json.loads(response.content) if response.content else None
+
+    def raw(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The same with the whole response."""
+        return self.client.generic(
+            method,
+            f"/api/v1{path}",
+            b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode(),
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {self.token}", **headers},
+        )
+
+    def get(self, path: str) -> Any:
+        """What a GET answers, which has to be a success."""
+        status, answer = self("GET", path)
+        assert status == 200, answer
+        return answer
+
+
+def program_of(user: User, scope: Scope = Scope.ADMINISTER) -> Program:
+    """One of a user's programs."""
+    return Program(Client(), issue(user, "a test", scope, None)[1])
+
+
+@pytest.fixture
+def program(administrator: User) -> Program:
+    """One that may do everything."""
+    return program_of(administrator)
+
+
+@pytest.fixture
+def reader(administrator: User) -> Program:
+    """One that may only read."""
+    return program_of(administrator, Scope.READ)
+
+
+@pytest.fixture
+def resource_mapping(isa: ISA) -> ResourceMapping:
+    """Two schemes on two resources."""
+    value = Resources(("r0", "r01"), {ADD: ((1, 0.5),), IMUL: ((0, 1.0), (1, 0.5))})
+    return store_resource_mapping("two resources", isa, value, origin=ResourceMapping.Origin.IMPORT)
+
+
+@pytest.fixture
+def evaluation(mapping: PortMapping, experiment_set: ExperimentSet) -> Evaluation:
+    """Of the mapping on the set."""
+    return evaluate(mapping, experiment_set, Unit.CYCLES)
+
+
+@pytest.fixture
+def run(experiment_set: ExperimentSet) -> Run:
+    """An inference that waits."""
+    config = {"source": {"datasets": [experiment_set.pk]}, "ports": 3, "settings": {"population": 40}}
+    return lifecycle.submit("infer", config, "a run")
+
+
+@pytest.fixture
+def upload(isa: ISA) -> Upload:
+    """A file that waits."""
+    content = f'experiment,cycles\n"{ADD}",0.25\n'.encode()
+    return Upload.objects.create(file_name="adds.csv", content=content, sha256="0" * 64)
+
+
+@pytest.fixture
+def world(
+    machine: Machine,
+    mapping: PortMapping,
+    resource_mapping: ResourceMapping,
+    experiment_set: ExperimentSet,
+    evaluation: Evaluation,
+    run: Run,
+    upload: Upload,
+) -> dict[str, int]:
+    """{parameter of a path: the number of a row that is there}."""
+    other = PortMapping.objects.create(
+        name="another", isa=mapping.isa, origin="import", ports=["a"], created=timezone.now()
+    )
+    other.usages.create(scheme=InstructionScheme.objects.get(text=ADD), mask=1, count=1)
+    return {
+        "isa_id": mapping.isa_id,
+        "scheme_id": InstructionScheme.objects.get(text=ADD).pk,
+        "machine_id": machine.pk,
+        "token_id": machine.tokens.create(digest="d").pk,
+        "set_id": experiment_set.pk,
+        "experiment_id": experiment_set.measurements.earliest("id").experiment_id,
+        "mapping_id": mapping.pk,
+        "other_id": other.pk,
+        "resource_mapping_id": resource_mapping.pk,
+        "place": 0,
+        "evaluation_id": evaluation.pk,
+        "run_id": run.pk,
+        "upload_id": upload.pk,
+    }

@@ -1,0 +1,121 @@
+"""Whatever comes in: an answer that says what is wrong, where, and what would be right, and never a fault."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inference.api.document import operations_of
+from inference.api.site import document
+from inference.models import ExperimentSet, PortMapping, Run
+from tests.api.conftest import ADD, Program
+from tests.api.test_operations import filled
+
+WITH_BODY = [
+    (method.upper(), path.removeprefix("/api/v1"))
+    for method, path, operation in operations_of(document())
+    if "application/json" in operation.get("requestBody", {}).get("content", {})
+]
+QUERIES = [
+    (path.removeprefix("/api/v1"), [each["name"] for each in operation["parameters"] if each["in"] == "query"])
+    for method, path, operation in operations_of(document())
+    if method == "get" and any(each["in"] == "query" for each in operation["parameters"])
+]
+BODIES = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "no object": b"[]",
+    "not a number": b'{"name": NaN}',
+    "a NUL": b'{"name": "a\\u0000b"}',
+    "half a character": b'{"name": "\\ud800"}',
+    "not UTF-8": b'{"name": "\xff"}',
+    "endless nesting": b'{"a":' * 3000,
+    "deep nesting": b'{"a":' * 200 + b"1" + b"}" * 200,
+    "an endless number": b'{"name": ' + b"9" * 5000 + b"}",
+    "an unknown field": b'{"surprise": 1}',
+}
+
+
+def is_problem(response: Any) -> dict[str, Any]:
+    """The answer, which says what is wrong."""
+    assert 400 <= response.status_code < 500, (response.status_code, response.content[:300])
+    assert response["Content-Type"] == "application/problem+json", response.content[:300]
+    answer = json.loads(response.content)
+    assert set(answer) == {"type", "title", "status", "detail", "problems"}
+    assert answer["detail"]
+    return answer
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_bodies_that_make_no_sense_are_problems(body: bytes, program: Program, world: dict[str, int]) -> None:
+    for method, path in WITH_BODY:
+        answer = is_problem(program.raw(method, filled(path, world), body))
+        assert any(each["where"].startswith("body") for each in answer["problems"]), (path, answer)
+
+
+# Rows are only read: what a query changes would be a fault of its own.
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_query_is_a_fault(data: st.DataObject, program: Program, world: dict[str, int]) -> None:
+    path, names = data.draw(st.sampled_from(QUERIES))
+    odd = st.one_of(st.text(max_size=30), st.integers().map(str), st.sampled_from(["", "nan", "-1", "9" * 40]))
+    given_ = data.draw(st.dictionaries(st.sampled_from(names), odd, max_size=3))
+    response = program.client.get(
+        f"/api/v1{filled(path, world)}", given_, headers={"Authorization": f"Bearer {program.token}"}
+    )
+    assert response.status_code in (200, 400, 404, 409, 422), (path, given_, response.status_code)
+
+
+def test_a_problem_names_the_place_and_what_would_be_right(program: Program, world: dict[str, int]) -> None:
+    status, answer = program("GET", "/sets?limit=0&sort=colour")
+    assert status == 422
+    told = {each["where"]: each for each in answer["problems"]}
+    assert told["query limit"]["right"] == "at least 1"
+    assert "'added'" in told["query sort"]["right"]
+    status, answer = program("PATCH", f"/sets/{world['set_id']}", {"name": "x", "colour": "red"})
+    assert [each["where"] for each in answer["problems"]] == ["body colour"]
+    assert answer["problems"][0]["right"] == "leave it out"
+
+
+def test_cursors_that_no_answer_gave_are_refused(program: Program, world: dict[str, int]) -> None:
+    for path in ("/sets", f"/mappings/{world['mapping_id']}/comparisons/{world['other_id']}/schemes"):
+        answer = is_problem(program.raw("GET", f"{path}?cursor=nonsense"))
+        assert answer["problems"][0]["where"] == "query cursor"
+
+
+def test_a_search_that_cannot_be_read_is_a_problem(program: Program, world: dict[str, int]) -> None:
+    for path in ("/isas/{isa_id}/schemes", "/sets/{set_id}/measurements", "/mappings/{mapping_id}/usage"):
+        answer = is_problem(program.raw("GET", f"{filled(path, world)}?q=colour:red"))
+        assert "colour" in answer["detail"]
+
+
+def test_unknown_schemes_come_with_near_ones(program: Program, mapping: PortMapping) -> None:
+    body = {"experiments": [ADD, "ad GPR[64]:RW, GPR[64]:R"]}
+    answer = is_problem(program.raw("POST", f"/mappings/{mapping.pk}/predictions", body))
+    (problem,) = answer["problems"]
+    assert problem["where"] == "body experiments.1"
+    assert ADD in problem["right"]
+
+
+def test_names_that_are_taken_come_with_a_free_one(
+    program: Program, experiment_set: ExperimentSet, isa: Any
+) -> None:
+    ExperimentSet.objects.create(name="other", isa=isa, origin="upload")
+    status, answer = program("PATCH", f"/sets/{experiment_set.pk}", {"name": "other"})
+    assert status == 409
+    assert "other (2)" in answer["problems"][0]["right"]
+    experiment_set.refresh_from_db()
+    assert experiment_set.name == "small"
+
+
+def test_what_is_needed_is_not_deleted(program: Program, run: Run, experiment_set: ExperimentSet) -> None:
+    status, answer = program("DELETE", f"/sets/{experiment_set.pk}")
+    assert status == 409
+    assert "1 unfinished run" in answer["problems"][0]["what"]
+    assert ExperimentSet.objects.filter(pk=experiment_set.pk).exists()
+    assert program("POST", f"/runs/{run.pk}/cancel")[0] == 200
+    assert program("DELETE", f"/sets/{experiment_set.pk}")[0] == 204

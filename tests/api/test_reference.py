@@ -1,0 +1,87 @@
+"""The page that lists the operations, and the client in the documentation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from inference.api import reference
+from inference.models import ExperimentSet, PortMapping, Run
+from inference.runs import doorbell, leases
+from inference.runs.execute import Wishes, execute
+from tests.api.conftest import Program
+from tests.api.test_operations import OPERATIONS
+
+DOCUMENTATION = Path(settings.BASE_DIR) / "docs" / "api.md"
+
+
+def test_the_page_shows_every_operation_with_a_request_and_an_answer(
+    client: Client, administrator: User
+) -> None:
+    client.force_login(administrator)
+    with CaptureQueriesContext(connection) as queries:
+        page = client.get("/api/")
+    assert page.status_code == 200
+    assert len(queries) <= 6
+    text = page.content.decode()
+    assert re.findall(r"<style|<script(?![^>]*\ssrc=)[^>]*>|\son\w+=|\sstyle=", text) == []
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', text), "nothing comes from another host"
+    shown = {each.anchor: each for group in reference.groups() for each in group.operations}
+    assert shown.keys() == {name.replace("_", "-") for name in OPERATIONS}
+    for anchor, each in shown.items():
+        assert f'id="{anchor}"' in text
+        assert each.requests
+        assert each.answers
+        assert each.requests[0].text.startswith("curl ")
+        assert "{" not in each.path.format(**dict.fromkeys(re.findall(r"{(\w+)}", each.path), ""))
+
+
+def test_the_page_is_found_from_every_other(client: Client, administrator: User) -> None:
+    client.force_login(administrator)
+    assert '<a href="/api/">API</a>' in client.get("/runs/").content.decode()
+
+
+def test_an_operation_is_found_by_its_words() -> None:
+    found = {each.anchor: each for group in reference.groups() for each in group.operations}
+    assert "csv" in found["export-set"].words
+    assert "avx512" in found["list-schemes"].words
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_client_in_the_documentation_works(
+    live_server: Any,
+    program: Program,
+    experiment_set: ExperimentSet,
+    mapping: PortMapping,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is run as it stands there, against a site that does each run at once."""
+    monkeypatch.setattr(doorbell, "announce_work", lambda: transaction.on_commit(work))
+    (script,) = re.findall(r"```python\n(.*?)```", DOCUMENTATION.read_text(), re.DOTALL)
+    names: dict[str, Any] = {"__name__": "documented"}
+    exec(compile(script, str(DOCUMENTATION), "exec"), names)
+    names["main"](live_server.url, program.token)
+    told = capsys.readouterr().out
+    assert mapping.name in told
+    assert "0.67 cycles" in told
+    made = ExperimentSet.objects.get(name="from a script")
+    assert f"{made.measurements.count()} measurements" in told
+    run = Run.objects.get(kind="evaluate")
+    assert (run.state, run.result["scores"]["n"]) == ("done", 2)
+    assert "MAPE" in told
+
+
+def work() -> None:
+    """What a worker would do."""
+    lease = leases.claim("a test")
+    if lease is not None:
+        execute(lease, Wishes(lease))

@@ -1,0 +1,173 @@
+"""The audit log: what is noted, under whose name, and how it is read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from inference.models import ExperimentSet, PortMapping, Run
+from inference.runs import lifecycle
+from inference.runs.machines import tokens
+from pmweb.accounts import audit, people
+from pmweb.accounts.audit import Action
+from pmweb.models import AuditEntry, Role
+from tests.views.conftest import experiment_set, isa, mapping
+
+__all__ = ["experiment_set", "isa", "mapping"]
+
+
+@pytest.fixture
+def ada(client: Client, db: None) -> Client:
+    """The browser of an operator."""
+    client.force_login(people.invite("ada", Role.OPERATOR)[0])
+    AuditEntry.objects.all().delete()
+    return client
+
+
+@pytest.fixture
+def boss(administrator: User) -> Client:
+    browser = Client()
+    browser.force_login(administrator)
+    AuditEntry.objects.all().delete()
+    return browser
+
+
+def noted() -> list[tuple[str, str, str, str, str]]:
+    fields = ("actor_name", "action", "kind", "name", "via")
+    return list(AuditEntry.objects.order_by("id").values_list(*fields))
+
+
+def test_starting_steering_and_cancelling_a_run_are_noted(ada: Client, experiment_set: ExperimentSet):
+    ada.post(reverse("set-learn", args=[experiment_set.pk]))
+    run = Run.objects.get()
+    for action in ("pause", "resume", "cancel"):
+        ada.post(reverse("run-action", args=[run.pk, action]))
+    assert noted() == [
+        ("ada", action, "run", run.name, "page") for action in ("started", "steered", "steered", "cancelled")
+    ]
+
+
+def test_what_could_not_be_done_is_not_noted(ada: Client, experiment_set: ExperimentSet):
+    ada.post(reverse("set-learn", args=[experiment_set.pk]))
+    run = Run.objects.get()
+    ada.post(reverse("run-action", args=[run.pk, "cancel"]))
+    AuditEntry.objects.all().delete()
+    ada.post(reverse("run-action", args=[run.pk, "cancel"]))
+    ada.post(reverse("set-edit", args=[experiment_set.pk]), {"name": "", "note": ""})
+    ada.get(reverse("mapping-export", args=[999]))
+    ada.post(reverse("api-token-make"), {"name": ""})
+    assert noted() == []
+
+
+def test_a_deletion_keeps_the_name_of_what_is_gone(ada: Client, mapping: PortMapping):
+    pk, name = mapping.pk, mapping.name
+    ada.post(reverse("mapping-delete", args=[pk]))
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.kind, entry.object_id, entry.name) == ("deleted", "port mapping", pk, name)
+
+
+def test_exports_edits_uploads_and_tokens_are_noted(ada: Client, mapping: PortMapping):
+    ada.get(reverse("mapping-export", args=[mapping.pk]))
+    ada.head(reverse("mapping-export", args=[mapping.pk]))
+    ada.post(reverse("mapping-edit", args=[mapping.pk]), {"name": "renamed", "note": ""})
+    ada.post(reverse("upload"), {"files": SimpleUploadedFile("a.csv", b"experiment,cycles\n")})
+    lab = tokens.add_machine("lab", mapping.isa)
+    ada.post(reverse("machine-token", args=[lab.pk]))
+    found = [(action, kind, name) for _, action, kind, name, _ in noted()]
+    assert found == [
+        ("exported", "port mapping", "three ports"),
+        ("changed", "port mapping", "three ports"),
+        ("uploaded", "upload", "a.csv"),
+        ("tokens", "machine", "lab"),
+    ]
+
+
+def test_a_run_of_the_shell_is_noted_without_a_name(db: None, experiment_set: ExperimentSet):
+    config = {"algorithm": "pmevo", "source": {"datasets": [experiment_set.pk]}}
+    lifecycle.submit("infer", config, "by hand")
+    assert noted() == [("", "started", "run", "by hand", "command")]
+
+
+def test_nothing_that_a_worker_does_is_taken_for_somebodys_deed(mapping: PortMapping):
+    mapping.delete()
+    assert noted() == []
+
+
+def test_logging_in_and_out_are_noted_with_the_address(administrator: User):
+    administrator.set_password("seven blue horses")
+    administrator.save()
+    browser = Client(REMOTE_ADDR="203.0.113.7")
+    browser.post(reverse("login"), {"password": "wrong"})
+    browser.post(reverse("login"), {"password": "seven blue horses"})
+    browser.post(reverse("logout"))
+    assert [(row.action, row.address) for row in AuditEntry.objects.order_by("id")] == [
+        ("logged-in", "203.0.113.7"),
+        ("logged-out", "203.0.113.7"),
+    ]
+
+
+def test_with_public_reading_the_export_of_a_visitor_is_noted(client: Client, mapping: PortMapping, settings):
+    settings.PUBLIC_READING = True
+    client.get(reverse("mapping-export", args=[mapping.pk]))
+    assert noted() == [("", "exported", "port mapping", mapping.name, "page")]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["new", "odd", "old"]),
+        ("action=deleted", ["odd"]),
+        ("q=ADA", ["new"]),
+        ("via=API", []),
+        ("since=2026-01-02", ["new", "odd"]),
+        ("until=2026-01-01", ["old"]),
+        ("since=2026-02-31&until=x", ["new", "odd", "old"]),
+    ],
+)
+def test_the_log_is_filtered(boss: Client, administrator: User, query: str, found: list[str]):
+    for name, action in (("old", Action.STARTED), ("odd", Action.DELETED), ("new", Action.STARTED)):
+        audit.record(None, action, kind="run", name=name, detail="by ada" if name == "new" else "")
+    AuditEntry.objects.filter(name="old").update(at="2026-01-01T23:59:59Z")
+    AuditEntry.objects.exclude(name="old").update(at=timezone.now())
+    page = boss.get(f"{reverse('audit')}?{query}")
+    assert [row.name for row in page.context["page"].rows] == found
+
+
+def test_an_unknown_action_is_a_bad_request(boss: Client):
+    assert boss.get(f"{reverse('audit')}?action=flew").status_code == 400
+
+
+def test_the_log_has_pages(boss: Client):
+    for number in range(130):
+        audit.record(None, Action.STARTED, kind="run", name=f"run {number}")
+    first = boss.get(reverse("audit"))
+    second = boss.get(f"{reverse('audit')}?page={first.context['page'].next_cursor}")
+    names = [row.name for page in (first, second) for row in page.context["page"].rows]
+    assert names == [f"run {number}" for number in reversed(range(130))]
+
+
+def test_the_csv_has_what_is_shown_and_no_formula(boss: Client, administrator: User):
+    audit.record(administrator, Action.DELETED, kind="run", name="=cmd|' /C calc'!A0")
+    audit.record(None, Action.STARTED, kind="run", name="left out")
+    page = boss.get(f"{reverse('audit-csv')}?action=deleted")
+    rows = list(csv.DictReader(io.StringIO(page.text)))
+    assert [(row["who"], row["action"], row["name"]) for row in rows] == [
+        ("admin", "deleted", "'=cmd|' /C calc'!A0")
+    ]
+    assert AuditEntry.objects.filter(action="exported", detail="audit-csv", actor_name="admin").exists()
+
+
+def test_the_newest_entry_is_at_the_top(boss: Client):
+    audit.record(None, Action.STARTED, kind="run", name="first")
+    audit.record(None, Action.STARTED, kind="run", name="second")
+    AuditEntry.objects.filter(name="first").update(at=timezone.now() + timedelta(seconds=5))
+    page = boss.get(reverse("audit"))
+    assert [row.name for row in page.context["page"].rows] == ["second", "first"]

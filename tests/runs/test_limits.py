@@ -1,0 +1,82 @@
+"""How much a user may have at a time: runs that are not over, and files that wait."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from inference.models import ExperimentSet, Run, Upload
+from inference.runs import lifecycle
+from inference.runs.errors import LimitError
+from tests.views.conftest import experiment_set, isa, visitor
+
+__all__ = ["experiment_set", "isa", "visitor"]
+
+
+@pytest.fixture
+def config(experiment_set: ExperimentSet) -> dict:
+    return {"algorithm": "pmevo", "source": {"datasets": [experiment_set.pk]}}
+
+
+def test_a_user_can_have_so_many_unfinished_runs(config: dict, administrator: User, settings):
+    settings.RUNS_PER_USER = 2
+    first = lifecycle.submit("infer", config, "one", administrator)
+    lifecycle.submit("infer", config, "two", administrator)
+    with pytest.raises(LimitError, match="2 unfinished runs"):
+        lifecycle.submit("infer", config, "three", administrator)
+    assert Run.objects.count() == 2
+    lifecycle.submit("infer", config, "another user's", User.objects.create_user("ada"))
+    lifecycle.submit("infer", config, "the shell's")
+    lifecycle.cancel(first)
+    lifecycle.submit("infer", config, "three", administrator)
+
+
+def test_no_limit_is_none(config: dict, administrator: User, settings):
+    settings.RUNS_PER_USER = 0
+    for number in range(3):
+        lifecycle.submit("infer", config, str(number), administrator)
+
+
+def test_the_page_says_what_is_the_matter(visitor: Client, experiment_set: ExperimentSet, settings):
+    settings.RUNS_PER_USER = 1
+    address = reverse("set-learn", args=[experiment_set.pk])
+    visitor.post(address)
+    assert "1 unfinished run" in visitor.post(address, follow=True).text
+    assert Run.objects.count() == 1
+
+
+def upload(visitor: Client, *contents: bytes):
+    files = [SimpleUploadedFile(f"{number}.csv", content) for number, content in enumerate(contents)]
+    return visitor.post(reverse("upload"), {"files": files})
+
+
+def test_a_user_can_have_so_many_files_that_wait(visitor: Client, settings):
+    settings.UPLOADS_PER_USER = 2
+    page = upload(visitor, b"a", b"b", b"c")
+    assert page.status_code == 400
+    assert "2 files of yours wait" in page.text
+    assert not Upload.objects.exists()
+    assert upload(visitor, b"a", b"b").status_code == 302
+    assert upload(visitor, b"a").status_code == 302  # the same file, which waits already
+    assert upload(visitor, b"c").status_code == 400
+
+
+def test_and_so_many_bytes(visitor: Client, settings):
+    settings.UPLOADED_BYTES_PER_USER = 2**20
+    assert upload(visitor, b"a" * 2**19).status_code == 302
+    page = upload(visitor, b"b" * (2**19 + 1))
+    assert "1 MiB is the most" in page.text
+    assert Upload.objects.count() == 1
+
+
+def test_what_no_view_catches_has_a_page(visitor: Client, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise LimitError("you have too much")
+
+    monkeypatch.setattr("inference.views.runs.pages.page_of", refuse)
+    page = visitor.get(reverse("runs"))
+    assert page.status_code == 429
+    assert "You have too much." in page.text

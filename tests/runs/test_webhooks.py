@@ -1,0 +1,213 @@
+"""Addresses that are told when a run ends: once, again if nobody answers, and none that only this host reaches."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import IntegrityError
+from django.utils import timezone
+
+from inference.models import Run, Webhook
+from inference.runs import leases, webhook_delivery, webhooks
+from inference.runs.errors import ConfigError, RunStateError
+from inference.runs.lifecycle import cancel, submit
+from inference.runs.registry import JOBS
+from inference.runs.webhook_delivery import DeliveryError, is_public, post
+from tests.runs.counting.job import CountJob
+
+pytestmark = pytest.mark.django_db
+
+
+class Listener(ThreadingHTTPServer):
+    """Keeps what is posted to it, and answers with `status`."""
+
+    def __init__(self) -> None:
+        self.heard: list[dict[str, Any]] = []
+        self.status = 204
+        listener = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                listener.heard.append({"path": self.path, "host": self.headers["Host"], **json.loads(body)})
+                self.send_response(listener.status)
+                self.send_header("Location", "/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook?key=1"
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    made = Listener()
+    threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+@pytest.fixture(autouse=True)
+def kinds(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    monkeypatch.setitem(JOBS, "count", CountJob())
+    settings.WEBHOOK_INTERNAL = True
+    settings.URL = "https://pmweb.example.org"
+
+
+def deliver() -> None:
+    """What a worker does again and again."""
+
+    async def once() -> None:
+        for row in await webhook_delivery.database_sync_to_async(webhook_delivery._claimed)():
+            await webhook_delivery._deliver(row)
+
+    async_to_sync(once)()
+
+
+def test_an_address_is_told_when_the_run_has_ended_and_only_then(listener: Listener) -> None:
+    run = submit("count", {}, "a run", webhook=listener.url)
+    deliver()
+    assert listener.heard == []
+    lease = leases.claim("w", only=run.pk)
+    assert lease is not None
+    leases.fail(lease, "it broke\nevidence")
+    deliver()
+    deliver()
+    (heard,) = listener.heard
+    assert heard["path"] == "/hook?key=1"
+    assert (heard["event"], heard["run"], heard["state"]) == ("run-ended", run.pk, "failed")
+    assert heard["url"] == f"https://pmweb.example.org/runs/{run.pk}/"
+    assert (heard["error"], heard["text"]) == ("it broke", "a run: failed")
+    (told,) = webhooks.told_of(run)
+    assert told.sent is not None
+    assert "key" not in told.url
+
+
+def test_the_sites_own_address_is_told_of_every_run(listener: Listener, settings: Any) -> None:
+    settings.WEBHOOK = listener.url
+    settings.WEBHOOK_INTERNAL = False  # whoever sets it is the host's administrator
+    cancel(submit("count", {}, "one"))
+    cancel(submit("count", {}, "two", webhook=listener.url))
+    deliver()
+    assert [each["name"] for each in listener.heard] == ["one", "two"]
+
+
+def test_what_is_not_taken_is_tried_again_later_and_given_up_in_the_end(listener: Listener) -> None:
+    listener.status = 500
+    run = cancel(submit("count", {}, "a run", webhook=listener.url))
+    for attempt in range(1, 9):
+        deliver()
+        deliver()  # not due yet
+        assert len(listener.heard) == min(attempt, 1 + len(webhook_delivery.WAITS))
+        Webhook.objects.update(due=timezone.now() - timedelta(seconds=1))
+    (told,) = webhooks.told_of(run)
+    assert told.sent is None
+    assert "500" in told.error
+
+
+def test_redirections_are_not_followed(listener: Listener) -> None:
+    listener.status = 302
+    cancel(submit("count", {}, "a run", webhook=listener.url))
+    deliver()
+    assert [each["path"] for each in listener.heard] == ["/hook?key=1"]
+    assert "302" in Webhook.objects.get().error
+
+
+def test_two_workers_tell_it_once(listener: Listener) -> None:
+    cancel(submit("count", {}, "a run", webhook=listener.url))
+    first = webhook_delivery._claimed()
+    assert len(first) == 1
+    assert webhook_delivery._claimed() == []
+
+
+def test_internal_addresses_are_refused_unless_the_setting_allows_them(
+    listener: Listener, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEBHOOK_INTERNAL = False
+    for url in (listener.url, listener.url.replace("127.0.0.1", "innocent.example.org")):
+        cancel(submit("count", {}, url[:100], webhook=url))
+    known = socket.getaddrinfo
+
+    def rebound(host: str, *rest: Any, **named: Any) -> Any:
+        return known("127.0.0.1" if host == "innocent.example.org" else host, *rest, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebound)
+    deliver()
+    assert listener.heard == []
+    assert all("not a public address" in row.error for row in Webhook.objects.all())
+    settings.WEBHOOK_INTERNAL = True
+    Webhook.objects.update(due=None)
+    deliver()
+    assert len(listener.heard) == 2
+    assert {each["host"].partition(":")[0] for each in listener.heard} == {"127.0.0.1", "innocent.example.org"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
+     "::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
+)  # fmt: skip
+def test_these_are_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+def test_these_are_public() -> None:
+    assert all(map(is_public, ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34")))
+
+
+def test_nobody_there_is_an_error_that_says_so() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+        with pytest.raises(DeliveryError, match="cannot be reached"):
+            post(url, {}, internal=True)
+
+
+def test_an_answer_that_does_not_come_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook_delivery, "ANSWER_TIME_OUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DeliveryError, match="answer"):
+        post(f"http://127.0.0.1:{silent.getsockname()[1]}/", {}, internal=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://example.org/", "file:///etc/passwd", "//example.org", "http://", "http://user:pw@example.org/",
+     "http://example.org:0/", "http://example.org:99999/", "http://exa mple.org/", "http://a..b/", "http://[::1",
+     "https://example.org/" + "a" * 500, "gopher://example.org/", "http://ex\nample.org/"],
+)  # fmt: skip
+def test_what_is_no_address_is_refused_and_no_run_is_made(url: str) -> None:
+    with pytest.raises(ConfigError, match="webhook"):
+        submit("count", {}, "a run", webhook=url)
+    assert not Run.objects.exists()
+
+
+def test_the_address_of_a_run_can_be_changed_until_it_ends(settings: Any) -> None:
+    settings.WEBHOOK = "https://own.example.org/"
+    run = submit("count", {}, "a run", webhook="https://one.example.org/")
+    webhooks.replace(run, "https://two.example.org/x")
+    assert [each.url for each in webhooks.told_of(run)] == ["https://own.example.org/", "https://two.example.org/…"]
+    webhooks.replace(run, "")
+    assert [each.url for each in webhooks.told_of(run)] == ["https://own.example.org/"]
+    cancel(run)
+    with pytest.raises(RunStateError):
+        webhooks.replace(run, "https://three.example.org/")
+
+
+def test_an_address_is_named_once_per_run() -> None:
+    run = submit("count", {}, "a run", webhook="https://one.example.org/")
+    with pytest.raises(IntegrityError):
+        Webhook.objects.create(run=run, url="https://one.example.org/")

@@ -1,0 +1,116 @@
+"""The pages about predictors: what is listed, tried, added and removed."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from anica_app.models import Predictor
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.instruction_sets import X86, new_isa
+from inference.exchange.stored import store_mapping
+from inference.models import PortMapping
+from tests.anica.predictors.fakes import script
+
+ADD = "add GPR[64]:RW, GPR[64]:R"
+
+
+@pytest.fixture
+def mapping(transactional_db: None) -> PortMapping:
+    value = Mapping(ports=("0", "1"), usage={ADD: ((3, 1),)})
+    isa = new_isa(X86, [ADD], "by hand")
+    return store_mapping("two ports", isa, value, origin=PortMapping.Origin.IMPORT)
+
+
+@pytest.fixture
+def admin(client: Client, mapping: PortMapping, monkeypatch, tmp_path) -> Client:
+    """Somebody logged in as administrator, where the PATH has no tool."""
+    from pmweb.accounts.administrator import ensure_administrator
+
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    user: User = ensure_administrator()
+    client.force_login(user)
+    return client
+
+
+def said(response) -> str:
+    return response.content.decode()
+
+
+def test_the_list_has_what_can_be_asked_and_what_the_rest_needs(admin):
+    text = said(admin.get(reverse("predictors")))
+    assert "mapping two ports" in text
+    assert "git clone https://github.com/andreas-abel/uiCA" in text
+    assert reverse("predictor-add", args=["command"]) in text
+
+
+def test_blocks_are_predicted_on_the_page(admin):
+    text = said(
+        admin.post(
+            reverse("predictors"),
+            {"code": "add rax, rbx\nadd rcx, rdx\n\nxor rax, rax", "predictors": ["mapping two ports"]},
+        )
+    )
+    assert ">1.00<" in text
+    assert "the mapping does not describe xor" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [("ad rax, rbx", "Nothing was decoded: line 1"), ("\n\n".join(["4801d8"] * 11), "at most 10 blocks")],
+)
+def test_what_cannot_be_decoded_is_told(admin, code, words):
+    response = admin.post(reverse("predictors"), {"code": code, "predictors": ["mapping two ports"]})
+    assert response.status_code == 400
+    assert words in said(response)
+
+
+def test_a_command_is_added_tried_and_removed(admin, tmp_path):
+    path = script(tmp_path / "mine", 'echo "$1 7"')
+    fields = {
+        "command": f"{path} 'two words'", "form": "hex", "around": "nothing", "protocol": "once",
+        "pattern": r"two words (\d+)", "scale": "0.5", "processes": "0", "seconds": "9", "memory": "512",
+    }
+    response = admin.post(
+        reverse("predictor-add", args=["command"]), {**fields, "name": "halves"}, follow=True
+    )
+    assert "halves is there, and gives 3.5 cycles" in said(response)
+    row = Predictor.objects.get(name="halves")
+    assert row.options["command"] == [path, "two words"]
+    assert "around" not in row.options  # as usual
+    taken = admin.post(reverse("predictor-add", args=["command"]), {**fields, "name": "halves"})
+    assert taken.status_code == 400
+    admin.post(reverse("predictor-remove", args=[row.pk]))
+    assert not Predictor.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "words"),
+    [
+        ("command", {"command": "/nowhere/tool", "pattern": "x"}, "Pattern must have one group"),
+        ("command", {"command": "/nowhere/tool", "pattern": "(x)"}, "There is no program /nowhere/tool"),
+        ("command", {"command": "'open", "pattern": "(x)"}, "These are no words: No closing quotation"),
+        ("uica", {"arch": "HSW", "program": "uiCA.py"}, "Program must be an absolute path"),
+        ("uica", {"arch": "Z80"}, "Z80 is not one of the available choices"),
+        ("mapping", {"mapping": "none"}, "There is no port mapping and no resource mapping"),
+    ],
+)
+def test_an_option_that_is_wrong_is_told_on_the_form(admin, kind, fields, words):
+    usual = {"form": "hex", "around": "nothing", "protocol": "once", "scale": "1", "init": "diff"}
+    usual |= {"processes": "0", "seconds": "9", "memory": "512"}
+    response = admin.post(reverse("predictor-add", args=[kind]), {**usual, **fields})
+    assert response.status_code == 400
+    assert words in said(response)
+    assert not Predictor.objects.exists()
+
+
+def test_a_kind_that_there_is_not_has_no_form(admin):
+    assert admin.get(reverse("predictor-add", args=["oracle"])).status_code == 404
+
+
+def test_the_about_page_says_which_tools_are_missing(admin):
+    text = said(admin.get(reverse("about")))
+    assert "download MAQAO" in text
+    assert reverse("predictors") in text

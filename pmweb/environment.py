@@ -29,6 +29,15 @@ _URL_OPTIONS = frozenset(
 )
 """What may stand behind the question mark of a database's address; libpq checks the values."""
 
+_SERVER_SIDE = {
+    "tcp_keepalives_idle": "5s",
+    "tcp_keepalives_interval": "2s",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "15s",
+    "idle_in_transaction_session_timeout": "120s",
+}
+"""What the server does about clients that are gone: by default it keeps their locks for two hours."""
+
 _CONNECTION = {
     "application_name": "pmweb",
     "connect_timeout": 5,
@@ -36,6 +45,7 @@ _CONNECTION = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
+    "options": " ".join(f"-c {name}={value}" for name, value in _SERVER_SIDE.items()),
 }
 """A server that is gone is noticed within seconds: runs are taken over after ten (`LEASE_TIME`)."""
 

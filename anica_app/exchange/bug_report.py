@@ -1,4 +1,4 @@
-"""A discovery as a report for a tool's bug tracker: Markdown that says what was asked, by whom, and how to ask again."""
+"""A discovery as a report for a tool's bug tracker: the block, the answers, how to ask again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from inference.exchange.provenance import CITATION, PRODUCT
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
 
 ANICA = (
-    "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code Analyzers. "
-    "OOPSLA 2022."
+    "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "
+    "Analyzers. OOPSLA 2022."
 )
 MEASURING = ("machine", "nanobench")
 """Kinds of predictors that measure instead of predicting."""
@@ -84,7 +84,11 @@ def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
 
 
 def _details(answers: Sequence[tuple[Predictor, Answer]]) -> list[str]:
-    return [f"{row.name} said: `{answer.detail.replace('`', chr(39))}`" for row, answer in answers if answer.detail]
+    return [
+        f"{row.name} said: `{answer.detail.replace('`', chr(39))}`"
+        for row, answer in answers
+        if answer.detail
+    ]
 
 
 def _said(answer: Answer) -> str:

@@ -1,7 +1,7 @@
 """Command lines that ask a tool about one basic block, as a user would paste them into a shell.
 
-They contain the block, so that they work wherever the tool is installed. What a campaign's own tools were told
-is kept: release, processor, flags. Of an imported campaign only names such as `llvm-mca.13.hsw` are known.
+They contain the block, so that they work wherever the tool is installed. What a campaign's own tools were
+told is kept: release, processor, flags. Of an imported campaign only names such as `llvm-mca.13.hsw` are known.
 """
 
 from __future__ import annotations
@@ -133,7 +133,12 @@ def _text(asked: _Asked, code: bytes) -> str:
         words = ["osaca", "--arch", arch, "--ignore-unknown", *asked.flags, "-"] if arch else []
     else:
         program = f"llvm-mca-{asked.release}" if asked.release else "llvm-mca"
-        words = [program, "-mtriple=x86_64", f"-mcpu={asked.core or _USUAL}", f"-iterations={asked.iterations}"]
+        words = [
+            program,
+            "-mtriple=x86_64",
+            f"-mcpu={asked.core or _USUAL}",
+            f"-iterations={asked.iterations}",
+        ]
         words += asked.flags
     return f"{shlex.join(words)} <<'EOF'\n{chr(10).join(att_of_bytes(code))}\nEOF" if words else ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MOST_BARS = 120
+LEAST_PLACES, MOST_BARS = 40, 120
 WIDTH, HEIGHT = 120.0, 30.0
 
 
@@ -30,7 +30,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class RoundsChart:
-    """All bars; `top` is the share that the chart's upper edge stands for, `mean` the share over all rounds."""
+    """All bars; `top` is the share that the upper edge stands for, `mean` the share over all rounds."""
 
     bars: tuple[Bar, ...]
     top: float
@@ -43,7 +43,7 @@ class RoundsChart:
 
 
 def rounds_chart(rounds: Sequence[tuple[int, int, int]]) -> RoundsChart | None:
-    """From (number, sampled, interesting) in order; None without any block. Neighbours share a bar if many."""
+    """From (number, sampled, interesting) in order; None without any block. Of many, some share a bar."""
     sampled = sum(n for _, n, _ in rounds)
     if not sampled:
         return None
@@ -51,7 +51,7 @@ def rounds_chart(rounds: Sequence[tuple[int, int, int]]) -> RoundsChart | None:
     groups = [rounds[at : at + step] for at in range(0, len(rounds), step)]
     counted = [(g[0][0], g[-1][0], sum(n for _, n, _ in g), sum(i for _, _, i in g)) for g in groups]
     top = _round_up(max(i / n for _, _, n, i in counted if n))
-    width = WIDTH / len(counted)
+    width = WIDTH / max(LEAST_PLACES, len(counted))
     bars = []
     for at, (first, last, n, interesting) in enumerate(counted):
         height = HEIGHT * (interesting / n if n else 0.0) / top

@@ -17,7 +17,7 @@ from anica_app.queries.judging import judge_of
 
 @dataclass(frozen=True)
 class Example:
-    """A block that was judged: what each of the campaign's tools said, and what that means (None: unknown)."""
+    """A block that was judged: what each of the tools said, and what that means (None: nobody knows)."""
 
     sample: Sample
     verdict: Verdict | None

@@ -51,6 +51,11 @@ class Tree:
         taken = [node for node in self.nodes if node.taken]
         return next((node for node in reversed(taken) if node.n), taken[-1] if taken else None)
 
+    def resting(self, number: int) -> Node | None:
+        """The last decision taken before this one of which there are blocks; None where there is none."""
+        before = [node for node in self.nodes if node.number < number and node.taken and node.n]
+        return before[-1] if before else None
+
     def around(self, number: int) -> tuple[Json | None, Json | None]:
         """The abstract block before this decision and what was tried with it, as documents.
 

@@ -25,7 +25,7 @@ def pace_of(predictors: Sequence[int]) -> Pace | None:
     rows = Campaign.objects.filter(origin=Campaign.Origin.RUN, seconds__gt=0, facts__judged__gt=0)
     for pk in wanted:
         rows = rows.filter(seats__predictor=pk)
-    found = list(rows.order_by("-id").only("name", "facts", "seconds")[:_LOOKED_AT])
+    found = list(rows.order_by("-id").only("name", "config", "facts", "seconds")[:_LOOKED_AT])
     seats: dict[int, list[int]] = {}
     for campaign, predictor in CampaignPredictor.objects.filter(campaign__in=found).values_list(
         "campaign_id", "predictor_id"

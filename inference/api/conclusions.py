@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.api.errors import ProblemError
@@ -126,7 +126,7 @@ def pick_point(request: HttpRequest, mapping_id: Id, place: Id) -> Any:
             404, "The front has no such place", where="path place", right="one that the front lists"
         )
     made, fresh = pick(point)
-    return (201 if fresh else 200), {"id": made.pk, "name": made.name, "note": made.note}
+    return Status(201 if fresh else 200, {"id": made.pk, "name": made.name, "note": made.note})
 
 
 @router.post("/mappings/{mapping_id}/conversions", response={201: MadeOut})
@@ -134,7 +134,7 @@ def convert_mapping(request: HttpRequest, mapping_id: Id, data: NewConversion) -
     """Make a resource mapping that predicts the same."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
     made = convert(row, data.name.strip(), Conversion(data.max_resources), data.note)
-    return 201, {"id": made.pk, "name": made.name, "note": made.note}
+    return Status(201, {"id": made.pk, "name": made.name, "note": made.note})
 
 
 def _verdicts(row: PortMapping, found: Sequence[Characterisation]) -> list[dict[str, Any]]:

@@ -145,7 +145,8 @@ def _missing(request: HttpRequest, error: Http404) -> JsonResponse:
 
 
 def _spoken(request: HttpRequest, error: HttpError) -> JsonResponse:
-    del request
+    if isinstance(error.__cause__, ProblemError):  # of a body that could not be read, in ninja's words
+        return _problem(request, error.__cause__)
     return answer(error.status_code, error.message)
 
 

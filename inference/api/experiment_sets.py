@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.api.changing import deleted, renamed
@@ -112,7 +112,7 @@ def rename_set(request: HttpRequest, set_id: Id, data: NameAndNote) -> Any:
 def delete_set(request: HttpRequest, set_id: Id) -> Any:
     """Delete a set with its measurements and evaluations, unless an unfinished run needs it."""
     deleted(get_object_or_404(ExperimentSet, pk=set_id))
-    return 204, None
+    return Status(204, None)
 
 
 @router.get("/sets/{set_id}/measurements", response=PageOf[MeasurementOut])

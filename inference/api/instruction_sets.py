@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import File, Query, Router, Schema
+from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
@@ -106,7 +106,7 @@ def load_isa(request: HttpRequest, document: File[UploadedFile]) -> Any:
         raise ProblemError(413, "The document is too large", where="form document", right=most)
     made = load_document(document.read())
     access.note(request, Deed.UPLOADED, made)
-    return 201, _isa(instruction_sets().get(pk=made.pk))
+    return Status(201, _isa(instruction_sets().get(pk=made.pk)))
 
 
 @router.get("/isas/{isa_id}", response=IsaOut)

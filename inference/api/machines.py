@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.api import access
@@ -135,7 +135,7 @@ def add_a_machine(request: HttpRequest, data: NewMachine) -> Any:
     """Add a computer. Its agent is started there with the token: see Machines, Add a machine."""
     machine = add_machine(data.name.strip())
     access.note(request, Deed.TOKENS, machine)
-    return 201, {"machine": ref(machine), "token": issue(machine)}
+    return Status(201, {"machine": ref(machine), "token": issue(machine)})
 
 
 @router.get("/machines/{machine_id}", response=MachineInFull)
@@ -172,7 +172,7 @@ def rename_machine(request: HttpRequest, machine_id: Id, data: NameAndNote) -> A
 def delete_machine(request: HttpRequest, machine_id: Id) -> Any:
     """Delete a machine that nothing needs any more."""
     deleted(get_object_or_404(Machine, pk=machine_id))
-    return 204, None
+    return Status(204, None)
 
 
 @router.get("/machines/{machine_id}/readings", response=PageOf[ReadingOut])
@@ -224,7 +224,7 @@ def issue_token(request: HttpRequest, machine_id: Id) -> Any:
             right="one with an agent",
         )
     access.note(request, Deed.TOKENS, row)
-    return 201, {"machine": ref(row), "token": issue(row)}
+    return Status(201, {"machine": ref(row), "token": issue(row)})
 
 
 @router.delete(
@@ -240,7 +240,7 @@ def revoke_token(request: HttpRequest, machine_id: Id, token_id: Id) -> Any:
     if token.revoked is None:
         revoke(token)
         access.note(request, Deed.TOKENS, token.machine)
-    return 204, None
+    return Status(204, None)
 
 
 def _machine(row: Machine) -> dict[str, Any]:

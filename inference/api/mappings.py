@@ -8,7 +8,7 @@ from typing import Any, Literal
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.api.access import READS, reading
@@ -135,7 +135,7 @@ def rename_mapping(request: HttpRequest, mapping_id: Id, data: NameAndNote) -> A
 def delete_mapping(request: HttpRequest, mapping_id: Id) -> Any:
     """Delete a mapping with its evaluations, unless an unfinished run needs it."""
     deleted(get_object_or_404(PortMapping, pk=mapping_id))
-    return 204, None
+    return Status(204, None)
 
 
 @router.get("/mappings/{mapping_id}/usage", response=PageOf[UsageOut])

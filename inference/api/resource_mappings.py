@@ -7,7 +7,7 @@ from typing import Any, Literal
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.api.changing import deleted, renamed
@@ -83,7 +83,7 @@ def rename_resource_mapping(request: HttpRequest, resource_mapping_id: Id, data:
 def delete_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
     """Delete a resource mapping with its evaluations, unless an unfinished run needs it."""
     deleted(get_object_or_404(ResourceMapping, pk=resource_mapping_id))
-    return 204, None
+    return Status(204, None)
 
 
 @router.get("/resource-mappings/{resource_mapping_id}/loads", response=PageOf[LoadClassOut])

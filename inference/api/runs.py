@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from pydantic import ConfigDict, Field
 
 from inference.api import access
@@ -174,7 +174,7 @@ def start_run(request: HttpRequest, data: NewRun) -> Any:
         note=data.note.strip(),
         webhook=data.webhook.strip(),
     )
-    return 201, _in_full(made)
+    return Status(201, _in_full(made))
 
 
 @router.post("/runs/check", response=Described, auth=reading, openapi_extra=READS)
@@ -216,7 +216,7 @@ def rename_run(request: HttpRequest, run_id: Id, data: NameAndNote) -> Any:
 def delete_run(request: HttpRequest, run_id: Id) -> Any:
     """Delete a run that has ended, with its journal. What it has made stays."""
     deleted(_row(run_id))
-    return 204, None
+    return Status(204, None)
 
 
 @router.post("/runs/{run_id}/pause", response=RunOut)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import File, Query, Router, Schema
+from ninja import File, Query, Router, Schema, Status
 from ninja.files import UploadedFile
 from pydantic import Field
 
@@ -76,7 +76,7 @@ def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
     with transaction.atomic():
         kept = [keep(file, file.name or "", account).pk for file in files]
     rows = {row.pk: row for row in waiting_uploads().filter(pk__in=kept)}
-    return 201, [_upload(rows[pk]) for pk in kept]
+    return Status(201, [_upload(rows[pk]) for pk in kept])
 
 
 @router.get("/uploads", response=PageOf[UploadOut])
@@ -127,7 +127,7 @@ def preview_upload(
 def discard_upload(request: HttpRequest, upload_id: Id) -> Any:
     """Forget a file that has not been imported."""
     get_object_or_404(waiting_uploads(), pk=upload_id).delete()
-    return 204, None
+    return Status(204, None)
 
 
 def _preview(seen: Preview) -> dict[str, Any]:

@@ -33,6 +33,7 @@ def dump(target: Path) -> dict[str, int]:
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # as long as the dump takes
         cursor.execute("SELECT pg_export_snapshot()")
         (snapshot,) = cursor.fetchone()
         _call(

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from anica_app.queries.newest import newest
+from anica_app.views.campaigns.shown import found_of
 from inference.models import Machine
 from inference.queries.machines import condition_of, microarchitecture_of, obstacle
 from inference.queries.overview import Overview, overview
@@ -40,8 +42,12 @@ def start(request: HttpRequest) -> HttpResponse:
     seen = overview()
     machines = [(machine, condition_of(machine), _processor(machine)) for machine in seen.machines]
     online = [row for row in machines if row[1].online]
+    of_anica = newest()
     context = {
         "seen": seen,
+        "fresh": seen.fresh and not of_anica.campaigns,
+        "newest_campaigns": of_anica.campaigns,
+        "newest_discoveries": [found_of(row, None) for row in of_anica.discoveries],
         "checklist": _first_steps(seen),
         "machines": online,
         "away": len(machines) - len(online),

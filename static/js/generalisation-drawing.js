@@ -11,9 +11,16 @@ export function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-export function clip(text, width, letter) {
+function clip(text, width, letter) {
   const most = Math.max(4, Math.floor(width / letter));
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** A text on one or two lines, broken at a blank; what does not fit is left out. */
+function wrapped(text, width) {
+  const most = Math.floor(width / LETTER);
+  const at = text.lastIndexOf(" ", most);
+  return text.length <= most || at < 1 ? [clip(text, width, LETTER)] : [text.slice(0, at), clip(text.slice(at + 1), width, LETTER)];
 }
 
 export function kindOf(node) {
@@ -23,12 +30,12 @@ export function kindOf(node) {
 
 /** What a screen reader says of a step. */
 export function spoken(node) {
-  if (node.kind === "start") return `Start: ${node.reason || "the block itself"}`;
+  if (node.kind === "start") return `Start: the block itself${node.reason ? `; ${node.reason}` : ""}`;
   return `Step ${node.number}, ${node.taken ? "taken" : "rejected"}: ${node.words}; ${node.reason}`;
 }
 
 function counted(node) {
-  if (!node.n) return node.reason;
+  if (!node.n) return node.reason || (node.taken ? "no block looked at" : "");
   if (node.interesting === null) return `${node.n} blocks`;
   return `${node.interesting} of ${node.n} interesting`;
 }
@@ -39,13 +46,17 @@ export function shapes(node, box, folded = 0) {
   const { x, y, width, height } = box;
   const sign = { start: "▸", taken: "✓", rejected: "✕" }[kind];
   const room = width - 40 - (folded ? 34 : 0);
+  const label = wrapped(node.kind === "start" ? "the block itself" : node.label, room);
+  const top = y + (label.length > 1 ? 15 : 20);
   const parts = [svg("rect", { class: `outer ${kind}`, x, y, width, height, rx: 5 })];
   if (kind === "taken") parts.push(svg("rect", { class: "inner taken", x: x + 3, y: y + 3, width: width - 6, height: height - 6, rx: 3 }));
   parts.push(
     svg("text", { class: `sign ${kind}`, x: x + 12, y: y + height / 2 + 5 }, sign),
-    svg("text", { class: "label", x: x + 30, y: y + 17 }, clip(node.label, room, LETTER)),
-    svg("text", { class: "count", x: x + 30, y: y + 31 }, clip(counted(node), room, SMALL)),
+    ...label.map((line, at) => svg("text", { class: "label", x: x + 30, y: top + 13 * at }, line)),
+    svg("text", { class: "count", x: x + 30, y: top + 13 * label.length }, clip(counted(node), room, SMALL)),
   );
   if (folded) parts.push(svg("text", { class: "folded", x: x + width - 9, y: y + height / 2 + 4, "text-anchor": "end" }, `+${folded} ✕`));
+  // what they say, the name of the step says in words
+  for (const part of parts) part.setAttribute("aria-hidden", "true");
   return parts;
 }

@@ -1,7 +1,7 @@
 // Where the steps of a generalisation stand: those taken down the middle, the rejected ones beside the step that they
 // would have led on from. Pure functions: numbers in, numbers out.
 
-const BOX = 40; // px, height of a step
+const BOX = 48; // px, height of a step
 const GAP = 12; // px between two of them
 const SIDE = 26; // px between the middle and the rejected ones, where their lines run
 const PAD = 10; // px around everything
@@ -23,9 +23,10 @@ export function groupsOf(nodes) {
  */
 export function layOut(groups, { width, closed, only }) {
   const narrow = width < NARROW;
-  const middle = narrow ? width - 2 * PAD : Math.min(300, width * 0.4);
-  const left = (width - middle) / 2;
-  const side = narrow ? width - 2 * PAD - SIDE : left - SIDE - PAD;
+  const alone = groups.every((group) => group.rejected.length < 2); // then the rejected ones need one side only
+  const middle = narrow ? width - 2 * PAD : Math.min(320, width * (alone ? 0.5 : 0.38));
+  const left = alone || narrow ? PAD : (width - middle) / 2;
+  const side = width - 2 * PAD - SIDE - (narrow ? 0 : alone ? middle : (width + middle) / 2 - PAD);
   const boxes = [];
   let y = PAD;
   groups.forEach((group, at) => {
@@ -57,7 +58,7 @@ export function lineTo(box, from, narrow) {
   return y === start ? `M${edge},${y}H${end}` : `M${edge},${start}H${rail}V${y}H${end}`;
 }
 
-/** The first box whose bottom is below `top`, by bisection over the steps taken: boxes are sorted but for their sides. */
+/** The boxes between two heights. */
 export function visible(boxes, top, bottom) {
   return boxes.filter((box) => box.y + box.height >= top && box.y <= bottom);
 }

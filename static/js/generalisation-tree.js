@@ -214,6 +214,12 @@ export class GeneralisationTree {
     this.onSelect(this.nodes[index].number);
   }
 
+  /** Select a step by its number, and bring it into sight. */
+  go(number) {
+    this.select(this.indexOf(number));
+    this.show(this.selected, "center");
+  }
+
   /** A step of another address is shown, without asking for its blocks. */
   mark(number) {
     this.selected = this.indexOf(number);

@@ -14,7 +14,10 @@ async function load(url) {
   const answer = await fetch(url, { signal: running.signal, headers: { Accept: "text/html", "X-Part": "step" } });
   if (!answer.ok) throw new Error(`${answer.status}`);
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("step");
-  document.getElementById("step").replaceWith(fresh);
+  const shown = document.getElementById("step");
+  const folds = [...shown.querySelectorAll("details[data-keep]")].map((fold) => fold.open);
+  fresh.querySelectorAll("details[data-keep]").forEach((fold, at) => { fold.open = folds[at] ?? fold.open; });
+  shown.replaceWith(fresh);
 }
 
 function open(url, { keep = false } = {}) {
@@ -47,6 +50,13 @@ document.addEventListener("click", (event) => {
   url.search = new URL(link.href).search;
   if (!url.searchParams.has("step")) url.searchParams.set("step", document.getElementById("step").dataset.step);
   open(url);
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-step-link]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  tree.go(Number(link.dataset.stepLink));
 });
 
 // The choice of predictors takes a moment to find out: it is asked for when it is wanted.

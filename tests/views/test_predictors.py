@@ -70,8 +70,15 @@ def test_what_cannot_be_decoded_is_told(admin, code, words):
 def test_a_command_is_added_tried_and_removed(admin, tmp_path):
     path = script(tmp_path / "mine", 'echo "$1 7"')
     fields = {
-        "command": f"{path} 'two words'", "form": "hex", "around": "nothing", "protocol": "once",
-        "pattern": r"two words (\d+)", "scale": "0.5", "processes": "0", "seconds": "9", "memory": "512",
+        "command": f"{path} 'two words'",
+        "form": "hex",
+        "around": "nothing",
+        "protocol": "once",
+        "pattern": r"two words (\d+)",
+        "scale": "0.5",
+        "processes": "0",
+        "seconds": "9",
+        "memory": "512",
     }
     response = admin.post(
         reverse("predictor-add", args=["command"]), {**fields, "name": "halves"}, follow=True

@@ -39,6 +39,13 @@ LABELS = {
     "barren": "Blocks without a discovery",
     "blocks": "Random blocks",
 }
+_HELP = {
+    "failures": "Failures of a tool that make a block interesting; others make it uninteresting and are counted",
+    "groups": "Kinds of schemes beyond the usual ones",
+    "features": "What abstract instructions say about schemes; uops counts where numbers of µops are given",
+}
+"""Where the class explains how to write what the form has boxes for."""
+
 _CHOICES: Mapping[str, Sequence[str]] = {"metric": METRICS}
 _WORDS: Mapping[str, tuple[Sequence[str], str]] = {
     "failures": ([failure.value for failure in Failure], ", "),
@@ -78,7 +85,7 @@ def setting_fields() -> Iterator[tuple[str, forms.Field]]:
 
 
 def _field(entry: dataclasses.Field[Any], group: str) -> forms.Field:
-    help_text = entry.metadata["help"]
+    help_text = _HELP.get(entry.name, entry.metadata["help"])
     shown: dict[str, Any] = {
         "label": LABELS.get(entry.name, entry.name.replace("_", " ").capitalize()),
         "help_text": f"{help_text[:1].upper()}{help_text[1:]}.",

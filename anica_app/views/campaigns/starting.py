@@ -40,6 +40,15 @@ class Plan:
     pace: Pace | None
 
     @property
+    def left(self) -> int | None:
+        """The schemes of the campaign that tells the pace, where it had the same choice of them."""
+        if self.pace is None:
+            return None
+        before = self.pace.campaign.config
+        same = all(before.get(name) == self.config[name] for name in ("scheme_filter", "space"))
+        return self.pace.schemes if same else None
+
+    @property
     def blocks(self) -> int | None:
         """How many blocks will be judged, where time ends the campaign and the pace is known."""
         minutes = self.config["end"]["minutes"]
@@ -158,6 +167,8 @@ def _page(
 
 
 def _first_complaint(form: CampaignForm) -> str:
+    if not form.data.get("first"):
+        return ""  # nothing is wrong yet
     field, complaints = next(iter(form.errors.items()), ("", [""]))
     return f"{form[field].label}: {complaints[0]}" if field in form.fields else str(complaints[0])
 

@@ -83,7 +83,13 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return redirect(f"{back}#step")
-    context = {"form": form, "discovery": found.discovery, "campaign": found.campaign, "node": node, "back": back}
+    context = {
+        "form": form,
+        "discovery": found.discovery,
+        "campaign": found.campaign,
+        "node": node,
+        "back": back,
+    }
     part = request.headers.get(PART) == "form"
     template = "anica/discovery/ask_form.html" if part else "anica/discovery/ask.html"
     answer = render(request, template, context, status=400 if form.is_bound else 200)

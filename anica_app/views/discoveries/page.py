@@ -47,7 +47,8 @@ def discovery(request: HttpRequest, pk: int) -> HttpResponse:
     node = None if tree is None else chosen_node(request, tree)
     if tree is not None and node is None and "step" in request.GET:
         raise Http404(f"the generalisation has no step {request.GET['step'][:20]}")
-    context: dict[str, Any] = {"found": found, "discovery": found.discovery, "campaign": found.campaign}
+    row = found.discovery
+    context: dict[str, Any] = {"found": found, "discovery": row, "campaign": found.campaign}
     if tree is not None and node is not None:
         context |= {"generalisation": tree.generalisation, **step_context(request, found, tree, node)}
     if request.headers.get(PART) == "step":
@@ -64,6 +65,7 @@ def _whole(found: Found, tree: Tree | None) -> dict[str, Any]:
     code = bytes(row.code)
     others = found.campaign.discoveries.filter(subsumed_by=row).order_by("number")
     return {
+        "title": row.label or f"Discovery {row.number}",
         "words": words_of(row.abstract),
         "table": None if row.abstract is None else table_of(row.abstract),
         "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",

@@ -110,7 +110,9 @@ def discovery_session(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _session(found: Found, chosen: Chosen) -> dict[str, object]:
     comment = f"{found.campaign.name}, {found.discovery}"
-    said = [f"{row.name}: {answer.failure or f'{answer.cycles:.2f} cycles'}" for row, answer in chosen.answers]
+    said = [
+        f"{row.name}: {answer.failure or f'{answer.cycles:.2f} cycles'}" for row, answer in chosen.answers
+    ]
     return compiler_explorer.state(chosen.code, core_of(found.predictors), "\n".join([comment, *said]))
 
 

@@ -33,12 +33,12 @@ NOT_ASKED = "it was not asked about this block"
 
 @dataclass(frozen=True)
 class Row:
-    """A block of the table; `lines` are its instructions, or its digits where these are none."""
+    """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
 
     example: Example
     hex: str
     lines: tuple[str, ...]
-    answers: Sequence[Answer]
+    answers: Sequence[tuple[str, Answer]]
 
 
 def about(row: Generalisation, number: int) -> dict[str, int]:
@@ -80,11 +80,12 @@ def step_context(request: HttpRequest, found: Found, tree: Tree, node: Node) -> 
         "tried": decision(node),
         "why": reason(node),
         "said": compared(before, now),
+        "rests": tree.resting(node.number),
         "columns": list(zip(places, columns, strict=True)),
         "tools": len(tools),
         "sort": sort,
         "page": page,
-        "rows": [_row(one) for one in found.examined(page.rows)],
+        "rows": [_row(one, columns) for one in found.examined(page.rows)],
         "asked": asked,
         "judged": found.judge is not None,
     }
@@ -95,15 +96,18 @@ def with_asked(samples: Sequence[Sample], asked: Asked) -> list[Sample]:
     lacking = Answer(failure=Failure.NO_NUMBER, detail=NOT_ASKED)
     return [
         Sample(
-            one.code, (*one.answers, *(said.answers.get(one.code, lacking) for said in asked.said)), one.seconds
+            one.code,
+            (*one.answers, *(said.answers.get(one.code, lacking) for said in asked.said)),
+            one.seconds,
         )
         for one in samples
     ]
 
 
-def _row(example: Example) -> Row:
+def _row(example: Example, columns: Sequence[str]) -> Row:
     code = example.sample.code
-    return Row(example, code.hex(), lines_of(code), example.sample.answers)
+    answers = list(zip(columns, example.sample.answers, strict=True))
+    return Row(example, code.hex(), lines_of(code), answers)
 
 
 def lines_of(code: bytes) -> tuple[str, ...]:

@@ -122,8 +122,8 @@ class ExplainSettings:
         if self.widest is not None:
             check_whole("widest", self.widest, 1, MOST_PORTS)
         check_choice("uops_from", self.uops_from, SOURCES)
-        if not self.padding.strip():
-            raise InvalidInputError("padding must be an instruction scheme, e.g. nop")
+        if not isinstance(self.padding, str) or not self.padding.strip():
+            raise InvalidInputError(f"padding must be an instruction scheme, e.g. nop, not {self.padding!r}")
         check_choice("uop_rule", self.uop_rule, RULES)
         check_choice("evidence", self.evidence, EVIDENCE)
         check_number("epsilon", self.epsilon, 1e-6, 0.5)

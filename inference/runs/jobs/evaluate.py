@@ -37,7 +37,7 @@ class EvaluateJob:
                 f"an evaluation has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}"
             )
         unit = config.get("unit", Unit.CYCLES.value)
-        if unit not in {known.value for known in Unit}:
+        if unit not in [known.value for known in Unit]:  # it may be anything, also what no set can hold
             raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {unit!r}")
         field = _field(config)
         complete = {field: config.get(field), "experiment_set": config.get("experiment_set"), "unit": unit}

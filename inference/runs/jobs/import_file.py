@@ -26,6 +26,14 @@ _FIELDS = {
     "new_isa": "",
     "unit": Unit.CYCLES.value,
 }
+_TYPES: dict[str, tuple[type, bool]] = {
+    "upload": (int, False),
+    "names": (int, False),
+    "rejects": (int, True),
+    "evidence": (str, True),
+    "others": (str, True),
+}
+"""(type, whether there are several) of fields that are no texts."""
 _OPTIONAL = ("names", "rejects", "evidence", "microarchitecture", "others")
 Value = TypeVar("Value")
 _KINDS = {
@@ -56,6 +64,8 @@ class ImportJob:
                 f"an import has no field {unknown[0]!r}; its fields are {', '.join((*_FIELDS, *_OPTIONAL))}"
             )
         complete = {**_FIELDS, **config}
+        for field, value in complete.items():
+            _check_type(field, value)
         if complete["unit"] not in {unit.value for unit in Unit}:
             raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {complete['unit']!r}")
         if complete["isa"]:
@@ -92,6 +102,17 @@ class ImportJob:
         seen = _seen(config, upload, config.get("microarchitecture", ""))
         besides = [_seen(config, upload, other) for other in config.get("others", ())]
         return partial(_store, task, seen, besides, upload)
+
+
+def _check_type(field: str, value: object) -> None:
+    """Raises `ConfigError` for a value of another type than the field has."""
+    kind, several = _TYPES.get(field, (str, False))
+    right = "a number" if kind is int else "a text"
+    if several:
+        if not isinstance(value, list) or not all(type(one) is kind for one in value):
+            raise ConfigError(f"{field} must be a list, each {right}, not {value!r}"[:300])
+    elif type(value) is not kind and not (field == "upload" and value is None):
+        raise ConfigError(f"{field} must be {right}, not {value!r}"[:300])
 
 
 def _check_free(upload: Upload | None, pk: object) -> None:

@@ -78,7 +78,7 @@ def read_config(config: Json) -> InferConfig:
         known = ", ".join(InferConfig.__dataclass_fields__)
         raise ConfigError(f"an inference run has no field {unknown[0]!r}; its fields are {known}")
     algorithm = config.get("algorithm", "pmevo")
-    if algorithm not in ALGORITHMS:
+    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
         raise ConfigError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
     source, isa = _source(config.get("source"))
     if config.get("isa", isa.name) != isa.name:
@@ -190,7 +190,7 @@ def read_machine(field: str, pk: object) -> Machine:
 
 
 def _datasets(ids: object) -> tuple[Json, ISA]:
-    if not isinstance(ids, list) or not ids:
+    if not isinstance(ids, list) or not ids or not all(type(one) is int for one in ids):
         raise ConfigError(f"source datasets must be a list of experiment set ids, not {ids!r}")
     sets = [_row(ExperimentSet, "source datasets", one) for one in dict.fromkeys(ids)]
     isas = {row.isa_id: row.isa for row in sets}

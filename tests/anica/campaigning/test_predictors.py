@@ -11,7 +11,8 @@ from anica_app.core.errors import PredictorError
 from anica_app.models import AnswerCache, Predictor
 from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.instruction_sets import X86, new_isa
-from inference.exchange.stored import store_mapping
+from inference.exchange.mapping_json import write_mapping_json
+from inference.exchange.stored import load_mapping, store_mapping
 from inference.models import ISA, Machine, PortMapping
 from tests.anica.predictors.fakes import asked, script
 
@@ -121,6 +122,17 @@ def test_a_machine_answers_within_a_run_alone(isa):
     predictor = opened(chosen("machine:machine=lab,mode=loop"))
     with pytest.raises(PredictorError, match="measures within a run alone"):
         predictor.predict([ADD_CODE])
+
+
+def test_a_simulated_machine_measures_for_a_run(isa, mapping):
+    document = write_mapping_json(load_mapping(mapping), name="toy", isa=X86)
+    facts = {"mapping": document, "noise": 0.0, "seed": 1}
+    Machine.objects.create(name="toy", kind=Machine.Kind.SIMULATED, isa=isa, facts=facts)
+    predictor = opened(chosen("machine:machine=toy"), task=object())  # which a simulated one does not ask
+    known, unknown = predictor.predict([ADD_CODE, XOR_CODE])
+    predictor.close()
+    assert known.cycles == pytest.approx(0.5)
+    assert unknown.failure == Failure.UNSUPPORTED
 
 
 def test_what_an_imported_file_names_cannot_be_asked():

@@ -189,3 +189,10 @@ def test_published_predictions_are_reproduced(number):
     answers = predictor.predict([bytes.fromhex(row["bb"]) for row in rows])
     published = [float(row[f"llvm-mca.{number}.hsw"]) for row in rows]
     assert [round(answer.cycles, 2) for answer in answers] == published
+
+
+def test_a_release_that_is_installed_later_is_found(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    before = {release.version for release in installed()}
+    script(tmp_path / "llvm-mca-98", "echo LLVM version 98.7.6")
+    assert {release.version for release in installed()} - before == {"98.7.6"}

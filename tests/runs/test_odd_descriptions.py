@@ -1,0 +1,78 @@
+"""Descriptions of runs may come from any program: whatever is in a field, it is refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from inference.core.errors import CoreError
+from inference.core.protocols import Json
+from inference.exchange.errors import ExchangeError
+from inference.measuring.blocks import BlockOptions
+from inference.models import ExperimentSet, Machine, PortMapping, Upload
+from inference.runs.errors import RunsError
+from inference.runs.jobs import evaluate, import_file
+from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
+from inference.runs.jobs.block import BlockConfig
+from inference.runs.jobs.check_config import CheckConfig
+from inference.runs.jobs.infer_config import NOISE, InferConfig
+from inference.runs.jobs.measure import MeasureConfig
+from inference.runs.registry import job
+from tests.views.conftest import ADD, experiment_set, isa, mapping
+from tests.views.lab import machine
+
+__all__ = ["experiment_set", "isa", "machine", "mapping"]
+
+ODD: tuple[Any, ...] = (None, True, 1.5, -1, 10**30, "x", "", [], [[]], {}, [{}], [None], ["x"], {"": {}})
+
+
+@pytest.fixture
+def good(
+    experiment_set: ExperimentSet, mapping: PortMapping, machine: Machine
+) -> dict[str, tuple[Json, list[str]]]:
+    """{kind: (a description, all fields)}."""
+    upload = Upload.objects.create(file_name="a.csv", content=b"", sha256="0" * 64)
+    described = {
+        "infer": ({"source": {"datasets": [experiment_set.pk]}}, InferConfig),
+        "measure": ({"machine": machine.pk}, MeasureConfig),
+        "check-model": ({"machine": machine.pk, "reference": mapping.pk}, CheckConfig),
+        "block": ({"machine": machine.pk, "blocks": ["4801d8"]}, BlockConfig),
+    }
+    return {
+        **{kind: (config, [each.name for each in fields(shape)]) for kind, (config, shape) in described.items()},
+        "import": ({"upload": upload.pk}, [*import_file._FIELDS, *import_file._OPTIONAL]),
+        "evaluate": ({"mapping": mapping.pk, "experiment_set": experiment_set.pk}, list(evaluate._FIELDS)),
+    }
+
+
+def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Json, list[str]]]) -> None:
+    refused = 0
+    for kind, config in _odd(good):
+        try:
+            job(kind).check(config)
+        except (RunsError, ExchangeError, CoreError) as error:
+            assert str(error), (kind, config)
+            refused += 1
+    assert refused > 500
+
+
+def _odd(good: dict[str, tuple[Json, list[str]]]) -> Iterator[tuple[str, Json]]:
+    for kind, (config, names) in good.items():
+        job(kind).check(config)  # is a good one
+        yield from ((kind, {**config, name: odd}) for name in names for odd in ODD)
+    infer, block = good["infer"][0], good["block"][0]
+    mapping = good["evaluate"][0]["mapping"]
+    for odd in ODD:
+        yield from (("infer", {"source": {name: odd}}) for name in ("datasets", "machine", "simulate"))
+        yield from (("infer", {"source": {"simulate": mapping, name: odd}}) for name in NOISE)
+        yield from (("block", {**block, "options": {each.name: odd}}) for each in fields(BlockOptions))
+        for algorithm in ("cegar", "explain"):
+            chosen = {**infer, "algorithm": algorithm}
+            for setting in ALGORITHMS[algorithm].settings({"ports": 3}):
+                yield "infer", {**chosen, "settings": {setting: odd}}
+            for name in KNOWN:
+                yield "infer", {**chosen, "known": {name: odd}}
+                yield "infer", {**chosen, "known": {name: {ADD: odd}}}

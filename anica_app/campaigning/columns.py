@@ -34,7 +34,7 @@ def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> 
 def add_columns(
     row: BasicBlockSet, predictors: Sequence[int], answers: list[list[Answer]]
 ) -> list[BlockColumn]:
-    """A column for each predictor, with its answers in the order of the blocks; called within a transaction."""
+    """A column for each predictor, with its answers in the order of the blocks; call it in a transaction."""
     names = Predictor.objects.in_bulk(predictors)
     taken = set(row.columns.values_list("name", flat=True))
     last = row.columns.order_by("-position").values_list("position", flat=True).first()

@@ -1,7 +1,7 @@
-"""Runs of kind `coverage`: which interesting blocks discoveries subsume, and which discoveries other campaigns have.
+"""Runs of kind `coverage`: which interesting blocks discoveries subsume, and what campaigns have in common.
 
-The blocks are those of a basic-block set on which two of its columns disagree, or the interesting ones among the
-random blocks of the campaigns themselves.
+The blocks are those of a basic-block set on which two of its columns disagree, or the interesting ones among
+the random blocks of the campaigns themselves.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _SOLVER_SECONDS = 5.0
 class CoverageConfig:
     """`campaigns`: ids, whose standing discoveries are looked at.
 
-    `block_set` and `columns`: the id of a basic-block set, and the names of the one or two of its columns that say
-    which of its blocks are interesting, by `interest` (fields of `InterestSettings`). Without a set, the blocks are
-    the campaigns' own. `blocks`: at most so many are looked at, the first ones.
+    `block_set` and `columns`: id of a basic-block set, and names of one or two of its columns, which say which
+    of its blocks are interesting by `interest` (fields of `InterestSettings`). Without a set, the
+    blocks are the campaigns' own. `blocks`: at most so many are looked at, the first ones.
     """
 
     campaigns: list[int]
@@ -94,7 +94,7 @@ def _check_columns(block_set: object, columns: object) -> None:
     known = set(row.columns.values_list("name", flat=True))
     if not isinstance(columns, list) or not 1 <= len(columns) <= 2 or not {*map(str, columns)} <= known:
         raise ConfigError(
-            f"columns must be one or two of {', '.join(sorted(known)) or 'the columns, of which there are none'}, "
+            f"columns must be one or two of those of the set ({', '.join(sorted(known)) or 'it has none'}), "
             f"not {columns!r}"
         )
 

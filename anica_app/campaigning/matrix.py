@@ -39,8 +39,8 @@ class MatrixConfig:
     """`predictors`: ids of those to ask, `columns`: ids of columns of the set that are there already.
 
     `block_set`: id of the basic-block set; None to sample `blocks` random ones of `length` instructions, as
-    `space` allows (fields of `SpaceSettings`), into a new set. `interest`: fields of `InterestSettings`; failures
-    do not count here.
+    `space` allows (fields of `SpaceSettings`), into a new set. `interest`: fields of `InterestSettings`;
+    failures do not count here.
     """
 
     predictors: list[int]

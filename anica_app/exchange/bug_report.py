@@ -135,7 +135,7 @@ def _provenance(report: Report) -> list[str]:
     facts = [
         ("found by", PRODUCT),
         ("campaign", f"{campaign.name}, {campaign.created:%Y-%m-%d}"),
-        ("discovery", f"{row}, number {row.number}"),
+        ("discovery", f"number {row.number}{row.label and f', {row.label}'}"),
         ("source", campaign.source),
         ("seed", "" if seed is None else str(seed)),
         ("interesting is", json.dumps(interest, sort_keys=True) if interest else ""),

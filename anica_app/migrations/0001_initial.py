@@ -6,318 +6,733 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('inference', '0008_webhook'),
+        ("inference", "0008_webhook"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Predictor',
+            name="Predictor",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=200, unique=True)),
-                ('note', models.TextField(blank=True)),
-                ('created', models.DateTimeField(auto_now_add=True)),
-                ('kind', models.CharField(help_text='llvm-mca, osaca, command, mapping, machine, imported …', max_length=40)),
-                ('options', models.JSONField(blank=True, default=dict)),
-                ('identity', models.JSONField(blank=True, default=dict)),
-                ('key', models.CharField(max_length=64, unique=True)),
-                ('origin', models.CharField(choices=[('found', 'found on this computer'), ('configured', 'configured by a user'), ('imported', 'named by an imported file')], default='found', max_length=10)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("note", models.TextField(blank=True)),
+                ("created", models.DateTimeField(auto_now_add=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        help_text="llvm-mca, osaca, command, mapping, machine, imported …", max_length=40
+                    ),
+                ),
+                ("options", models.JSONField(blank=True, default=dict)),
+                ("identity", models.JSONField(blank=True, default=dict)),
+                ("key", models.CharField(max_length=64, unique=True)),
+                (
+                    "origin",
+                    models.CharField(
+                        choices=[
+                            ("found", "found on this computer"),
+                            ("configured", "configured by a user"),
+                            ("imported", "named by an imported file"),
+                        ],
+                        default="found",
+                        max_length=10,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='BasicBlockSet',
+            name="BasicBlockSet",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=200, unique=True)),
-                ('note', models.TextField(blank=True)),
-                ('created', models.DateTimeField(auto_now_add=True)),
-                ('origin', models.CharField(choices=[('upload', 'uploaded'), ('run', 'made by a run')], default='upload', max_length=10)),
-                ('source', models.CharField(blank=True, help_text='file name and format', max_length=300)),
-                ('size', models.PositiveIntegerField(default=0)),
-                ('report', models.JSONField(blank=True, default=dict)),
-                ('isa', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='block_sets', to='inference.isa')),
-                ('run', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='block_sets', to='inference.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("note", models.TextField(blank=True)),
+                ("created", models.DateTimeField(auto_now_add=True)),
+                (
+                    "origin",
+                    models.CharField(
+                        choices=[("upload", "uploaded"), ("run", "made by a run")],
+                        default="upload",
+                        max_length=10,
+                    ),
+                ),
+                ("source", models.CharField(blank=True, help_text="file name and format", max_length=300)),
+                ("size", models.PositiveIntegerField(default=0)),
+                ("report", models.JSONField(blank=True, default=dict)),
+                (
+                    "isa",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="block_sets",
+                        to="inference.isa",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="block_sets",
+                        to="inference.run",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='BasicBlock',
+            name="BasicBlock",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField()),
-                ('code', models.BinaryField()),
-                ('text', models.TextField(blank=True)),
-                ('weight', models.FloatField(blank=True, null=True)),
-                ('block_set', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='blocks', to='anica_app.basicblockset')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveIntegerField()),
+                ("code", models.BinaryField()),
+                ("text", models.TextField(blank=True)),
+                ("weight", models.FloatField(blank=True, null=True)),
+                (
+                    "block_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="blocks",
+                        to="anica_app.basicblockset",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['block_set_id', 'position'],
+                "ordering": ["block_set_id", "position"],
             },
         ),
         migrations.CreateModel(
-            name='BlockColumn',
+            name="BlockColumn",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveSmallIntegerField()),
-                ('name', models.CharField(max_length=200)),
-                ('block_set', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='columns', to='anica_app.basicblockset')),
-                ('predictor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='columns', to='anica_app.predictor')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveSmallIntegerField()),
+                ("name", models.CharField(max_length=200)),
+                (
+                    "block_set",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="columns",
+                        to="anica_app.basicblockset",
+                    ),
+                ),
+                (
+                    "predictor",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="columns",
+                        to="anica_app.predictor",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['block_set_id', 'position'],
+                "ordering": ["block_set_id", "position"],
             },
         ),
         migrations.CreateModel(
-            name='Campaign',
+            name="Campaign",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=200, unique=True)),
-                ('note', models.TextField(blank=True)),
-                ('created', models.DateTimeField(auto_now_add=True)),
-                ('kind', models.CharField(choices=[('campaign', 'campaign'), ('generalisation', 'generalisation of one block'), ('explanation', 'explanation of one prediction')], default='campaign', max_length=16)),
-                ('origin', models.CharField(choices=[('run', 'made by a run'), ('import', 'imported')], max_length=10)),
-                ('format', models.CharField(choices=[('ours', "this program's"), ('anica', "the published AnICA's")], default='ours', max_length=10)),
-                ('source', models.CharField(blank=True, help_text='file name and format of an import', max_length=300)),
-                ('config', models.JSONField(blank=True, default=dict)),
-                ('rounds', models.PositiveIntegerField(default=0, help_text='batches of fresh blocks')),
-                ('sampled', models.PositiveIntegerField(default=0, help_text='fresh blocks, over all rounds')),
-                ('interesting', models.PositiveIntegerField(default=0, help_text='of them, interesting')),
-                ('subsumed', models.PositiveIntegerField(default=0, help_text='of them, known through earlier discoveries')),
-                ('seconds', models.FloatField(default=0, help_text='time it took')),
-                ('facts', models.JSONField(blank=True, default=dict)),
-                ('isa', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='campaigns', to='inference.isa')),
-                ('run', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='campaign', to='inference.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, unique=True)),
+                ("note", models.TextField(blank=True)),
+                ("created", models.DateTimeField(auto_now_add=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("campaign", "campaign"),
+                            ("generalisation", "generalisation of one block"),
+                            ("explanation", "explanation of one prediction"),
+                        ],
+                        default="campaign",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "origin",
+                    models.CharField(
+                        choices=[("run", "made by a run"), ("import", "imported")], max_length=10
+                    ),
+                ),
+                (
+                    "format",
+                    models.CharField(
+                        choices=[("ours", "this program's"), ("anica", "the published AnICA's")],
+                        default="ours",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "source",
+                    models.CharField(
+                        blank=True, help_text="file name and format of an import", max_length=300
+                    ),
+                ),
+                ("config", models.JSONField(blank=True, default=dict)),
+                ("rounds", models.PositiveIntegerField(default=0, help_text="batches of fresh blocks")),
+                (
+                    "sampled",
+                    models.PositiveIntegerField(default=0, help_text="fresh blocks, over all rounds"),
+                ),
+                ("interesting", models.PositiveIntegerField(default=0, help_text="of them, interesting")),
+                (
+                    "subsumed",
+                    models.PositiveIntegerField(
+                        default=0, help_text="of them, known through earlier discoveries"
+                    ),
+                ),
+                ("seconds", models.FloatField(default=0, help_text="time it took")),
+                ("facts", models.JSONField(blank=True, default=dict)),
+                (
+                    "isa",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="campaigns",
+                        to="inference.isa",
+                    ),
+                ),
+                (
+                    "run",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="campaign",
+                        to="inference.run",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
+                "ordering": ["-id"],
             },
         ),
         migrations.CreateModel(
-            name='CampaignFile',
+            name="CampaignFile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('path', models.CharField(help_text="relative to the campaign's directory", max_length=300)),
-                ('size', models.PositiveBigIntegerField()),
-                ('content', models.BinaryField()),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='anica_app.campaign')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("path", models.CharField(help_text="relative to the campaign's directory", max_length=300)),
+                ("size", models.PositiveBigIntegerField()),
+                ("content", models.BinaryField()),
+                (
+                    "campaign",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="files",
+                        to="anica_app.campaign",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['campaign_id', 'path'],
+                "ordering": ["campaign_id", "path"],
             },
         ),
         migrations.CreateModel(
-            name='Discovery',
+            name="Discovery",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(help_text='in the order of their discovery, from 0')),
-                ('label', models.CharField(blank=True, help_text='what the imported files call it', max_length=100)),
-                ('abstract', models.JSONField(blank=True, null=True)),
-                ('foreign', models.JSONField(blank=True, null=True)),
-                ('code', models.BinaryField(default=bytes)),
-                ('start_code', models.BinaryField(default=bytes)),
-                ('kind', models.CharField(blank=True, max_length=100)),
-                ('concrete', models.BooleanField(default=False)),
-                ('length', models.PositiveSmallIntegerField(help_text='abstract instructions')),
-                ('interestingness', models.FloatField(blank=True, null=True)),
-                ('generality', models.PositiveIntegerField(blank=True, help_text='the least number of schemes of one of its instructions', null=True)),
-                ('remarks', models.JSONField(blank=True, default=list, help_text='lines of text')),
-                ('facts', models.JSONField(blank=True, default=dict)),
-                ('mark', models.CharField(blank=True, choices=[('', 'none'), ('known', 'known'), ('reported', 'reported'), ('fixed', 'fixed')], default='', max_length=10)),
-                ('note', models.TextField(blank=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='discoveries', to='anica_app.campaign')),
-                ('subsumed_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='subsumes', to='anica_app.discovery')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(help_text="in the order of their discovery, from 0")),
+                (
+                    "label",
+                    models.CharField(blank=True, help_text="what the imported files call it", max_length=100),
+                ),
+                ("abstract", models.JSONField(blank=True, null=True)),
+                ("foreign", models.JSONField(blank=True, null=True)),
+                ("code", models.BinaryField(default=bytes)),
+                ("start_code", models.BinaryField(default=bytes)),
+                ("kind", models.CharField(blank=True, max_length=100)),
+                ("concrete", models.BooleanField(default=False)),
+                ("length", models.PositiveSmallIntegerField(help_text="abstract instructions")),
+                ("interestingness", models.FloatField(blank=True, null=True)),
+                (
+                    "generality",
+                    models.PositiveIntegerField(
+                        blank=True,
+                        help_text="the least number of schemes of one of its instructions",
+                        null=True,
+                    ),
+                ),
+                ("remarks", models.JSONField(blank=True, default=list, help_text="lines of text")),
+                ("facts", models.JSONField(blank=True, default=dict)),
+                (
+                    "mark",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "none"),
+                            ("known", "known"),
+                            ("reported", "reported"),
+                            ("fixed", "fixed"),
+                        ],
+                        default="",
+                        max_length=10,
+                    ),
+                ),
+                ("note", models.TextField(blank=True)),
+                ("created", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "campaign",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="discoveries",
+                        to="anica_app.campaign",
+                    ),
+                ),
+                (
+                    "subsumed_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="subsumes",
+                        to="anica_app.discovery",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'discoveries',
-                'ordering': ['campaign_id', 'number'],
+                "verbose_name_plural": "discoveries",
+                "ordering": ["campaign_id", "number"],
             },
         ),
         migrations.CreateModel(
-            name='Generalisation',
+            name="Generalisation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('order', models.PositiveSmallIntegerField(default=0)),
-                ('label', models.CharField(blank=True, max_length=100)),
-                ('became', models.CharField(choices=[('discovery', 'a discovery'), ('subsumed', 'subsumed by another discovery'), ('duplicate', 'the same as an earlier one'), ('concrete', 'the block itself: it could not be generalised'), ('unfinished', 'not finished')], max_length=10)),
-                ('code', models.BinaryField(default=bytes, help_text='the block generalised, minimised')),
-                ('start', models.JSONField(blank=True, null=True)),
-                ('result', models.JSONField(blank=True, null=True)),
-                ('foreign', models.JSONField(blank=True, null=True)),
-                ('steps_count', models.PositiveIntegerField(default=0)),
-                ('taken_count', models.PositiveIntegerField(default=0)),
-                ('samples_count', models.PositiveIntegerField(default=0)),
-                ('seconds', models.FloatField(default=0)),
-                ('facts', models.JSONField(blank=True, default=dict)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='generalisations', to='anica_app.campaign')),
-                ('discovery', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='generalisations', to='anica_app.discovery')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                ("order", models.PositiveSmallIntegerField(default=0)),
+                ("label", models.CharField(blank=True, max_length=100)),
+                (
+                    "became",
+                    models.CharField(
+                        choices=[
+                            ("discovery", "a discovery"),
+                            ("subsumed", "subsumed by another discovery"),
+                            ("duplicate", "the same as an earlier one"),
+                            ("concrete", "the block itself: it could not be generalised"),
+                            ("unfinished", "not finished"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("code", models.BinaryField(default=bytes, help_text="the block generalised, minimised")),
+                ("start", models.JSONField(blank=True, null=True)),
+                ("result", models.JSONField(blank=True, null=True)),
+                ("foreign", models.JSONField(blank=True, null=True)),
+                ("steps_count", models.PositiveIntegerField(default=0)),
+                ("taken_count", models.PositiveIntegerField(default=0)),
+                ("samples_count", models.PositiveIntegerField(default=0)),
+                ("seconds", models.FloatField(default=0)),
+                ("facts", models.JSONField(blank=True, default=dict)),
+                (
+                    "campaign",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="generalisations",
+                        to="anica_app.campaign",
+                    ),
+                ),
+                (
+                    "discovery",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="generalisations",
+                        to="anica_app.discovery",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['campaign_id', 'number'],
+                "ordering": ["campaign_id", "number"],
             },
         ),
         migrations.CreateModel(
-            name='GeneralisationStep',
+            name="GeneralisationStep",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField()),
-                ('kind', models.CharField(choices=[('start', 'the start is checked'), ('expansion', 'an expansion is tried'), ('end', 'no expansion remains')], default='expansion', max_length=10)),
-                ('expansion', models.JSONField(blank=True, null=True)),
-                ('foreign', models.JSONField(blank=True, null=True)),
-                ('taken', models.BooleanField()),
-                ('reason', models.CharField(blank=True, max_length=200)),
-                ('n', models.PositiveIntegerField(default=0)),
-                ('interesting', models.PositiveIntegerField(blank=True, null=True)),
-                ('failed', models.PositiveIntegerField(default=0)),
-                ('mean', models.FloatField(blank=True, null=True)),
-                ('batch', models.PositiveIntegerField(blank=True, help_text='number of the series in the imported file', null=True)),
-                ('samples', models.BinaryField(default=bytes)),
-                ('generalisation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='anica_app.generalisation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("start", "the start is checked"),
+                            ("expansion", "an expansion is tried"),
+                            ("end", "no expansion remains"),
+                        ],
+                        default="expansion",
+                        max_length=10,
+                    ),
+                ),
+                ("expansion", models.JSONField(blank=True, null=True)),
+                ("foreign", models.JSONField(blank=True, null=True)),
+                ("taken", models.BooleanField()),
+                ("reason", models.CharField(blank=True, max_length=200)),
+                ("n", models.PositiveIntegerField(default=0)),
+                ("interesting", models.PositiveIntegerField(blank=True, null=True)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                ("mean", models.FloatField(blank=True, null=True)),
+                (
+                    "batch",
+                    models.PositiveIntegerField(
+                        blank=True, help_text="number of the series in the imported file", null=True
+                    ),
+                ),
+                ("samples", models.BinaryField(default=bytes)),
+                (
+                    "generalisation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="steps",
+                        to="anica_app.generalisation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['generalisation_id', 'number'],
+                "ordering": ["generalisation_id", "number"],
             },
         ),
         migrations.CreateModel(
-            name='Prediction',
+            name="Prediction",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('cycles', models.FloatField(blank=True, null=True)),
-                ('failure', models.CharField(blank=True, choices=[('crash', 'crash'), ('timeout', 'timeout'), ('unsupported', 'unsupported'), ('no number', 'no number')], default='', max_length=12)),
-                ('block', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='predictions', to='anica_app.basicblock')),
-                ('column', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='predictions', to='anica_app.blockcolumn')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("cycles", models.FloatField(blank=True, null=True)),
+                (
+                    "failure",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("crash", "crash"),
+                            ("timeout", "timeout"),
+                            ("unsupported", "unsupported"),
+                            ("no number", "no number"),
+                        ],
+                        default="",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "block",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="predictions",
+                        to="anica_app.basicblock",
+                    ),
+                ),
+                (
+                    "column",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="predictions",
+                        to="anica_app.blockcolumn",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='CampaignPredictor',
+            name="CampaignPredictor",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveSmallIntegerField()),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='seats', to='anica_app.campaign')),
-                ('predictor', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='seats', to='anica_app.predictor')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("position", models.PositiveSmallIntegerField()),
+                (
+                    "campaign",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="seats",
+                        to="anica_app.campaign",
+                    ),
+                ),
+                (
+                    "predictor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="seats",
+                        to="anica_app.predictor",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['campaign_id', 'position'],
+                "ordering": ["campaign_id", "position"],
             },
         ),
         migrations.AddField(
-            model_name='campaign',
-            name='predictors',
-            field=models.ManyToManyField(blank=True, related_name='campaigns', through='anica_app.CampaignPredictor', to='anica_app.predictor'),
+            model_name="campaign",
+            name="predictors",
+            field=models.ManyToManyField(
+                blank=True,
+                related_name="campaigns",
+                through="anica_app.CampaignPredictor",
+                to="anica_app.predictor",
+            ),
         ),
         migrations.CreateModel(
-            name='AnswerCache',
+            name="AnswerCache",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('block', models.BinaryField(max_length=32)),
-                ('cycles', models.FloatField(blank=True, null=True)),
-                ('failure', models.CharField(blank=True, choices=[('crash', 'crash'), ('timeout', 'timeout'), ('unsupported', 'unsupported'), ('no number', 'no number')], default='', max_length=12)),
-                ('detail', models.CharField(blank=True, max_length=500)),
-                ('predictor', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='answers', to='anica_app.predictor')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("block", models.BinaryField(max_length=32)),
+                ("cycles", models.FloatField(blank=True, null=True)),
+                (
+                    "failure",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("crash", "crash"),
+                            ("timeout", "timeout"),
+                            ("unsupported", "unsupported"),
+                            ("no number", "no number"),
+                        ],
+                        default="",
+                        max_length=12,
+                    ),
+                ),
+                ("detail", models.CharField(blank=True, max_length=500)),
+                (
+                    "predictor",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="answers",
+                        to="anica_app.predictor",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='SampleBatch',
+            name="SampleBatch",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(help_text='in the order they were judged')),
-                ('purpose', models.CharField(choices=[('round', 'fresh blocks of a round'), ('minimisation', 'shorter versions of an interesting block'), ('discovery', 'blocks of a finished discovery'), ('other', 'not said')], default='round', max_length=14)),
-                ('n', models.PositiveIntegerField(default=0)),
-                ('interesting', models.PositiveIntegerField(blank=True, null=True)),
-                ('failed', models.PositiveIntegerField(default=0, help_text='attempts to sample that came to nothing')),
-                ('facts', models.JSONField(blank=True, default=dict, help_text='times, computer')),
-                ('samples', models.BinaryField(default=bytes)),
-                ('campaign', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='batches', to='anica_app.campaign')),
-                ('discovery', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='batches', to='anica_app.discovery')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(help_text="in the order they were judged")),
+                (
+                    "purpose",
+                    models.CharField(
+                        choices=[
+                            ("round", "fresh blocks of a round"),
+                            ("minimisation", "shorter versions of an interesting block"),
+                            ("discovery", "blocks of a finished discovery"),
+                            ("other", "not said"),
+                        ],
+                        default="round",
+                        max_length=14,
+                    ),
+                ),
+                ("n", models.PositiveIntegerField(default=0)),
+                ("interesting", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "failed",
+                    models.PositiveIntegerField(
+                        default=0, help_text="attempts to sample that came to nothing"
+                    ),
+                ),
+                ("facts", models.JSONField(blank=True, default=dict, help_text="times, computer")),
+                ("samples", models.BinaryField(default=bytes)),
+                (
+                    "campaign",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="batches",
+                        to="anica_app.campaign",
+                    ),
+                ),
+                (
+                    "discovery",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="batches",
+                        to="anica_app.discovery",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['campaign_id', 'number'],
+                "ordering": ["campaign_id", "number"],
             },
         ),
         migrations.AddConstraint(
-            model_name='basicblock',
-            constraint=models.UniqueConstraint(fields=('block_set', 'position'), name='block_place_once'),
+            model_name="basicblock",
+            constraint=models.UniqueConstraint(fields=("block_set", "position"), name="block_place_once"),
         ),
         migrations.AddConstraint(
-            model_name='basicblock',
-            constraint=models.CheckConstraint(condition=models.Q(('weight__isnull', True), ('weight__gte', 0), _connector='OR'), name='block_weight'),
+            model_name="basicblock",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("weight__isnull", True), ("weight__gte", 0), _connector="OR"),
+                name="block_weight",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='campaignfile',
-            constraint=models.UniqueConstraint(fields=('campaign', 'path'), name='campaign_file_once'),
+            model_name="campaignfile",
+            constraint=models.UniqueConstraint(fields=("campaign", "path"), name="campaign_file_once"),
         ),
         migrations.AddIndex(
-            model_name='discovery',
-            index=models.Index(fields=['campaign', 'interestingness'], name='discovery_by_interest'),
+            model_name="discovery",
+            index=models.Index(fields=["campaign", "interestingness"], name="discovery_by_interest"),
         ),
         migrations.AddIndex(
-            model_name='discovery',
-            index=models.Index(fields=['campaign', 'generality'], name='discovery_by_generality'),
+            model_name="discovery",
+            index=models.Index(fields=["campaign", "generality"], name="discovery_by_generality"),
         ),
         migrations.AddConstraint(
-            model_name='discovery',
-            constraint=models.UniqueConstraint(fields=('campaign', 'number'), name='discovery_number_once'),
+            model_name="discovery",
+            constraint=models.UniqueConstraint(fields=("campaign", "number"), name="discovery_number_once"),
         ),
         migrations.AddConstraint(
-            model_name='discovery',
-            constraint=models.CheckConstraint(condition=models.Q(('length__gte', 1)), name='discovery_has_instructions'),
+            model_name="discovery",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("length__gte", 1)), name="discovery_has_instructions"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='generalisation',
-            constraint=models.UniqueConstraint(fields=('campaign', 'number'), name='generalisation_number_once'),
+            model_name="generalisation",
+            constraint=models.UniqueConstraint(
+                fields=("campaign", "number"), name="generalisation_number_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='generalisationstep',
-            constraint=models.UniqueConstraint(fields=('generalisation', 'number'), name='step_number_once'),
+            model_name="generalisationstep",
+            constraint=models.UniqueConstraint(fields=("generalisation", "number"), name="step_number_once"),
         ),
         migrations.AddConstraint(
-            model_name='generalisationstep',
-            constraint=models.CheckConstraint(condition=models.Q(('interesting__isnull', True), ('interesting__lte', models.F('n')), _connector='OR'), name='step_interesting_at_most_all'),
+            model_name="generalisationstep",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("interesting__isnull", True), ("interesting__lte", models.F("n")), _connector="OR"
+                ),
+                name="step_interesting_at_most_all",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='prediction',
-            constraint=models.UniqueConstraint(fields=('block', 'column'), name='prediction_once_per_column'),
+            model_name="prediction",
+            constraint=models.UniqueConstraint(fields=("block", "column"), name="prediction_once_per_column"),
         ),
         migrations.AddConstraint(
-            model_name='prediction',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('cycles__gte', 0), ('cycles__isnull', False), ('failure', '')), models.Q(('cycles__isnull', True), ('failure__in', ['crash', 'timeout', 'unsupported', 'no number'])), _connector='OR'), name='prediction_is_cycles_or_failure'),
+            model_name="prediction",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("cycles__gte", 0), ("cycles__isnull", False), ("failure", "")),
+                    models.Q(
+                        ("cycles__isnull", True),
+                        ("failure__in", ["crash", "timeout", "unsupported", "no number"]),
+                    ),
+                    _connector="OR",
+                ),
+                name="prediction_is_cycles_or_failure",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='campaignpredictor',
-            constraint=models.UniqueConstraint(fields=('campaign', 'position'), name='predictor_seat_once'),
+            model_name="campaignpredictor",
+            constraint=models.UniqueConstraint(fields=("campaign", "position"), name="predictor_seat_once"),
         ),
         migrations.AddConstraint(
-            model_name='blockcolumn',
-            constraint=models.UniqueConstraint(fields=('block_set', 'position'), name='column_place_once'),
+            model_name="blockcolumn",
+            constraint=models.UniqueConstraint(fields=("block_set", "position"), name="column_place_once"),
         ),
         migrations.AddConstraint(
-            model_name='blockcolumn',
-            constraint=models.UniqueConstraint(fields=('block_set', 'name'), name='column_name_once'),
+            model_name="blockcolumn",
+            constraint=models.UniqueConstraint(fields=("block_set", "name"), name="column_name_once"),
         ),
         migrations.AddConstraint(
-            model_name='answercache',
-            constraint=models.UniqueConstraint(fields=('predictor', 'block'), name='answer_once_per_block'),
+            model_name="answercache",
+            constraint=models.UniqueConstraint(fields=("predictor", "block"), name="answer_once_per_block"),
         ),
         migrations.AddConstraint(
-            model_name='answercache',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('cycles__gte', 0), ('cycles__isnull', False), ('failure', '')), models.Q(('cycles__isnull', True), ('failure__in', ['crash', 'timeout', 'unsupported', 'no number'])), _connector='OR'), name='answer_is_cycles_or_failure'),
+            model_name="answercache",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("cycles__gte", 0), ("cycles__isnull", False), ("failure", "")),
+                    models.Q(
+                        ("cycles__isnull", True),
+                        ("failure__in", ["crash", "timeout", "unsupported", "no number"]),
+                    ),
+                    _connector="OR",
+                ),
+                name="answer_is_cycles_or_failure",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='samplebatch',
-            constraint=models.UniqueConstraint(fields=('campaign', 'number'), name='batch_number_once'),
+            model_name="samplebatch",
+            constraint=models.UniqueConstraint(fields=("campaign", "number"), name="batch_number_once"),
         ),
         migrations.AddConstraint(
-            model_name='samplebatch',
-            constraint=models.CheckConstraint(condition=models.Q(('interesting__isnull', True), ('interesting__lte', models.F('n')), _connector='OR'), name='batch_interesting_at_most_all'),
+            model_name="samplebatch",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("interesting__isnull", True), ("interesting__lte", models.F("n")), _connector="OR"
+                ),
+                name="batch_interesting_at_most_all",
+            ),
         ),
     ]

@@ -40,9 +40,9 @@ def campaigns(
 ) -> Page[Campaign]:
     """A page of all campaigns (three queries), without their configurations.
 
-    `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id. Each
-    has `found`, the discoveries that no other one includes, `explained`, the share of fresh interesting blocks
-    that they subsume (None where nobody asked), its run, and its predictors at hand, in order, as `seats`.
+    `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id.
+    Each has `found`, the discoveries that no other one includes, `explained`, the share of fresh interesting
+    blocks that they subsume (None where nobody asked), its run, and its predictors in order, as `seats`.
     """
     rows = listed_campaigns()
     if text:

@@ -177,9 +177,9 @@ def _without_uops(document: Json | None) -> tuple[Json, bool]:
 def overlap_of(
     discoveries: Sequence[Discovery], pulse: Callable[[], None] = lambda: None
 ) -> dict[str, list[int]]:
-    """{id of a discovery: ids of those of other campaigns that subsume it}; those in foreign words are left out.
+    """{id of a discovery: ids of those of other campaigns that subsume it}.
 
-    `pulse` is called for each discovery.
+    All must be in our words, as `Coverage.discoveries` are. `pulse` is called for each.
     """
     domain = _domain()
     said = [(row, domain.read(_without_uops(row.abstract)[0])) for row in discoveries]

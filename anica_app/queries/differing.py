@@ -23,7 +23,7 @@ def differing_blocks(
 ) -> Page[BasicBlock]:
     """A page of the blocks for which both gave a number and these are far apart (two queries).
 
-    Each has `first` and `second`, the cycles, and `apart`: their difference, in cycles or by the mean of both.
+    Each has `first` and `second`, the cycles, and `apart`, their difference in cycles or by the mean of both.
     """
     rows = BasicBlock.objects.filter(block_set=first.block_set_id).annotate(
         first=_cycles(first), second=_cycles(second)

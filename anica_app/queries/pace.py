@@ -20,7 +20,7 @@ class Pace:
 
 
 def pace_of(predictors: Sequence[int]) -> Pace | None:
-    """The newest campaign of a run here with just these predictors (two queries); None where there is none."""
+    """The newest campaign made here with just these predictors (two queries); None where there is none."""
     wanted = sorted(predictors)
     rows = Campaign.objects.filter(origin=Campaign.Origin.RUN, seconds__gt=0, facts__judged__gt=0)
     for pk in wanted:

@@ -44,7 +44,7 @@ _RANK = {scope: rank for rank, scope in enumerate(Scope)}
 
 @dataclass(frozen=True)
 class Caller:
-    """`user` is an account, or anonymous where reading is public; `by_cookie`: a browser's session says so."""
+    """`user` is an account, or anonymous where reading is public; `by_cookie`: by a browser's session."""
 
     user: Any
     scope: Scope

@@ -47,7 +47,7 @@ class ComparisonOut(Schema):
     only_second: int = Field(examples=[12])
     equal: bool = Field(examples=[False])
     renaming: dict[str, str | None] = Field(
-        description="Of each port of the second mapping, its name in the first; null for one without a partner.",
+        description="Of each port of the second mapping, its name in the first; null without a partner.",
         examples=[{"P0": "0", "P1": "1"}],
     )
     witnesses: list[WitnessOut]

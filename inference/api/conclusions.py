@@ -1,4 +1,4 @@
-"""What an inference concluded beside its mapping: verdicts with their witnesses, and the front of a search."""
+"""What an inference concluded beside its mapping: verdicts with witnesses, and the front of a search."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def list_verdicts(
     doubtful: bool = False,
     sort: VerdictSort = "row",
 ) -> Any:
-    """The verdicts of explainable inference on each scheme with their witnesses; an empty list for other mappings."""
+    """What explainable inference concluded of each scheme, with witnesses; nothing for other mappings."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
     rows = verdicts(row, Wanted(outcome=outcome, stage=stage, q=q, doubtful=doubtful))
     return listed(rows, VERDICT_COLUMNS, sort, paging, lambda found: _verdicts(row, found))
@@ -101,7 +101,7 @@ def list_verdicts(
 
 @router.get("/mappings/{mapping_id}/front", response=list[FrontPointOut])
 def get_front(request: HttpRequest, mapping_id: Id) -> Any:
-    """The front that the mapping was found with or picked from, the most accurate first; empty where there is none."""
+    """The front that the mapping was found with or picked from, most accurate first; there may be none."""
     found = front_of(get_object_or_404(PortMapping, pk=mapping_id))
     points: Sequence[FrontPoint] = () if found is None else found.points
     return [
@@ -115,7 +115,7 @@ def get_front(request: HttpRequest, mapping_id: Id) -> Any:
 
 @router.post("/mappings/{mapping_id}/front/{place}/pick", response={200: MadeOut, 201: MadeOut})
 def pick_point(request: HttpRequest, mapping_id: Id, place: Id) -> Any:
-    """Make a point of the front a mapping of its own; one that was picked before is the same mapping again."""
+    """Make a point of the front a mapping of its own; a point has one mapping, however often it is picked."""
     found = front_of(get_object_or_404(PortMapping, pk=mapping_id))
     rows = FrontPoint.objects.filter(mapping=None if found is None else found.owner).select_related(
         "mapping__isa"

@@ -19,12 +19,14 @@ METHODS = ("get", "post", "put", "patch", "delete")
 FILE = "x-file"
 """In the extra of an operation: the content type of the file that it answers with."""
 STREAM = "x-stream"
-"""In the extra of an operation: the content type of the stream that it answers with where that is accepted."""
+"""In the extra of an operation: the content type of the stream that it answers with where it may."""
 SCOPE = "x-scope"
 
 _JSON = "application/json"
 _REFERENCE = "#/components/schemas/"
 _PROBLEM_NAME = "Problem"
+_PLAIN = {"boolean": True, "integer": 1, "number": 1.0, "null": None}
+_TEXTS = {"date-time": "2026-11-22T09:30:00Z", "binary": "(a file)"}
 
 
 class ProblemPart(Schema):
@@ -96,25 +98,15 @@ def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen: tupl
 
 
 def _example_of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen: tuple[str, ...]) -> Any:
-    match schema.get("type"):
-        case "object":
-            properties = schema.get("properties", {})
-            return {name: example_of(each, schemas, seen) for name, each in properties.items()}
-        case "array":
-            return [example_of(schema["items"], schemas, seen)]
-        case "boolean":
-            return True
-        case "integer":
-            return schema.get("minimum", 1)
-        case "number":
-            return 1.0
-        case "string":
-            return {"date-time": "2026-11-22T09:30:00Z", "binary": "(a file)"}.get(
-                schema.get("format", ""), ""
-            )
-        case "null":
-            return None
-    return {}
+    kind = schema.get("type")
+    if kind == "array":
+        return [example_of(schema["items"], schemas, seen)]
+    if kind == "string":
+        return _TEXTS.get(schema.get("format", ""), "")
+    if kind in _PLAIN:
+        return schema.get("minimum", _PLAIN[kind])
+    properties = schema.get("properties", {})
+    return {name: example_of(each, schemas, seen) for name, each in properties.items()}
 
 
 def _complete(method: str, operation: Json, schemas: Json) -> None:
@@ -152,7 +144,7 @@ def _examples(schema: Mapping[str, Any], schemas: Mapping[str, Any], kind: str) 
     name = schema.get("$ref", "").removeprefix(_REFERENCE)
     several = schemas.get(name, {}).get("examples")
     if kind == _JSON and several:
-        return {
-            str(each.get("kind", number)): {"value": each} for number, each in enumerate(several, start=1)
-        }
+        fields = schemas[name]["properties"]
+        ordered = [{field: each[field] for field in fields if field in each} for each in several]
+        return {str(each.get("kind", number)): {"value": each} for number, each in enumerate(ordered)}
     return {"usual": {"value": example_of(schema, schemas)}}

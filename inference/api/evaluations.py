@@ -38,7 +38,7 @@ class EvaluationOut(Scores):
 
 
 class HeatMapOut(Schema):
-    """`counts[row][column]`: predictions in bin `row`, measurements in bin `column`, each `limit` / `bins` wide."""
+    """`counts[row][column]`: predictions in bin `row`, measurements in `column`, `limit` / `bins` wide."""
 
     bins: int = Field(examples=[35])
     limit: float = Field(examples=[10.0])
@@ -71,7 +71,7 @@ class EvaluationInFull(EvaluationOut):
 
 
 class SchemeErrorOut(Schema):
-    """Relative errors of the experiments that contain a scheme, in per cent; `signed` > 0: predicted too long."""
+    """Relative errors of the experiments with a scheme, in per cent; `signed` > 0: predicted too long."""
 
     scheme: SchemeText
     n: int = Field(examples=[40])
@@ -97,7 +97,9 @@ def list_evaluations_of_mapping(request: HttpRequest, mapping_id: Id, paging: Qu
 
 
 @router.get("/resource-mappings/{resource_mapping_id}/evaluations", response=PageOf[EvaluationOut])
-def list_evaluations_of_resource_mapping(request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging]) -> Any:
+def list_evaluations_of_resource_mapping(
+    request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging]
+) -> Any:
     """All evaluations of a resource mapping."""
     return _listed(evaluations_of(get_object_or_404(ResourceMapping, pk=resource_mapping_id)), paging)
 
@@ -137,7 +139,7 @@ def list_worst(
     row: int | None = Query(None, ge=0, le=1000, examples=[3]),
     column: int | None = Query(None, ge=0, le=1000, examples=[4]),
 ) -> Any:
-    """The worst predicted measurements, 50 at most: of all, or of the bin of the heat map at `row` and `column`."""
+    """The worst predictions, 50 at most: of all, or of the heat map's bin at `row` and `column`."""
     found = _evaluation_row(evaluation_id)
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")

@@ -124,7 +124,7 @@ def list_schemes(
     avx512: bool = False,
     sort: SchemeSort = "row",
 ) -> Any:
-    """The schemes that a search finds, in the syntax of the scheme table: `imul ext:AVX2 memory:none -is:excluded`.
+    """The schemes that a search finds, in the syntax of the scheme table: `imul ext:AVX2 memory:none`.
 
     AVX-512 is found where the search names it, or with `avx512`.
     """

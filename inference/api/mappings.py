@@ -110,7 +110,10 @@ def list_mappings(
     on: int | None = Query(None, ge=0, le=2**63 - 1, examples=[3]),
     sort: MappingSort = "-created",
 ) -> Any:
-    """All port mappings, those with the text `q` in name or note. `on`: scores on the set with this number."""
+    """All port mappings, those with the text `q` in name or note.
+
+    `on`: scores on the set with this number.
+    """
     rows = port_mappings(q.strip(), on)
     return listed(rows, MAPPING_COLUMNS, sort, paging, lambda found: [_mapping(row) for row in found])
 

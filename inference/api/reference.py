@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from inference.api.document import FILE, SCOPE, Json, operations_of
 from inference.api.site import ROOT, document
@@ -20,7 +22,15 @@ from inference.api.site import ROOT, document
 _TOKEN = "$PMWEB_TOKEN"  # noqa: S105 the name of a shell variable
 _SITE = "$PMWEB"
 _JSON = "application/json"
-_BRIEF = 300  # characters of an example's line
+_BRIEF = 80  # characters of a body in one line
+
+
+def marked(text: str) -> SafeString:
+    """A text of the document, what stands between backticks as code."""
+    parts = enumerate(text.split("`"))
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if number % 2 else part,) for number, part in parts)
+    )
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,7 @@ class Parameter:
     place: str
     kind: str
     required: bool
-    description: str
+    description: SafeString
 
 
 @dataclass(frozen=True)
@@ -49,8 +59,8 @@ class Operation:
     anchor: str
     method: str
     path: str
-    summary: str
-    description: str
+    summary: SafeString
+    description: SafeString
     scope: str
     parameters: tuple[Parameter, ...]
     requests: tuple[Example, ...]
@@ -111,8 +121,8 @@ def _operation(method: str, path: str, operation: Json, whole: Json) -> Operatio
         anchor=operation["operationId"].replace("_", "-"),
         method=method.upper(),
         path=path,
-        summary=summary,
-        description=rest.strip(),
+        summary=marked(summary),
+        description=marked(rest.strip()),
         scope=operation[SCOPE],
         parameters=(*_parameters(operation), *_fields(operation, whole["components"]["schemas"])),
         requests=tuple(_requests(method, path, operation)),
@@ -123,9 +133,7 @@ def _operation(method: str, path: str, operation: Json, whole: Json) -> Operatio
 def _parameters(operation: Json) -> Iterator[Parameter]:
     for each in operation["parameters"]:
         schema = each["schema"]
-        yield Parameter(
-            each["name"], each["in"], _kind(schema), each["required"], schema.get("description", "")
-        )
+        yield Parameter(each["name"], each["in"], _kind(schema), each["required"], _meaning(schema))
 
 
 def _fields(operation: Json, schemas: Json) -> Iterator[Parameter]:
@@ -134,7 +142,12 @@ def _fields(operation: Json, schemas: Json) -> Iterator[Parameter]:
         schema = _resolved(content["schema"], schemas)
         required = schema.get("required", ())
         for name, each in schema.get("properties", {}).items():
-            yield Parameter(name, "body", _kind(each), name in required, each.get("description", ""))
+            yield Parameter(name, "body", _kind(each), name in required, _meaning(each))
+
+
+def _meaning(schema: Json) -> SafeString:
+    """Of a list, that of its entries will do."""
+    return marked(schema.get("description") or schema.get("items", {}).get("description", ""))
 
 
 def _resolved(schema: Json, schemas: Json) -> Json:
@@ -187,10 +200,10 @@ def _filled(path: str, operation: Json) -> str:
 
 def _body(kind: str, value: Any) -> list[str]:
     if kind == _JSON:
-        return [
-            "-H 'Content-Type: application/json'",
-            f"-d {shlex.quote(json.dumps(value, ensure_ascii=False))}",
-        ]
+        text = json.dumps(value, ensure_ascii=False)
+        if len(text) > _BRIEF:
+            text = json.dumps(value, ensure_ascii=False, indent=2)
+        return ["-H 'Content-Type: application/json'", f"-d {shlex.quote(text)}"]
     return [f"-F {name}=@pairs.csv" for name in value]
 
 

@@ -1,4 +1,7 @@
-"""The routers of the API by the path they answer below, in the order of the reference. Other apps add theirs."""
+"""The routers of the API by the path they answer below, in the order of the reference.
+
+Other apps add theirs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: the list, starting every kind with the description that forms and shell use, and what can be asked of one."""
+"""Runs: the list, starting every kind as forms and shell do, and what can be asked of one."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ class NewRun(Described):
         },
     )
 
-    name: str = Field("", max_length=NAME_LIMIT)
-    note: str = Field("", max_length=NOTE_LIMIT)
+    name: str = Field("", max_length=NAME_LIMIT, description="Left empty, one is made up.")
+    note: str = Field("", max_length=NOTE_LIMIT, description="Whatever shall be remembered.")
     forked_from: Id | None = Field(None, description="The run that this one is a changed copy of.")
     webhook: str = Field(
         "", max_length=webhooks.URL_LIMIT, description="An address to tell when the run ends."
@@ -221,7 +221,10 @@ def delete_run(request: HttpRequest, run_id: Id) -> Any:
 
 @router.post("/runs/{run_id}/pause", response=RunOut)
 def pause_run(request: HttpRequest, run_id: Id) -> Any:
-    """Stop a run so that it can go on from where it is. Of one that is worked on, its worker hears of it soon."""
+    """Stop a run so that it can go on from where it is.
+
+    Of one that is worked on, its worker hears of it soon.
+    """
     return _asked(run_id, "pause")
 
 
@@ -248,7 +251,7 @@ def set_webhook(request: HttpRequest, run_id: Id, data: NewWebhook) -> Any:
 
 @router.get("/runs/{run_id}/archive", response=bytes, openapi_extra={FILE: "application/zip"})
 def get_archive(request: HttpRequest, run_id: Id) -> HttpResponse:
-    """Everything about a run that has ended in one zip: description, seed, versions, events, measurements, results.
+    """Everything about a run that has ended in one zip: description, versions, events, data, results.
 
     It imports elsewhere, by upload or `manage.py import` (docs/formats.md).
     """

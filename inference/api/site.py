@@ -77,7 +77,7 @@ def openapi(request: HttpRequest) -> HttpResponse:
 
 
 def _answering(view: Any) -> View:
-    """The view without CSRF check (`access` makes it for sessions), with problems for methods it does not know."""
+    """The view without CSRF check (`access` makes it for sessions), with problems for unknown methods."""
 
     def answering(request: HttpRequest, **named: Any) -> HttpResponseBase:
         response: HttpResponseBase = view(request, **named)

@@ -64,7 +64,9 @@ class PreviewOut(Schema):
 
 @router.post("/uploads", response={201: list[UploadOut]})
 def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
-    """Send files (multipart, field `files`). Nothing else is stored: look at the preview, then start an import.
+    """Send files (multipart, field `files`).
+
+    Nothing else is stored: look at the preview, then start an import.
 
     The same file is not kept twice while it waits.
     """

@@ -68,7 +68,7 @@ def rename(row: Named, name: str, note: str) -> None:
 
 
 def free_or_refuse(model: type[Named], name: str, besides: Named | None = None) -> None:
-    """Raise `NameTakenError` with a free suggestion where the name has an owner, other than the row `besides`.
+    """Raise `NameTakenError` with a free suggestion where another row than `besides` has the name.
 
     Raises `ExchangeError` for a name that is blank, or longer than the column.
     """

@@ -1,4 +1,4 @@
-"""JSON that every database here can store: without NaN, NUL characters, halves of characters, endless nesting."""
+"""JSON that every database here can store: without NaN, NUL, halves of characters, endless nesting."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from inference.models.run import Run
 class Webhook(models.Model):
     """An address to which a message goes when the run has ended; `sent` is when it was taken.
 
-    `attempts` counts those begun, `due` is when the next one may be made (null: at once), `error` why the last
-    one failed. Whoever raises `attempts` from what it read makes the attempt: nobody else does.
+    `attempts` counts those begun, `due` is when the next one may be made (null: at once), `error` why the
+    last one failed. Whoever raises `attempts` from what it read makes the attempt: nobody else does.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="webhooks")

@@ -1,7 +1,7 @@
 """A run from elsewhere, out of its zip: stored as the record that it was, with all that it brought along.
 
-Nothing is done again. What its description and result name is renumbered to the rows made here; machines become
-rows that stand for published measurements, since nobody here can ask them.
+Nothing is done again. What its description and result name is renumbered to the rows made here; machines
+become rows that stand for published measurements, since nobody here can ask them.
 """
 
 from __future__ import annotations

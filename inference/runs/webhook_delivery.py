@@ -1,8 +1,9 @@
-"""Telling the webhooks of ended runs: each attempt is made by one worker, with time-outs, again later if it fails.
+"""Telling the webhooks of ended runs: each attempt by one worker, with time-outs, again later if it fails.
 
-What users of a site may enter must not reach what only the site's host can reach: addresses that are not public
-are refused when the message is sent, at the address that is then connected to, unless the setting
-`WEBHOOK_INTERNAL` allows them or the site's administrator has entered the address. Redirections are not followed.
+What users of a site may enter must not reach what only the site's host can reach: addresses that are not
+public are refused when the message is sent, at the address that is then connected to, unless the setting
+`WEBHOOK_INTERNAL` allows them or the site's administrator has entered the address. Redirections are not
+followed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ WAITS = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=10), tim
 TIME_OUT = 5.0
 """Seconds for connecting."""
 ANSWER_TIME_OUT = 10.0
-"""Seconds from then on for the whole answer, however slowly it comes: a worker that shall end waits for it."""
+"""Seconds from then on for the whole answer, however slow: a worker that shall end waits for it."""
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _MOST = 20
@@ -160,7 +161,10 @@ def _encrypted(plain: socket.socket, host: str) -> ssl.SSLSocket:
 
 
 def address_of(host: str, port: int, internal: bool) -> str:
-    """An address of the host that may be connected to. Raises `DeliveryError`, and `OSError` for an unknown host."""
+    """An address of the host that may be connected to.
+
+    Raises `DeliveryError`, and `OSError` for an unknown host.
+    """
     found = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     allowed = [str(each) for each in found if internal or is_public(str(each))]
     if not allowed:
@@ -171,7 +175,7 @@ def address_of(host: str, port: int, internal: bool) -> str:
 
 
 def is_public(text: str) -> bool:
-    """Whether an address is one of the whole Internet, and none that only this host or its network reaches."""
+    """Whether an address is one of the whole Internet, not one that only this host or its network reaches."""
     address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:

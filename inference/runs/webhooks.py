@@ -21,7 +21,7 @@ RIGHT = "http://… or https://… with a host name, without a password, 500 cha
 
 @dataclass(frozen=True)
 class Told:
-    """A webhook of a run for whoever may see the run: of its address the host alone, the rest may be a secret."""
+    """A webhook for whoever may see its run: of the address the host alone, the rest may be a secret."""
 
     url: str
     attempts: int
@@ -39,7 +39,10 @@ def arrange(run: Run, url: str) -> None:
 
 
 def replace(run: Run, url: str) -> None:
-    """Have another address told, or none. Raises `ConfigError`, and `RunStateError` for a run that has ended."""
+    """Have another address told, or none.
+
+    Raises `ConfigError`, and `RunStateError` for a run that has ended.
+    """
     wanted = url and checked(url)
     if run.state in Run.FINAL:
         raise RunStateError(run.name, run.get_state_display(), "given a webhook", "unfinished")
@@ -54,7 +57,10 @@ def told_of(run: Run) -> list[Told]:
 
 
 def checked(url: str) -> str:
-    """The address; raises `ConfigError` for one that nothing can be sent to. Its host is not looked up yet."""
+    """The address; raises `ConfigError` for one that nothing can be sent to.
+
+    Its host is not looked up yet.
+    """
     if (
         len(url) > URL_LIMIT
         or not url.isascii()

@@ -5,6 +5,7 @@
 | `administrator` | the account that the shell can always let in |
 | `people` | inviting, roles, deactivating |
 | `roles` | what a role may do |
+| `backend` | the user of a session, with the role |
 | `links`, `throttle`, `forms` | ways in: one-time links, passwords, and the brake on guessing |
 | `api_tokens` | programs that act for a person |
 | `watching` | connections end with the session that they belong to |

@@ -1,4 +1,4 @@
-"""Who calls the HTTP API: by a token of an account, by the session of a browser, or, where reading is public, anybody."""
+"""Who calls the HTTP API: by a token of an account, a session, or anybody where reading is public."""
 
 from __future__ import annotations
 

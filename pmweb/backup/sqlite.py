@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from pmweb.backup.errors import BackupError
 from pmweb.launcher.errors import LaunchError
 from pmweb.launcher.instance import only_instance
 
+_PATIENCE = 5.0  # seconds for a program that is just ending
 _PAGES_AT_A_TIME = 4000  # between which writers get their turn
 
 
@@ -52,13 +54,29 @@ def _swap(dumped: Path, place: Path, *, replace: bool) -> str:
         return ""
     if not replace:
         raise BackupError(f"there is a database {place} already: --replace puts the back-up in its place")
-    with closing(sqlite3.connect(place, timeout=30)) as old:
-        old.execute("PRAGMA journal_mode=DELETE")  # brings in what is still in the log beside it
+    with closing(sqlite3.connect(place)) as old:
+        _take_alone(old, place)
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     aside = place.with_name(f"{place.name}.before-{moment}")
     place.rename(aside)
     dumped.rename(place)
     return f"the database that was there is kept as {aside}"
+
+
+def _take_alone(database: sqlite3.Connection, place: Path) -> None:
+    """Bring in what is still in the log beside the file, which nobody can who is not alone with it."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode=DELETE")
+        except sqlite3.OperationalError as error:
+            if time.monotonic() > deadline:
+                raise BackupError(
+                    f"another program has {place} open ({error}): close it, `fuser -v {place}` names it"
+                ) from error
+            time.sleep(0.1)
+        else:
+            return
 
 
 def _checked(database: sqlite3.Connection, name: Path) -> dict[str, int]:

@@ -28,13 +28,21 @@ export function kindOf(node) {
   return node.taken ? "taken" : "rejected";
 }
 
-/** What a screen reader says of a step. */
+/** The name of a step, in words. */
 export function spoken(node) {
+  return `${described(node)}${node.result ? "; this is the discovery" : ""}`;
+}
+
+function described(node) {
   if (node.kind === "start") return `Start: the block itself${node.reason ? `; ${node.reason}` : ""}`;
   return `Step ${node.number}, ${node.taken ? "taken" : "rejected"}: ${node.words}; ${node.reason}`;
 }
 
 function counted(node) {
+  return `${looked(node)}${node.result ? " · the discovery" : ""}`;
+}
+
+function looked(node) {
   if (!node.n) return node.reason || (node.taken ? "no block looked at" : "");
   if (node.interesting === null) return `${node.n} blocks`;
   return `${node.interesting} of ${node.n} interesting`;

@@ -8,7 +8,7 @@ const STYLE = `
 text { font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 11.25px; fill: #171b21; }
 .count { font-size: 10px; fill: #58616e; } .sign { font-size: 14px; font-weight: 700; }
 rect { fill: #ffffff; stroke: #58616e; stroke-width: 1.5px; } .lines path { fill: none; stroke: #b3bbc6; stroke-width: 1.5px; }
-rect.taken { stroke: #17703c; } rect.inner { fill: none; } .sign.taken { fill: #17703c; }
+rect.ground { stroke: none; } rect.taken { stroke: #17703c; } rect.inner { fill: none; } .sign.taken { fill: #17703c; }
 rect.rejected { stroke: #b3261e; } .sign.rejected { fill: #b3261e; }`;
 
 /** The picture as text. */
@@ -21,7 +21,7 @@ export function drawing(model, title) {
   const style = svg("style");
   style.textContent = STYLE;
   const lines = svg("g", { class: "lines" });
-  root.append(svg("title", {}, title), style, svg("rect", { width: WIDTH, height: layout.height, style: "stroke:none" }), lines);
+  root.append(svg("title", {}, title), style, svg("rect", { width: WIDTH, height: layout.height, class: "ground" }), lines);
   for (const box of layout.boxes) {
     const node = model.nodes[box.index];
     const before = box.parent ?? groups[box.group - 1]?.index;

@@ -130,7 +130,7 @@ export class GeneralisationTree {
     let element = this.drawn.get(box.index);
     if (!element) {
       const node = this.nodes[box.index];
-      element = svg("g", { class: `node ${kindOf(node)}`, role: "treeitem", "data-index": box.index, tabindex: "-1", "aria-label": spoken(node) });
+      element = svg("g", { class: `node ${kindOf(node)}`, role: "treeitem", "data-index": box.index, tabindex: "-1" });
       element.append(svg("title", {}, spoken(node)), ...shapes(node, box, this.foldedOf(box)));
       this.describe(element, box);
       this.svg.append(element);
@@ -220,10 +220,12 @@ export class GeneralisationTree {
     this.show(this.selected, "center");
   }
 
-  /** A step of another address is shown, without asking for its blocks. */
+  /** A step whose blocks are shown already: it is marked and in sight. */
   mark(number) {
-    this.selected = this.indexOf(number);
-    this.show(this.selected, "nearest");
+    const index = this.indexOf(number);
+    if (index === this.selected) return;
+    this.selected = index;
+    this.show(index, "nearest");
   }
 
   fold(index) {

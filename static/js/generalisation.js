@@ -2,6 +2,7 @@
 
 import { download, drawing } from "./generalisation-export.js";
 import { GeneralisationTree } from "./generalisation-tree.js";
+import { plan } from "./polling.js";
 
 const root = document.querySelector("[data-tree]");
 const model = JSON.parse(document.getElementById(root.dataset.tree).textContent);
@@ -18,6 +19,8 @@ async function load(url) {
   const folds = [...shown.querySelectorAll("details[data-keep]")].map((fold) => fold.open);
   fresh.querySelectorAll("details[data-keep]").forEach((fold, at) => { fold.open = folds[at] ?? fold.open; });
   shown.replaceWith(fresh);
+  tree.mark(Number(fresh.dataset.step));
+  plan();
 }
 
 function open(url, { keep = false } = {}) {
@@ -35,11 +38,7 @@ const tree = new GeneralisationTree(root, model, {
   },
 });
 
-window.addEventListener("popstate", () => {
-  const step = new URLSearchParams(window.location.search).get("step");
-  if (step !== null) tree.mark(Number(step));
-  open(window.location.href, { keep: true });
-});
+window.addEventListener("popstate", () => open(window.location.href, { keep: true }));
 
 // Sorting and paging of the blocks stay within their part of the page.
 document.addEventListener("click", (event) => {

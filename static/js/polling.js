@@ -41,7 +41,8 @@ function pause() {
   return 1000 * Math.min(SLOWEST, Math.min(...wanted) * 2 ** misses);
 }
 
-function plan() {
+/** Whenever a region has come that wants to be followed: where there was none, nobody looks. */
+export function plan() {
   clearTimeout(timer);
   const delay = pause();
   if (delay !== null && !document.hidden) timer = setTimeout(follow, delay);

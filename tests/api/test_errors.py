@@ -21,7 +21,10 @@ WITH_BODY = [
     if "application/json" in operation.get("requestBody", {}).get("content", {})
 ]
 QUERIES = [
-    (path.removeprefix("/api/v1"), [each["name"] for each in operation["parameters"] if each["in"] == "query"])
+    (
+        path.removeprefix("/api/v1"),
+        [each["name"] for each in operation["parameters"] if each["in"] == "query"],
+    )
     for method, path, operation in operations_of(document())
     if method == "get" and any(each["in"] == "query" for each in operation["parameters"])
 ]
@@ -62,7 +65,9 @@ def test_bodies_that_make_no_sense_are_problems(body: bytes, program: Program, w
 @given(data=st.data())
 def test_no_query_is_a_fault(data: st.DataObject, program: Program, world: dict[str, int]) -> None:
     path, names = data.draw(st.sampled_from(QUERIES))
-    odd = st.one_of(st.text(max_size=30), st.integers().map(str), st.sampled_from(["", "nan", "-1", "9" * 40]))
+    odd = st.one_of(
+        st.text(max_size=30), st.integers().map(str), st.sampled_from(["", "nan", "-1", "9" * 40])
+    )
     given_ = data.draw(st.dictionaries(st.sampled_from(names), odd, max_size=3))
     response = program.client.get(
         f"/api/v1{filled(path, world)}", given_, headers={"Authorization": f"Bearer {program.token}"}

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from inference.api import registry
 from inference.api.document import FILE, SCOPE, STREAM, operations_of
 from inference.api.site import document
-from inference.models import ExperimentSet, PortMapping, Run
+from inference.models import ExperimentSet, PortMapping
 from inference.runs import lifecycle
 from pmweb.models import Scope
 from tests.api.conftest import ADD, Program, program_of

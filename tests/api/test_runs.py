@@ -113,7 +113,13 @@ def test_a_webhook_is_named_with_the_run_or_later_and_shown_without_its_secret(
     status, answer = program("PUT", f"/runs/{run.pk}/webhook", {"url": secret})
     assert (status, len(answer)) == (200, 1)
     assert program("PUT", f"/runs/{run.pk}/webhook", {"url": ""})[1] == []
-    for wrong in ("ftp://example.org/", "file:///etc/passwd", "https://", "https://user:pw@example.org/", "a b"):
+    for wrong in (
+        "ftp://example.org/",
+        "file:///etc/passwd",
+        "https://",
+        "https://user:pw@example.org/",
+        "a b",
+    ):
         status, answer = program("PUT", f"/runs/{run.pk}/webhook", {"url": wrong})
         assert status == 422, wrong
         assert "http" in answer["detail"]
@@ -121,7 +127,12 @@ def test_a_webhook_is_named_with_the_run_or_later_and_shown_without_its_secret(
 
 def test_the_examples_of_descriptions_have_fields_that_there_are() -> None:
     assert CONFIGS.keys() == {kind for kind in JOBS if kind in CONFIGS}
-    described = {"infer": InferConfig, "measure": MeasureConfig, "check-model": CheckConfig, "block": BlockConfig}
+    described = {
+        "infer": InferConfig,
+        "measure": MeasureConfig,
+        "check-model": CheckConfig,
+        "block": BlockConfig,
+    }
     for kind, shape in described.items():
         assert CONFIGS[kind].keys() <= {each.name for each in fields(shape)}
     assert {"infer", "measure", "check-model", "block", "import", "evaluate"} == CONFIGS.keys()

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import stat
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from inference.models import Run
+from pmweb.backup import sqlite
 from pmweb.launcher.instance import only_instance
 from tests.runs.fixtures import migrated, site
 
@@ -40,7 +42,7 @@ def command(*arguments: object) -> str:
 
 
 def names(database: Path) -> list[str]:
-    with sqlite3.connect(database) as rows:
+    with closing(sqlite3.connect(database)) as rows:
         return [name for (name,) in rows.execute("SELECT name FROM inference_run ORDER BY id")]
 
 
@@ -88,6 +90,18 @@ def test_a_running_site_is_left_alone(home, tmp_path):
         pytest.raises(CommandError, match="cannot be replaced while a site works with it"),
     ):
         command("restore", file, "--replace")
+
+
+def test_a_database_that_somebody_else_has_open_stays_where_it_is(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite, "_PATIENCE", 0.2)
+    file = tmp_path / "mine.pmweb-backup"
+    command("backup", file)
+    connections.close_all()
+    with closing(sqlite3.connect(home / "pmweb.sqlite3")) as other:
+        other.execute("SELECT count(*) FROM inference_run").fetchone()
+        with pytest.raises(CommandError, match=r"another program has .* open"):
+            command("restore", file, "--replace")
+    assert names(home / "pmweb.sqlite3") == ["one", "two"]
 
 
 def test_what_is_being_written_meanwhile_is_there_whole_or_not_at_all(home, tmp_path):

@@ -42,7 +42,10 @@ def good(
         "block": ({"machine": machine.pk, "blocks": ["4801d8"]}, BlockConfig),
     }
     return {
-        **{kind: (config, [each.name for each in fields(shape)]) for kind, (config, shape) in described.items()},
+        **{
+            kind: (config, [each.name for each in fields(shape)])
+            for kind, (config, shape) in described.items()
+        },
         "import": ({"upload": upload.pk}, [*import_file._FIELDS, *import_file._OPTIONAL]),
         "evaluate": ({"mapping": mapping.pk, "experiment_set": experiment_set.pk}, list(evaluate._FIELDS)),
     }
@@ -53,8 +56,7 @@ def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Jso
     for kind, config in _odd(good):
         try:
             job(kind).check(config)
-        except (RunsError, ExchangeError, CoreError) as error:
-            assert str(error), (kind, config)
+        except (RunsError, ExchangeError, CoreError):
             refused += 1
     assert refused > 500
 

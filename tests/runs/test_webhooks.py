@@ -1,4 +1,4 @@
-"""Addresses that are told when a run ends: once, again if nobody answers, and none that only this host reaches."""
+"""Addresses told when a run ends: once, again if nobody answers, and none that only this host reaches."""
 
 from __future__ import annotations
 
@@ -153,20 +153,25 @@ def test_internal_addresses_are_refused_unless_the_setting_allows_them(
     Webhook.objects.update(due=None)
     deliver()
     assert len(listener.heard) == 2
-    assert {each["host"].partition(":")[0] for each in listener.heard} == {"127.0.0.1", "innocent.example.org"}
+    assert {each["host"].partition(":")[0] for each in listener.heard} == {
+        "127.0.0.1",
+        "innocent.example.org",
+    }
 
 
 @pytest.mark.parametrize(
     "address",
-    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1",
-     "::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
+    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
+     "224.0.0.1", "::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
 )  # fmt: skip
 def test_these_are_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 def test_these_are_public() -> None:
-    assert all(map(is_public, ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34")))
+    assert all(
+        map(is_public, ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"))
+    )
 
 
 def test_nobody_there_is_an_error_that_says_so() -> None:
@@ -199,7 +204,10 @@ def test_the_address_of_a_run_can_be_changed_until_it_ends(settings: Any) -> Non
     settings.WEBHOOK = "https://own.example.org/"
     run = submit("count", {}, "a run", webhook="https://one.example.org/")
     webhooks.replace(run, "https://two.example.org/x")
-    assert [each.url for each in webhooks.told_of(run)] == ["https://own.example.org/", "https://two.example.org/…"]
+    assert [each.url for each in webhooks.told_of(run)] == [
+        "https://own.example.org/",
+        "https://two.example.org/…",
+    ]
     webhooks.replace(run, "")
     assert [each.url for each in webhooks.told_of(run)] == ["https://own.example.org/"]
     cancel(run)

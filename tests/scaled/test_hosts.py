@@ -14,7 +14,6 @@ from tests.scaled.hosts import Host, NoNamespacesError
 from tests.scaled.processes import Process
 from tests.scaled.servers import NotInstalledError, PostgreSQL, Redis
 
-
 HOLDER = """
 import time
 from django.db import transaction

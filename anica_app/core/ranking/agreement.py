@@ -15,7 +15,7 @@ Cycles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Agreement:
-    """`both[i, j]`: blocks for which tools i and j gave a number; `differing[i, j]`: where these are far apart."""
+    """`both[i, j]`: blocks for which tools i and j gave numbers; `differing`: where these are far apart."""
 
     both: npt.NDArray[np.int64]
     differing: npt.NDArray[np.int64]

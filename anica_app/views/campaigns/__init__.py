@@ -5,9 +5,15 @@ from __future__ import annotations
 from anica_app.models import Campaign
 from anica_app.queries.campaign_dependents import of_campaign
 from anica_app.views.campaigns import actions, compare, coverage, listing, page, rounds, starting
+from anica_app.views.campaigns.outcomes import campaigns_of, coverages_of, matrices_of
 from inference.queries import dependents
+from inference.views.runs import outcome
 
 dependents.register(Campaign, of_campaign)
+for _kind in ("campaign", "generalise", "import-anica"):
+    outcome.register(_kind, campaigns_of)
+outcome.register("coverage", coverages_of)
+outcome.register("matrix", matrices_of)
 
 urlpatterns = [
     *listing.urlpatterns,

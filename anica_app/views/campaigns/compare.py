@@ -1,4 +1,4 @@
-"""Some campaigns side by side: where their configurations differ, and what of the one the others have found, too."""
+"""Campaigns side by side: where their configurations differ, and what of the one the others have found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
@@ -23,6 +23,7 @@ from anica_app.views.campaigns.shown import Found, found_of
 from inference.core.protocols import Json
 from inference.queries.paging import page_in_memory
 from inference.views.address import whole_number
+from inference.views.presentation import UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,12 @@ def _compared(request: HttpRequest, rows: Sequence[Campaign]) -> dict[str, Any]:
     pks = found.get("discoveries", [])
     owner = dict(Discovery.objects.filter(pk__in=pks).values_list("pk", "campaign_id"))
     overlap = {int(pk): {owner.get(one) for one in others} for pk, others in found.get("overlap", {}).items()}
+    shared, one_sided = _differing(rows)
     context = {
         "runs": runs,
         "found": found,
-        "differing": _differing(rows),
+        "differing": shared,
+        "one_sided": one_sided,
         "sides": [_side(row, found, owner, overlap) for row in rows],
         "pairs": [(row, [_pair(row, other, bool(found), owner, overlap) for other in rows]) for row in rows],
     }
@@ -111,7 +114,7 @@ def _pair(
     other: Campaign,
     known: bool,
     owner: dict[int, int],
-    overlap: dict[int, Any],  # noqa: FBT001
+    overlap: dict[int, Any],
 ) -> Pair | None:
     """Of the discoveries of `row`, those that `other` includes; None for a campaign beside itself."""
     if row.pk == other.pk:
@@ -120,12 +123,18 @@ def _pair(
     return Pair(sum(other.pk in overlap.get(pk, ()) for pk in own) if known else None, len(own))
 
 
-def _differing(rows: Sequence[Campaign]) -> list[tuple[str, list[str]]]:
-    """(what, its value in each campaign) where not all have the same."""
+Line = tuple[str, list[str]]
+"""What, and its value in each campaign."""
+
+
+def _differing(rows: Sequence[Campaign]) -> tuple[list[Line], list[Line]]:
+    """What is not the same in all; apart from it, what some have nothing of: those of other programs."""
     told = [_facts(row) for row in rows]
     names = dict.fromkeys(name for facts in told for name in facts)
-    lines = [(name, [facts.get(name, "–") for facts in told]) for name in names]
-    return [(name, values) for name, values in lines if len(set(values)) > 1]
+    lines = [(name, [facts.get(name, UNKNOWN) for facts in told]) for name in names]
+    differing = [(name, values) for name, values in lines if len(set(values)) > 1]
+    shared = [line for line in differing if UNKNOWN not in line[1]]
+    return shared, [line for line in differing if line not in shared]
 
 
 def _facts(row: Campaign) -> dict[str, str]:

@@ -62,8 +62,8 @@ class CampaignForm(forms.Form):
         required=False,
         initial=0,
         validators=[MinValueValidator(0), MaxValueValidator(MOST_FRESH)],
-        help_text="So many random blocks of four instructions are asked for at the end, to tell how much of what "
-        "is interesting the discoveries explain (§8.2.3).",
+        help_text="So many random blocks of four instructions are asked for at the end, to tell how much of "
+        "what is interesting the discoveries explain (§8.2.3).",
     )
     seed = forms.IntegerField(
         required=False,

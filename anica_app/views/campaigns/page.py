@@ -92,7 +92,7 @@ def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dic
 def _by_coverage(
     found: Campaign, measure: Measure, order: Order, number: int, *, subsumed: bool
 ) -> Page[Discovery]:
-    """Coverage is no column of the database: all ids are sorted, and one page of rows is read (two queries)."""
+    """Coverage is no column of the database: all ids are sorted, a page of rows is read (two queries)."""
     rows = found.discoveries.all() if subsumed else found.discoveries.filter(subsumed_by=None)
     sign = -1 if order.descending else 1
     ids = sorted(

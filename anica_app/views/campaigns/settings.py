@@ -40,7 +40,7 @@ LABELS = {
     "blocks": "Random blocks",
 }
 _HELP = {
-    "failures": "Failures of a tool that make a block interesting; others make it uninteresting and are counted",
+    "failures": "Failures of a tool that make a block interesting; others are counted",
     "groups": "Kinds of schemes beyond the usual ones",
     "features": "What abstract instructions say about schemes; uops counts where numbers of µops are given",
 }

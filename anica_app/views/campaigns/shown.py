@@ -23,7 +23,7 @@ LIVE_COUNTERS = "counters"
 
 @dataclass(frozen=True)
 class Found:
-    """A discovery of the table: in words where ours suffice; `covered` of the blocks looked at, if any were."""
+    """A discovery of a table, in words where ours suffice; `covered`: of the blocks looked at, if any."""
 
     row: Discovery
     words: Words | None
@@ -55,12 +55,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class Lacking:
-    """Schemes that a tool does not support: which tool (from 1), why, how many, and the first few."""
+    """Schemes that a tool does not support: which tool, why, how many, the first ones; `file` has all."""
 
     tool: str
     reason: str
     count: int
     schemes: tuple[str, ...]
+    file: int
 
 
 def standing_of(campaign: Campaign, run: Run | None) -> Standing:
@@ -104,7 +105,7 @@ def found_of(row: Discovery, covered: Mapping[int, int] | None) -> Found:
     return Found(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
 
 
-def lacking_of(campaign: Campaign, tools: list[str], shown: int = 8) -> list[Lacking]:
+def lacking_of(campaign: Campaign, tools: list[str], shown: int = 200) -> list[Lacking]:
     """Which schemes were left out because of whom (one query); [] where nobody has kept it."""
     file = campaign.files.filter(path=SUPPORT).first()
     if file is None:
@@ -115,7 +116,7 @@ def lacking_of(campaign: Campaign, tools: list[str], shown: int = 8) -> list[Lac
         for number, reason in answers.items():
             schemes.setdefault((number, reason), []).append(text)
     return [
-        Lacking(_tool(tools, number), reason, len(texts), tuple(sorted(texts)[:shown]))
+        Lacking(_tool(tools, number), reason, len(texts), tuple(sorted(texts)[:shown]), file.pk)
         for (number, reason), texts in sorted(schemes.items())
     ]
 

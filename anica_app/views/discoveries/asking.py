@@ -25,16 +25,12 @@ SUMMARIES[KIND] = "Predictors asked about basic blocks"
 
 
 class AskForm(forms.Form):
-    """Which predictors; `rows` are those of a valid form."""
+    """Which of the usable predictors; `rows` are those of a valid form.
+
+    Nothing else can be named here: a predictor can be any program, which only administrators add.
+    """
 
     predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
-    other = forms.CharField(
-        required=False,
-        max_length=300,
-        label="Another one",
-        help_text="KIND:OPTION=VALUE,…, such as llvm-mca:release=19,cpu=znver2",
-        widget=forms.TextInput(attrs={"class": "mono", "autocomplete": "off", "spellcheck": "false"}),
-    )
     anew = forms.BooleanField(
         required=False, label="Ask anew", help_text="Even where an answer is remembered already."
     )
@@ -48,7 +44,7 @@ class AskForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Find or make the rows of what was chosen."""
         data: dict[str, Any] = super().clean() or self.cleaned_data
-        names = [*data.get("predictors", []), *filter(None, [data.get("other", "").strip()])]
+        names = data.get("predictors", [])
         if not names and not self.errors:
             raise ValidationError("Choose at least one predictor.")
         for name in names:

@@ -32,12 +32,13 @@ def found_or_404(pk: int) -> Found:
 
 
 def tree_or_404(request: HttpRequest, found: Found) -> Tree | None:
-    """The generalisation in the address; the main one without; None where the discovery has none."""
+    """The generalisation in the address, else the main one; None where no decision of it is known."""
     number = whole_number(request, "g")
     row = found.generalisation(number)
     if row is None and number is not None:
         raise Http404(f"generalisation {number} has not led to this discovery")
-    return None if row is None else tree_with_start(row)
+    tree = None if row is None else tree_with_start(row)
+    return tree if tree is not None and tree.nodes else None
 
 
 def discovery(request: HttpRequest, pk: int) -> HttpResponse:
@@ -45,7 +46,7 @@ def discovery(request: HttpRequest, pk: int) -> HttpResponse:
     found = found_or_404(pk)
     tree = tree_or_404(request, found)
     node = None if tree is None else chosen_node(request, tree)
-    if tree is not None and node is None and "step" in request.GET:
+    if node is None and "step" in request.GET:
         raise Http404(f"the generalisation has no step {request.GET['step'][:20]}")
     row = found.discovery
     context: dict[str, Any] = {"found": found, "discovery": row, "campaign": found.campaign}

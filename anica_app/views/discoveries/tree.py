@@ -18,8 +18,10 @@ def picture(tree: Tree) -> Json:
     """What `generalisation-tree.js` draws: a node per decision, in order.
 
     Of each its number, `kind`, whether `taken`, `label` and `words`, `reason`, and how many of `n` blocks are
-    `interesting`.
+    `interesting`; `result` marks the one that has become the discovery.
     """
+    taken = [node.number for node in tree.nodes if node.taken]
+    is_result = tree.generalisation.became == Generalisation.Became.DISCOVERY
     nodes: list[dict[str, Any]] = [
         {
             "number": node.number,
@@ -30,6 +32,7 @@ def picture(tree: Tree) -> Json:
             "reason": reason(node),
             "n": node.n,
             "interesting": node.interesting,
+            "result": is_result and taken[-1:] == [node.number],
         }
         for node in tree.nodes
         if node.kind != GeneralisationStep.Kind.END

@@ -161,7 +161,10 @@ class RunTold(_Document):
 
 
 class Manifest(_Document):
-    """`run.json`. Numbers of rows are those of the site that wrote it; `schemes` tells which its numbers mean."""
+    """`run.json`.
+
+    Numbers of rows are those of the site that wrote it; `schemes` tells which its numbers mean.
+    """
 
     format: Literal["pmweb-run"]
     version: Literal[1]

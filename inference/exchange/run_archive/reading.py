@@ -53,7 +53,7 @@ class ReadSet:
 
 @dataclass(frozen=True)
 class Archive:
-    """What a zip holds: the manifest, and the values of its other files by the numbers of their rows there."""
+    """What a zip holds: the manifest, and the values of its other files by the numbers of rows there."""
 
     manifest: Manifest
     events: tuple[EventTold, ...]
@@ -84,7 +84,10 @@ def is_archive(content: bytes) -> bool:
 
 
 def read_archive(content: bytes) -> Archive:
-    """Everything in it. Raises `ExchangeError` that tells the file, the place in it, and what would be right."""
+    """Everything in it.
+
+    Raises `ExchangeError` that tells the file, the place in it, and what would be right.
+    """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read(_Files(archive))

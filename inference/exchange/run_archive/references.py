@@ -1,7 +1,7 @@
 """Where a run's description and result name rows by their numbers.
 
-Elsewhere these rows have other numbers: what an archive brings is renumbered, and what it does not bring becomes
-`GONE`, which no row has and pages call deleted.
+Elsewhere these rows have other numbers: what an archive brings is renumbered, and what it does not bring
+becomes `GONE`, which no row has and pages call deleted.
 """
 
 from __future__ import annotations

@@ -272,7 +272,11 @@ def hint_of(documented: Mapping[str, Sequence[str]]) -> PortMapping | None:
     if not documented:
         return None
     for scheme, ports in documented.items():
-        if not isinstance(ports, Sequence) or isinstance(ports, str) or not all(isinstance(p, str) for p in ports):
+        if (
+            not isinstance(ports, Sequence)
+            or isinstance(ports, str)
+            or not all(isinstance(p, str) for p in ports)
+        ):
             raise InvalidInputError(f"{scheme!r} must have a list of port names, not {ports!r}"[:300])
     names = sorted({port for ports in documented.values() for port in ports}, key=lambda p: (len(p), p))
     bits = {name: 1 << k for k, name in enumerate(names)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Model
@@ -21,8 +21,30 @@ class Outcome:
     note: str = ""
 
 
+Finder = Callable[[Sequence[Run]], dict[int, Outcome]]
+"""{run id: outcome} of runs of one kind, in a bounded number of queries."""
+
+_FINDERS: dict[str, Finder] = {}
+
+
+def register(kind: str, finder: Finder) -> None:
+    """Say what has become of the runs of a kind of another app."""
+    _FINDERS[kind] = finder
+
+
 def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
-    """{run id: outcome} of those runs that have one (four queries at most, however many runs)."""
+    """{run id: outcome} of those runs that have one (a bounded number of queries, however many runs)."""
+    every = list(runs)
+    found = _own([run for run in every if run.kind not in _FINDERS])
+    for finder in dict.fromkeys(_FINDERS.values()):
+        theirs = [run for run in every if _FINDERS.get(run.kind) is finder]
+        if theirs:
+            found |= finder(theirs)
+    return found
+
+
+def _own(runs: Iterable[Run]) -> dict[int, Outcome]:
+    """Of this app's kinds (four queries at most)."""
     shown = [run for run in runs if run.result]
     mappings = _names(PortMapping, {run.result.get("mapping") for run in shown})
     sets = _names(ExperimentSet, {run.result.get("experiment_set") for run in shown})

@@ -15,8 +15,6 @@ from pmweb.accounts import links
 from pmweb.accounts.forms import PasswordLoginForm
 from pmweb.accounts.people import is_fixed, is_invited
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
-
 BY_LINK = "by-link"
 """Key of a session that was begun by a link: whoever has it may set a password without the old one."""
 
@@ -36,7 +34,7 @@ def login_page(request: HttpRequest) -> HttpResponse:
     )
     if request.method == "POST" and form.is_valid():
         assert form.user is not None  # the form found it
-        login(request, form.user, backend=BACKEND)
+        login(request, form.user)
         return HttpResponseRedirect(onward)
     context = {
         "form": form,
@@ -53,7 +51,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
         user = links.redeem(token)
         if user is not None:
             invited = is_invited(user) and not is_fixed(user)
-            login(request, user, backend=BACKEND)
+            login(request, user)
             request.session[BY_LINK] = True
             return redirect("password" if invited else settings.LOGIN_REDIRECT_URL)
     else:

@@ -1,0 +1,130 @@
+"""What goes to a tool's bug tracker: command lines, a Compiler Explorer session, the report."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.domain.wording import Words
+from anica_app.exchange.bug_report import Report, markdown
+from anica_app.exchange.commands import commands_for, core_of, osaca_name
+from anica_app.exchange.compiler_explorer import link, state
+from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
+from inference.exchange.provenance import PRODUCT
+
+GOLDEN = Path(__file__).with_name("golden_bug_report.md")
+BLOCK = bytes.fromhex("4801d8480fafcb")
+"""add rax, rbx; imul rcx, rbx"""
+
+
+def row(name: str, kind: str, **options: object) -> Predictor:
+    return Predictor(name=name, kind=kind, options=options, identity={"kind": kind, "version": f"{kind} 1.2"})
+
+
+def test_each_tool_of_a_campaign_gets_its_own_command_and_the_usual_ones_follow():
+    here = row(
+        "llvm-mca 19 · znver2 -noalias=false", "llvm-mca", release="19", cpu="znver2", flags="-noalias=false"
+    )
+    own, osaca = commands_for([here], BLOCK)
+    assert own.own
+    first, *block, end = own.text.splitlines()
+    assert first == ("llvm-mca-19 -mtriple=x86_64 -mcpu=znver2 -iterations=100 -noalias=false <<'EOF'")
+    assert (block, end) == (["addq %rbx, %rax", "imulq %rbx, %rcx"], "EOF")
+    assert (osaca.own, osaca.title) == (False, "OSACA · znver2")
+    assert osaca.text.startswith("osaca --arch ZEN2 --ignore-unknown - <<'EOF'\n")
+
+
+def test_names_of_imported_tools_say_what_to_call():
+    rows = [row("llvm-mca.13.hsw", "imported"), row("uica.hsw", "imported"), row("ithemal.hsw", "imported")]
+    mca, uica, osaca = commands_for(rows, BLOCK)
+    assert mca.text.startswith("llvm-mca-13 -mtriple=x86_64 -mcpu=haswell ")
+    assert (
+        uica.text
+        == r"printf '\110\001\330\110\017\257\313' > block.bin && uiCA.py block.bin -raw -arch HSW -TPonly"
+    )
+    assert osaca.text.startswith("osaca --arch HSW ")
+    assert core_of(rows) == "haswell"
+    assert core_of([row("nanobench.Zen+", "imported"), row("osaca.zen+", "imported")]) == "znver1"
+
+
+def test_a_predictor_of_this_site_is_asked_by_its_command():
+    own, *_ = commands_for([row("my 'own' mapping", "mapping", mapping="m")], BLOCK)
+    assert own.text == (
+        "echo 4801d8480fafcb | manage.py predict - --predictor 'my '\"'\"'own'\"'\"' mapping'"
+    )
+
+
+def test_uica_is_left_out_where_it_has_no_model():
+    titles = [one.title for one in commands_for([row("osaca", "osaca", arch="ZEN3")], BLOCK)]
+    assert titles == ["osaca", "llvm-mca · znver3"]
+    assert osaca_name("znver5") == ""
+
+
+def test_the_octal_digits_are_the_block():
+    command = commands_for([], BLOCK)[-1].text
+    printed = subprocess.run(
+        ["/bin/sh", "-c", command.partition(" >")[0]], capture_output=True, check=True, timeout=10
+    )
+    assert printed.stdout == BLOCK
+
+
+@pytest.mark.skipif(shutil.which("llvm-mca") is None, reason="there is no llvm-mca here")
+def test_the_command_for_llvm_mca_works_as_it_is():
+    command = commands_for([], BLOCK)[0].text
+    told = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=30, check=False)
+    assert told.returncode == 0, told.stderr
+    assert "Total Cycles:" in told.stdout
+
+
+def test_a_session_for_compiler_explorer_travels_in_its_address():
+    session = state(BLOCK, "haswell", "a campaign\nsaid so")
+    source = session["sessions"][0]["source"]
+    assert source == "# a campaign\n# said so\naddq %rbx, %rax\nimulq %rbx, %rcx\n"
+    options = {one["id"]: one["options"] for one in session["sessions"][0]["compilers"]}
+    assert options["osacatrunk"] == "--arch HSW --ignore-unknown"
+    site, _, text = link(session).rpartition("/")
+    assert site == "https://godbolt.org/clientstate"
+    assert json.loads(base64.b64decode(unquote(text))) == session
+    assert [one["id"] for one in state(BLOCK, "znver5")["sessions"][0]["compilers"]] == ["llvm-mcatrunk"]
+
+
+@pytest.mark.django_db
+def test_the_report_reads_as_it_should():
+    tools = [row("llvm-mca 13 · haswell", "llvm-mca", release="13"), row("llvm-mca 22 · haswell", "llvm-mca")]
+    for number, one in enumerate(tools):
+        one.key = f"{number:064}"
+        one.save()
+    campaign = Campaign.objects.create(
+        name="releases",
+        origin="run",
+        config={"seed": 7, "interest": {"metric": "relative", "threshold": 0.5}},
+    )
+    campaign.created = datetime(2026, 1, 2, tzinfo=UTC)
+    for position, one in enumerate(tools):
+        CampaignPredictor.objects.create(campaign=campaign, position=position, predictor=one)
+    discovery = Discovery.objects.create(campaign=campaign, number=3, length=2, code=BLOCK)
+    crashed = Answer(failure=Failure.CRASH, detail="Stack dump: `0.`")
+    report = Report(
+        discovery,
+        BLOCK,
+        [
+            (tools[0], Answer(cycles=3.0)),
+            (tools[1], crashed),
+            (row("lab | 3", "machine"), Answer(cycles=1.02)),
+        ],
+        commands_for(tools, BLOCK),
+        Words((("mnemonic `add`",), ("any instruction",)), ("register operand 1 … differs from …",)),
+        (100, 98),
+        [(BLOCK[:3], (Answer(cycles=1.0), crashed))],
+        "https://site.example/discoveries/3/",
+    )
+    text = markdown(report).replace(PRODUCT, "pmweb")
+    assert text == GOLDEN.read_text(), f"write this into {GOLDEN.name} if it is meant:\n{text}"

@@ -1,0 +1,126 @@
+"""Blocks of a decision asked about once more: the run, its answers on the page, and who may."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from anica_app.campaigning import answering
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.errors import PredictorError
+from anica_app.exchange.asked_answers import KIND
+from anica_app.models import Predictor
+from anica_app.views.discoveries import asking
+from inference.models import Run
+from inference.runs import leases, lifecycle
+from inference.runs.errors import ConfigError
+from inference.runs.execute import Wishes, execute
+from tests.anica.views.test_discovery import discovery, text_of, visitor  # noqa: F401  fixtures
+
+pytestmark = pytest.mark.django_db
+
+
+class Short:
+    """Says how many bytes a block has; does not know one block."""
+
+    def predict(self, blocks):
+        return [
+            Answer(failure=Failure.UNSUPPORTED, detail="what is this?")
+            if block == bytes.fromhex("4801d8")
+            else Answer(cycles=float(len(block)))
+            for block in blocks
+        ]
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    """A predictor that works and one that does not."""
+    made = [
+        Predictor.objects.create(name=name, kind="planted", key=f"{number:064}")
+        for number, name in enumerate(("counts bytes", "broken"))
+    ]
+
+    def opened(row, task=None, *, remembering=True):
+        if row.name == "broken":
+            raise PredictorError("its program is gone")
+        return Short()
+
+    monkeypatch.setattr(answering, "opened", opened)
+    return made
+
+
+@pytest.fixture
+def offered(monkeypatch, rows):
+    """The choice of the form: both of them."""
+
+    class Usable:
+        usable = True
+
+        def __init__(self, row):
+            self.name = row.name
+
+    monkeypatch.setattr(asking, "listed", lambda: [Usable(row) for row in rows])
+
+
+def work_off() -> None:
+    lease = leases.claim("w")
+    execute(lease, Wishes(lease))
+
+
+def test_predictors_that_the_campaign_never_saw_answer_beside_its_own(visitor: Client, discovery, offered):  # noqa: F811
+    address = f"/discoveries/{discovery.pk}/"
+    form = visitor.get(f"{address}ask/?step=3", headers={"X-Part": "form"}).content.decode()
+    assert "all 3 blocks" in form
+    assert "counts bytes" in form
+    asked = visitor.post(f"{address}ask/?step=3", {"predictors": ["counts bytes", "broken"]})
+    assert asked.status_code == 302
+    run = Run.objects.get(kind=KIND)
+    waiting = visitor.get(asked.url).content.decode()
+    assert 'data-poll="1.5"' in waiting
+    assert "Predictors are being asked" in waiting
+    work_off()
+    run.refresh_from_db()
+    assert run.state == "done", run.error
+    page = visitor.get(f"{address}?step=3").content.decode()
+    assert "data-poll" not in page
+    assert "broken: its program is gone" in text_of(page)
+    assert page.count('data-label="counts bytes"') == 3
+    assert page.count('data-label="counts bytes">3.00') == 2
+    assert 'title="what is this?">unsupported' in page
+    assert "3 blocks, 2 interesting" in text_of(page)
+    ordered = visitor.get(f"{address}?step=3&sort=3").content.decode()
+    assert ordered.rindex("unsupported") > ordered.rindex('data-label="counts bytes">3.00')
+    assert visitor.get(f"{address}blocks.csv?step=3").content.decode().startswith("bb,one,two,counts bytes")
+    assert 'data-label="counts bytes"' not in visitor.get(f"{address}?step=2").content.decode()
+
+
+def test_only_what_is_offered_can_be_asked(visitor, discovery, offered):  # noqa: F811
+    address = f"/discoveries/{discovery.pk}/ask/?step=3"
+    for chosen in ([], ["command:command=/bin/sh"]):
+        answer = visitor.post(address, {"predictors": chosen})
+        assert answer.status_code == 400
+    assert not Run.objects.exists()
+
+
+def test_there_is_nothing_to_ask_about_a_decision_without_blocks(visitor, discovery, offered):  # noqa: F811
+    assert visitor.get(f"/discoveries/{discovery.pk}/ask/?step=1").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"predictors": [], "blocks": ["90"]}, "predictors must be a list of 1 to"),
+        ({"predictors": [77], "blocks": ["90"]}, "there is no predictor with the id 77"),
+        ({"predictors": [1], "blocks": []}, "blocks must be a list"),
+        ({"predictors": [1], "blocks": ["90", "zz"]}, "blocks, number 2"),
+        ({"predictors": [1], "blocks": ["90"], "colour": "red"}, "no field 'colour'"),
+        ({"predictors": [1], "blocks": ["90"], "about": 3}, "about must be an object"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused_with_what_is_wrong(rows, given, complaint):
+    described = {**given, "predictors": [rows[0].pk if pk == 1 else pk for pk in given["predictors"]]}
+    with pytest.raises(ConfigError, match=complaint):
+        lifecycle.submit(KIND, described, "a question")

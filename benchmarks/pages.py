@@ -1,7 +1,8 @@
-"""How quick the pages of a large campaign are: 200 discoveries of 60 decisions of 100 blocks, a tree of 2,000 steps.
+"""How quick pages of a large campaign are: 200 discoveries of 60 decisions of 100 blocks; a tree of 2,000.
 
-The server's time is that of a request in this process, without network; the browser's is what Chromium says of
-a real site. Wall time, because that is what the user waits: meant for a quiet machine. CPU time stands beside it.
+The server's time is that of a request in this process, without network; the browser's is what Chromium says
+of a real site. Wall time, because that is what the user waits: meant for a quiet machine. The server's CPU
+time stands beside it.
 """
 
 from __future__ import annotations

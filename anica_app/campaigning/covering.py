@@ -47,9 +47,9 @@ _SOLVER_SECONDS = 5.0
 class CoverageConfig:
     """`campaigns`: ids, whose standing discoveries are looked at.
 
-    `block_set` and `columns`: id of a basic-block set, and names of one or two of its columns, which say which
-    of its blocks are interesting by `interest` (fields of `InterestSettings`). Without a set, the
-    blocks are the campaigns' own. `blocks`: at most so many are looked at, the first ones.
+    `block_set` and `columns`: id of a basic-block set, and names of one or two of its columns, which tell
+    which blocks are interesting by `interest` (fields of `InterestSettings`). Without a set, the blocks are
+    the campaigns' own. `blocks`: at most so many are looked at, the first ones.
     """
 
     campaigns: list[int]

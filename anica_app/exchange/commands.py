@@ -1,7 +1,7 @@
 """Command lines that ask a tool about one basic block, as a user would paste them into a shell.
 
 They contain the block, so that they work wherever the tool is installed. What a campaign's own tools were
-told is kept: release, processor, flags. Of an imported campaign only names such as `llvm-mca.13.hsw` are known.
+told is kept: release, processor, flags. Of an imported campaign only names are known: `llvm-mca.13.hsw`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from inference.exchange.errors import ExchangeError, UnknownNameError
 from inference.exchange.errors import NameTakenError as NameTaken
 from inference.isa.search import SearchError
 from inference.isa.x86.blocks import BlockError
-from inference.runs.errors import NameTakenError, RunsError, RunStateError
+from inference.runs.errors import LimitError, NameTakenError, RunsError, RunStateError
 
 CONTENT_TYPE = "application/problem+json"
 _TITLES = {422: "Unprocessable Content", 413: "Content Too Large"}  # older Pythons say otherwise
@@ -166,6 +166,11 @@ def _conflict(request: HttpRequest, error: RunStateError) -> JsonResponse:
     return answer(409, str(error))
 
 
+def _too_much(request: HttpRequest, error: LimitError) -> JsonResponse:
+    del request
+    return answer(429, str(error))
+
+
 def _refused(part: str) -> Callable[[HttpRequest, Exception], JsonResponse]:
     """For errors whose text says all: what, where in the part of the request, and what would be right."""
 
@@ -195,6 +200,7 @@ _HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], JsonResponse]] = {
     NameTaken: _taken,
     UnknownNameError: _unknown_name,
     RunStateError: _conflict,
+    LimitError: _too_much,
     RunsError: _refused("body config"),
     ExchangeError: _refused("body"),
     CoreError: _refused("body"),

@@ -7,9 +7,14 @@ from django.core.exceptions import BadRequest, RequestDataTooBig, TooManyFieldsS
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from inference.api.errors import answer
+from inference.api.site import ROOT
+
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Say what was wrong where that is known; other causes may tell an attacker too much."""
+    if request.path.startswith(ROOT):
+        return answer(400, _said(exception) or "The request cannot be understood")
     return render(request, "400.html", {"said": _said(exception)}, status=400)
 
 

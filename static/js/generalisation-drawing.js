@@ -39,7 +39,7 @@ function described(node) {
 }
 
 function counted(node) {
-  return `${looked(node)}${node.result ? " · the discovery" : ""}`;
+  return `${node.result ? "the discovery · " : ""}${looked(node)}`;
 }
 
 function looked(node) {

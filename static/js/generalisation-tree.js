@@ -94,8 +94,9 @@ export class GeneralisationTree {
   tell() {
     const taken = this.groups.length - 1;
     const steps = this.nodes.length - 1;
-    const all = `${steps.toLocaleString("en")} step${steps === 1 ? "" : "s"}: ${taken.toLocaleString("en")} taken, ${(steps - taken).toLocaleString("en")} rejected`;
-    this.status.textContent = this.matches ? `${this.matches.size.toLocaleString("en")} of ${all} match` : all;
+    const all = `${steps.toLocaleString("en")} step${steps === 1 ? "" : "s"}`;
+    const parts = `${taken.toLocaleString("en")} taken, ${(steps - taken).toLocaleString("en")} rejected`;
+    this.status.textContent = this.matches ? `${this.matches.size.toLocaleString("en")} of ${all} match` : `${all}: ${parts}`;
   }
 
   // ---- drawing

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as drawing
 from hypothesis import strategies as st
 
 from inference.api.document import operations_of
@@ -61,7 +62,7 @@ def test_bodies_that_make_no_sense_are_problems(body: bytes, program: Program, w
 
 
 # Rows are only read: what a query changes would be a fault of its own.
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawing(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_query_is_a_fault(data: st.DataObject, program: Program, world: dict[str, int]) -> None:
     path, names = data.draw(st.sampled_from(QUERIES))
@@ -90,6 +91,20 @@ def test_cursors_that_no_answer_gave_are_refused(program: Program, world: dict[s
     for path in ("/sets", f"/mappings/{world['mapping_id']}/comparisons/{world['other_id']}/schemes"):
         answer = is_problem(program.raw("GET", f"{path}?cursor=nonsense"))
         assert answer["problems"][0]["where"] == "query cursor"
+
+
+def test_a_nul_in_an_address_is_a_problem(program: Program, isa: Any) -> None:
+    is_problem(program.raw("GET", "/sets?q=%00"))
+
+
+def test_whoever_has_too_much_is_told_so(
+    program: Program, run: Run, settings: Any, administrator: Any
+) -> None:
+    Run.objects.update(created_by=administrator)
+    settings.RUNS_PER_USER = 1
+    status, answer = program("POST", "/runs", {"kind": "infer", "config": run.config})
+    assert status == 429
+    assert "1 unfinished run" in answer["detail"]
 
 
 def test_a_search_that_cannot_be_read_is_a_problem(program: Program, world: dict[str, int]) -> None:

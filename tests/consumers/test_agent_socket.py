@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +18,7 @@ from inference.agent import rate
 from inference.agent.protocol import encode
 from inference.consumers import agent_urlpatterns, agents
 from inference.exchange.instruction_sets import new_isa
-from inference.models import Batch, Machine
+from inference.models import ISA, AgentToken, Batch, Machine
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from tests.runs.machines.answering import answers, hello
@@ -172,7 +174,39 @@ async def test_a_revoked_token_ends_the_connection(lab):
     async with welcomed(token) as socket:
         await heard(socket)
         await database_sync_to_async(tokens.revoke_all)(machine)
-        assert await refusal(socket) == ("the token of this agent was revoked", False, 4401)
+        assert await refusal(socket) == (agents.REVOKED, False, 4401)
+
+
+async def test_a_token_that_expires_ends_the_connection(lab, monkeypatch):
+    monkeypatch.setattr(agents, "TOKEN_LOOKED_AT_EVERY", 0.05)
+    async with welcomed(lab[1]) as socket:
+        await heard(socket)
+        await AgentToken.objects.aupdate(expires=timezone.now())
+        assert await refusal(socket) == (agents.REVOKED, False, 4401)
+
+
+async def test_an_expired_token_lets_nobody_in(lab):
+    token = await database_sync_to_async(tokens.issue)(lab[0], timedelta(seconds=-1))
+    async with dialled(token) as socket:
+        await socket.send_to(text_data=hello())
+        assert (await refusal(socket))[1:] == (False, 4401)
+
+
+async def test_an_agent_sees_and_answers_the_batches_of_its_own_machine_alone(lab):
+    _, token, _, _, number = lab
+    other = await database_sync_to_async(tokens.add_machine)("another lab", await ISA.objects.aget())
+    stranger = await database_sync_to_async(tokens.issue)(other)
+    async with welcomed(token) as socket, dialled(stranger) as spy:
+        batch = await heard(socket)
+        await spy.send_to(text_data=hello())
+        assert (await heard(spy))["machine"] == "another lab"
+        assert await spy.receive_nothing(timeout=0.3)
+        await results(spy, batch)
+        assert (await heard(spy)) == {"type": "stored", "batch": number}  # acknowledged, and thrown away
+        assert await state() == "leased"
+        await results(socket, batch)
+        await heard(socket)
+    assert await state() == "done"
 
 
 async def test_a_token_that_is_revoked_before_the_greeting_lets_nobody_in(lab):
@@ -180,7 +214,7 @@ async def test_a_token_that_is_revoked_before_the_greeting_lets_nobody_in(lab):
     async with dialled(token) as socket:
         await database_sync_to_async(tokens.revoke_all)(machine)
         await socket.send_to(text_data=hello())
-        assert await refusal(socket) == ("the token of this agent was revoked", False, 4401)
+        assert await refusal(socket) == (agents.REVOKED, False, 4401)
     assert await state() == "waiting"
 
 

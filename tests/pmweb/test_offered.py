@@ -29,8 +29,11 @@ CONDITIONS = {
     "user.is_authenticated": Level.MEMBER,
 }
 OPERATORS_PAGES = {
+    "anica/campaign_new.html",
+    "anica/discovery/ask.html",
+    "anica/discovery/ask_form.html",
     "anica/import.html",
-    "anica/predictor_add.html",
+    "anica/matrix_new.html",
     "inference/check_model.html",
     "inference/delete.html",
     "inference/edit.html",
@@ -42,9 +45,11 @@ OPERATORS_PAGES = {
     "inference/resources/convert.html",
     "inference/upload.html",
     "inference/upload_preview.html",
+    "inference/upload_run.html",
 }
 OWN_PAGES = {"pmweb/account.html", "pmweb/about.html", "pmweb/password.html"}
 ADMINISTRATORS_PAGES = {
+    "anica/predictor_add.html",
     "pmweb/account_invite.html",
     "pmweb/account_link.html",
     "pmweb/account_of.html",

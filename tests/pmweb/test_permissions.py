@@ -28,7 +28,8 @@ from pmweb.permissions.table import TABLE, merged, rule_of
 NOWHERE = "999999"
 PARAMETER = re.compile(r"<(?:(?P<kind>\w+):)?(?P<name>\w+)>")
 INSIDE, FORBIDDEN, LOG_IN, NO_METHOD = "inside", "forbidden", "log in", "no such method"
-METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+METHODS = ("GET", "POST", "DELETE")
+"""One of each kind: see `test_methods_of_a_kind_need_the_same`."""
 WORDS = {"action": "cancel"}
 
 
@@ -76,8 +77,14 @@ class Door:
         return HttpResponse(INSIDE)
 
 
+def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return HttpResponse(str(exception), status=403)
+
+
 @pytest.fixture
-def door(settings) -> None:
+def door(settings, monkeypatch) -> None:
+    """Neither views nor pages that refuse are drawn: what is asked is who gets how far."""
+    monkeypatch.setattr("pmweb.urls.handler403", refused, raising=False)
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.{Door.__name__}"]
 
 
@@ -96,6 +103,13 @@ def test_every_address_and_every_socket_has_a_rule():
 
 def test_no_rule_is_left_over():
     assert set(TABLE) <= NAMES | SOCKETS
+
+
+def test_methods_of_a_kind_need_the_same():
+    rule = Rule(Level.READER, Level.OPERATOR)
+    assert {rule.needed(method) for method in ("GET", "HEAD", "OPTIONS")} == {Level.READER}
+    assert rule.needed("POST") == Level.OPERATOR
+    assert {rule.needed(method) for method in ("DELETE", "PUT", "PATCH", "TRACE", "", "PROPFIND")} == {None}
 
 
 def test_no_two_applications_claim_a_name():
@@ -119,7 +133,7 @@ def test_who_may_only_look_may_change_nothing_but_what_is_their_own():
 def expected(rule: Rule, method: str, level: Level) -> str:
     """What the table says comes of it."""
     refused = FORBIDDEN if level >= Level.MEMBER else LOG_IN
-    needed = {"POST": rule.change, "GET": rule.read, "HEAD": rule.read, "OPTIONS": rule.read}.get(method)
+    needed = {"POST": rule.change, "GET": rule.read}.get(method)
     if needed is not None:
         return INSIDE if level >= needed else refused
     lowest = min(each for each in (rule.read, rule.change) if each is not None)

@@ -162,7 +162,8 @@ def test_internal_addresses_are_refused_unless_the_setting_allows_them(
 @pytest.mark.parametrize(
     "address",
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
-     "224.0.0.1", "::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
+     "224.0.0.1", "::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1",
+     "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
 )  # fmt: skip
 def test_these_are_not_public(address: str) -> None:
     assert not is_public(address)

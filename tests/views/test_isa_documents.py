@@ -37,7 +37,7 @@ def test_what_is_wrong_with_a_document_is_said_and_nothing_loaded(
     answer = upload(visitor, content)
     assert answer.status_code == 400
     assert "scheme 1: the operand &#x27;GPR[64]&#x27; is not described" in answer.text
-    monkeypatch.setattr(isa_documents, "MOST_BYTES", 100)
+    monkeypatch.setattr(isa_documents, "BYTES_AT_ONCE", 100)
     assert "manage.py load-isa FILE" in upload(visitor, content).text
     assert visitor.post(reverse("isa-load")).status_code == 400
     assert ISA.objects.count() == before

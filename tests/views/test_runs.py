@@ -14,7 +14,7 @@ from django.utils.html import escape
 
 from inference.core.protocols import Json
 from inference.figures.heatmap import heat_map
-from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
 from inference.runs.execute import Wishes, execute
 from inference.runs.journal import append
 from inference.runs.leases import claim, fail
@@ -329,3 +329,32 @@ def test_a_bottleneck_that_is_measured_is_no_missing_one(isa: ISA):
     config = {"source": {"machine": machine.pk}, "ports": 3, "bottleneck": False}
     assert said(submit("infer", config, "does not")) == "as the data show it"
     assert said(submit("infer", {**config, "settings": {"ceiling": "none"}}, "has none")) == "none"
+
+
+def test_an_address_to_tell_when_the_run_ends_is_set_on_its_page(visitor: Client, run: Run) -> None:
+    page = f"/runs/{run.pk}/"
+    answer = visitor.post(f"{page}webhook/", {"url": "https://chat.example.org/hooks/s3cret"}, follow=True)
+    shown = answer.content.decode()
+    assert "https://chat.example.org/… is told when the run ends." in shown
+    assert "s3cret" not in shown
+    refused = visitor.post(f"{page}webhook/", {"url": "file:///etc/passwd"}, follow=True).content.decode()
+    assert "no address to send to" in refused
+    assert run.webhooks.get().url.endswith("s3cret")
+
+
+def test_a_run_that_has_ended_is_to_be_had_as_a_zip(visitor: Client, run: Run) -> None:
+    address = f"/runs/{run.pk}/archive/"
+    assert address not in visitor.get(f"/runs/{run.pk}/").content.decode()
+    early = visitor.get(address, follow=True)
+    assert "has not ended" in early.content.decode()
+    visitor.post(f"/runs/{run.pk}/cancel/")
+    assert address in visitor.get(f"/runs/{run.pk}/").content.decode()
+    taken = visitor.get(address)
+    assert taken["Content-Type"] == "application/zip"
+    assert taken.content.startswith(b"PK")
+    upload = Upload.objects.create(file_name="run.zip", content=taken.content, sha256="0" * 64)
+    preview = visitor.get(f"/uploads/{upload.pk}/", follow=True)
+    assert preview.redirect_chain == [(f"/uploads/{upload.pk}/run/", 302)]
+    assert "3 measurements" in preview.content.decode()
+    started = visitor.post(f"/uploads/{upload.pk}/run/", follow=True)
+    assert Run.objects.get(kind="import").name in started.content.decode()

@@ -31,6 +31,10 @@ SUMMARIES |= {
 }
 
 
+_TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset")
+"""Of a campaign that is searched again, beside its settings."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a valid form asks for, and what is known of how long that takes."""
@@ -97,13 +101,10 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     preset = one_of(request, "preset", tuple(PRESETS))
     again = whole_number(request, "from")
     if again is not None:
-        row = get_object_or_404(Campaign.objects.filter(format=Campaign.Format.OURS), pk=again)
-        initial = initial_settings(row.config)
-        initial |= {
-            name: row.config[name]
-            for name in ("scheme_filter", "evaluate", "seed", "uops", "preset")
-            if name in row.config
-        }
+        row = get_object_or_404(Campaign, pk=again)
+        if row.format == Campaign.Format.OURS:
+            initial = initial_settings(row.config)
+            initial |= {name: row.config[name] for name in _TAKEN_OVER if name in row.config}
         names = [seat.predictor.name for seat in row.seats.select_related("predictor")]
         initial |= dict(zip(("first", "second"), names, strict=False))
     ids = [int(pk) for pk in request.GET.getlist("predictor") if pk.isdecimal() and len(pk) < 19][:2]

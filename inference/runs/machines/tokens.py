@@ -31,7 +31,7 @@ def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Ma
 
 
 def issue(machine: Machine, lifetime: timedelta | None = None) -> str:
-    """A new token for the machine's agent, which nobody can say again; `lifetime` None: until it is revoked."""
+    """A new token for the machine's agent. Nobody can say it again; `lifetime` None: valid until revoked."""
     # One that begins with a dash would be taken for an option on the agent's command line.
     plain = f"pmweb_{secrets.token_urlsafe(32)}"
     expires = None if lifetime is None else timezone.now() + lifetime

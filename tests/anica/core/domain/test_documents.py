@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anica_app.core.domain.documents import expanded
 from anica_app.core.domain.wording import expansion_words, words
 from anica_app.core.errors import AnicaError
 from inference.isa.x86.blocks import block_of_text
@@ -35,6 +36,9 @@ def test_documents_come_back_as_what_they_were(seed: int, scheme: bool) -> None:
         assert domain.expand(abstract, back) == domain.expand(abstract, expansion)
         assert domain.expansion_document(back) == document
         assert expansion_words(document)
+        assert expanded(domain.document(abstract), document) == domain.document(
+            domain.expand(abstract, expansion)
+        )
 
 
 def of_text(text: str) -> Any:

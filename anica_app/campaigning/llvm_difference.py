@@ -56,6 +56,8 @@ class DifferenceConfig:
 class LlvmDifferenceJob:
     """Runs of kind `llvm-difference`; `DifferenceConfig` has the fields of their description."""
 
+    short = True
+
     def check(self, config: Json) -> Json:
         """The description with its defaults; raises `ConfigError`."""
         try:

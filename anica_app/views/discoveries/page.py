@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 from django.utils.text import slugify
 
-from anica_app.models import Discovery, Generalisation
+from anica_app.models import Discovery
 from anica_app.queries.asked import asked_about
 from anica_app.queries.discoveries import Found, tree_with_start
 from anica_app.queries.generalisations import Tree, samples_of_step
@@ -74,7 +74,6 @@ def _whole(found: Found, tree: Tree | None) -> dict[str, Any]:
         "tree": None if tree is None else picture(tree),
         "includes": list(others.only("pk", "number", "label")),
         "marks": Discovery.Mark.choices,
-        "became": Generalisation.Became,
         "traced": [one for one in found.generalisations if one.steps_count],
     }
 

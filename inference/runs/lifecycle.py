@@ -24,7 +24,7 @@ from inference.runs.limits import room_for_run
 from inference.runs.registry import job
 
 asked_of_run = Signal()
-"""Sent when a run was paused, resumed or cancelled, or is about to be: `run`, and `wish` as in the address."""
+"""Sent when a run was paused, resumed or cancelled, or is about to be: `run`, `wish` as in the address."""
 
 
 def submit(

@@ -112,7 +112,6 @@ def test_without_a_reference_mixes_have_no_scores(
     assert "MAPE" in text
 
 
-
 def test_a_run_that_has_not_begun_says_what_will_come(
     visitor: Client, machine: Machine, reference: PortMapping
 ):

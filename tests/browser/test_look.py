@@ -23,7 +23,11 @@ FIXED = (
     "/blocks/",
     "/isas/",
     "/about/",
+    "/account/",
     "/account/password/",
+    "/accounts/",
+    "/accounts/invite/",
+    "/audit/",
 )
 
 

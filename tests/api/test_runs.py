@@ -12,6 +12,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
+from inference.api import run_events
 from inference.api.run_examples import CONFIGS
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import leases
@@ -183,19 +184,23 @@ async def _streamed(token: str, path: str, **headers: str) -> list[dict[str, str
     return [dict(line.split(": ", 1) for line in block if not line.startswith(":")) for block in blocks]
 
 
-def test_a_stream_goes_on_while_the_run_does_and_ends_with_it(program: Program, run: Run) -> None:
+def test_a_stream_goes_on_while_the_run_does_and_ends_with_it(
+    program: Program, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lease = leases.claim("a test", only=run.pk)
     assert lease is not None
     path = f"/runs/{run.pk}/events"
+    happens = [lambda: append(lease, [log("while it streams")]), lambda: leases.fail(lease, "enough")]
+
+    async def news(_watch: object) -> bool:
+        """What it waits for happens; one connection cannot serve the stream and somebody else at a time."""
+        await sync_to_async(happens.pop(0))()
+        return True
 
     async def followed() -> list[dict[str, str]]:
-        streaming = asyncio.create_task(_streamed(program.token, path))
-        await asyncio.sleep(0.2)
-        await sync_to_async(append)(lease, [log("while it streams")])
-        await asyncio.sleep(0.2)
-        await sync_to_async(leases.fail)(lease, "enough")
-        return await asyncio.wait_for(streaming, 20)
+        return await asyncio.wait_for(_streamed(program.token, path), 20)
 
+    monkeypatch.setattr(run_events, "_news", news)
     events = async_to_sync(followed)()  # the database is that of this thread
     assert [each.get("id") for each in events] == ["1", "2", "3", "4", None]
     assert [each["event"] for each in events] == ["state", "state", "log", "state", "end"]

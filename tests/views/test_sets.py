@@ -90,7 +90,7 @@ def test_measurements_sort_and_filter_by_the_address(
         "length=²",
         "state=odd",
         "q=foo:bar",
-        "page=%00&sort=cycles",
+        "page=%01&sort=cycles",
     ],
 )
 def test_a_strange_address_is_explained_and_never_a_server_error(

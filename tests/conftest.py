@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 from django.conf import settings
 
@@ -26,6 +28,11 @@ def pytest_configure() -> None:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Whatever depends on a quiet computer is a benchmark; the same examples every time where nobody looks on.
+    base = hypothesis.settings.get_profile("ci" if os.environ.get("CI") else "default")
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("patient", base, deadline=None, suppress_health_check=slow)
+    hypothesis.settings.load_profile("patient")
 
 
 def pytest_unconfigure() -> None:

@@ -116,7 +116,7 @@ def test_a_campaign_is_started_watched_and_cancelled(page: Page, campaigns: list
     complaint = page.locator("[data-field=set_samples] .errorlist")
     expect(complaint).to_be_visible()  # what is folded opens where something is wrong
     page.get_by_label("Samples per abstract block").fill("10")
-    page.locator("input[name=name]").fill("watched")
+    page.locator("input[name=name]").fill("a campaign to be watched")
     page.get_by_role("button", name="Start").click()
     expect(page).to_have_url(re.compile(r"/campaigns/\d+/$"))
     expect(page.locator("[data-connection]")).to_have_attribute("data-state", "live")

@@ -96,13 +96,15 @@ def test_the_scheme_table_shows_uops_with_measured_and_predicted_cycles(page: Pa
 
 def test_a_mapping_can_be_exported_as_json(page: Page, mapping_path: str):
     page.goto(mapping_path)
+    page.get_by_role("button", name="Export", exact=True).click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="Export JSON").click()
+        page.locator(".export-menu a[href$='format=json']").click()
     assert download.value.suggested_filename.endswith(".json")
 
 
 def test_run_again_with_changes_fills_in_the_form(page: Page, measurements: str):
     start_run(page, measurements, name="first of two", set_ports="3", set_population="50", seed="11")
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=120_000)
     page.get_by_role("link", name="Run again with changes").click()
     expect(page.locator("[name=seed]")).to_have_value("11")
     expect(page.locator("[name=set_population]")).to_have_value("50")

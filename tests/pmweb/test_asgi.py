@@ -13,6 +13,7 @@ from django.test import Client
 from inference.exchange.instruction_sets import new_isa
 from inference.runs.machines import tokens
 from pmweb.asgi import application
+from tests.listening import is_open
 from tests.runs.fixtures import forget_connection
 from tests.runs.machines.answering import hello
 
@@ -29,7 +30,7 @@ async def is_let_in(origin: bytes | None, cookie: str = "", doubt: float = 0.3) 
     connected, _ = await socket.connect(timeout=20)
     if connected:
         # A consumer that refuses says so in a close code, which a browser can only see after the handshake.
-        connected = await socket.receive_nothing(timeout=doubt)
+        connected = await is_open(socket, doubt)
     await socket.disconnect()
     return connected
 

@@ -18,10 +18,10 @@ from inference.runs.machines import tokens
 from pmweb.accounts import people, watching
 from pmweb.asgi import application
 from pmweb.models import Role
+from tests.listening import SOON, closing_code, is_open
 from tests.runs.fixtures import forget_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SOON = 20.0
 
 
 @pytest.fixture(autouse=True)
@@ -51,19 +51,6 @@ async def socket_of(client: Client, path: str = "/ws/runs/", **headers: str):
         yield socket
     finally:
         await socket.disconnect()
-
-
-async def closing_code(socket: WebsocketCommunicator) -> int:
-    message = await socket.receive_output(timeout=SOON)
-    assert message["type"] == "websocket.close", message
-    return message["code"]
-
-
-async def is_open(socket: WebsocketCommunicator) -> bool:
-    """Whether it is not closed at once; news may come at any time."""
-    if await socket.receive_nothing(timeout=0.3):
-        return True
-    return (await socket.receive_output(timeout=SOON))["type"] != "websocket.close"
 
 
 async def test_a_viewer_listens():
@@ -106,11 +93,11 @@ async def test_a_socket_ends_with_the_session_that_opened_it(end):
     user, client = await logged_in()
     _, elsewhere = await logged_in(Role.OPERATOR)
     async with socket_of(client) as socket, socket_of(elsewhere) as unconcerned:
-        assert await socket.receive_nothing(timeout=0.1)
+        assert await is_open(socket, 0.1)
         await end(user, client)
         assert await closing_code(socket) == 4401
         if end is not let_the_session_end:
-            assert await unconcerned.receive_nothing(timeout=0.3)
+            assert await is_open(unconcerned)
 
 
 async def test_nothing_is_watched_when_nobody_listens():

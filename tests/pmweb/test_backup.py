@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import stat
 import zipfile
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -25,14 +26,17 @@ __all__ = ["migrated", "site"]
 
 
 @pytest.fixture
-def home(site, settings, monkeypatch) -> Path:
+def home(site, settings) -> Iterator[Path]:
     """A site with two runs and a secret key, as the commands see it."""
     settings.HOME = site.home
-    monkeypatch.setitem(settings.DATABASES["default"], "NAME", site.home / "pmweb.sqlite3")
     (site.home / "secret-key").write_text("the key")
     site.count("one")
     site.count("two")
-    return site.home
+    # Not the `monkeypatch` of the test: pytest-django asks for that first, so it would outlive the site's own
+    # patch of the name and leave the file's name to all tests that follow.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(settings.DATABASES["default"], "NAME", site.home / "pmweb.sqlite3")
+        yield site.home
 
 
 def command(*arguments: object) -> str:
@@ -72,12 +76,13 @@ def test_what_was_backed_up_comes_back_and_what_was_there_is_kept(home, tmp_path
     assert not list(home.glob(".restore-*"))
 
 
-def test_into_an_empty_directory_it_needs_no_leave(home, tmp_path, settings, monkeypatch):
+def test_into_an_empty_directory_it_needs_no_leave(home, tmp_path, settings):
     file = tmp_path / "mine.pmweb-backup"
     command("backup", file)
     settings.HOME = tmp_path / "new"
-    monkeypatch.setitem(settings.DATABASES["default"], "NAME", settings.HOME / "pmweb.sqlite3")
-    command("restore", file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(settings.DATABASES["default"], "NAME", settings.HOME / "pmweb.sqlite3")
+        command("restore", file)
     assert names(settings.HOME / "pmweb.sqlite3") == ["one", "two"]
     assert stat.S_IMODE((settings.HOME / "secret-key").stat().st_mode) == 0o600
 

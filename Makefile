@@ -42,8 +42,7 @@ run: setup
 test: $(VENV)/developing.stamp
 	@.ci/chromium
 	@.ci/servers
-	$(PYTHON) -m pytest -m "not browser" --numprocesses 3 --dist loadfile
-	$(PYTHON) -m pytest -m browser
+	@.ci/tests $(PYTHON)
 
 check: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff check .

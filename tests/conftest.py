@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
 
+LONG = ("scaled", "pmweb", "runs", "agent", "cluster", "consumers", "commands")
+"""Folders whose tests start processes and wait for them. They come first: then what is left at the end, when
+one processor after the other runs out of work, is short."""
+
 
 def pytest_configure() -> None:
     """Let Django write below a temporary directory, serve static files uncollected, and hash quickly."""
@@ -50,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "shared" in item.keywords and not data.is_dir():
             item.add_marker(absent)
-    items.sort(key=lambda item: "browser" in item.keywords)
+    items.sort(key=lambda item: ("browser" in item.keywords, not set(LONG) & set(item.path.parts)))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Chromium against the real launcher: one site for all tests, each with a browser session of its own.
+"""Chromium against the real launcher: one site per test process, each test with a browser session of its own.
 
 Every page is watched: an error in the console, a violation of the Content-Security-Policy or an exception in
 a script fails its test. The last picture of every page is kept in `test-artefacts/`.
@@ -28,13 +28,14 @@ expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, and skip them where there is no Chromium."""
+    """Mark the tests of this folder, and skip them where there is no Chromium; a new user comes first."""
     absent = pytest.mark.skip(reason="there is no Chromium here: apt install chromium")
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
             if CHROMIUM is None:
                 item.add_marker(absent)
+    items.sort(key=lambda item: item.path.name != "test_first_steps.py")
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedSite]:
     finally:
         launched.stop()
         ARTEFACTS.mkdir(exist_ok=True)
-        (ARTEFACTS / "site.log").write_text(launched.output)
+        (ARTEFACTS / f"site-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}.log").write_text(launched.output)
 
 
 @pytest.fixture(scope="session")

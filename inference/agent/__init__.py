@@ -9,6 +9,7 @@ Standard library alone, plus `websockets` for the connection; it packs into one 
 | `rate` | how many messages that nothing asked for are too many |
 | `measuring` | passes over a batch until its results settle |
 | `nursery`, `child` | processes that may crash: a fork server, and the loop that runs code |
+| `priority` | how soon a process gets the processor |
 | `sandbox` | what such a process may still do |
 | `process`, `testimony` | the agent's side of it: how it ended, and what of its words can be believed |
 | `harness`, `frame`, `code_pages` | times a loop body: clock, estimator, machine code around it |

@@ -18,6 +18,7 @@ import signal
 import socket
 
 from inference.agent import child
+from inference.agent.priority import set_niceness
 from inference.agent.sandbox import become, die_with_parent
 
 SPAWN = b"spawn"
@@ -35,8 +36,8 @@ def start(core: int | None, niceness: int = 0, user: str | None = None) -> socke
         status = 1
         try:
             here.close()
-            with contextlib.suppress(PermissionError):
-                os.nice(niceness)
+            os.setsid()
+            set_niceness(niceness)
             if user is not None:
                 become(user)
             if die_with_parent(parent):

@@ -39,7 +39,7 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def wait_for_death(pids: Iterable[int], seconds: float = 10.0) -> None:
+def wait_for_death(pids: Iterable[int], seconds: float = STOP_SECONDS) -> None:
     """Wait until none of them lives: a signal that was sent is not yet a process that is gone."""
     wait_until(lambda: not any(map(is_alive, pids)), seconds, f"the end of {list(pids)}")
 

@@ -22,7 +22,11 @@ def main() -> None:
             f"pmweb: {sys.executable} lacks the library {error.name!r}. Use the environment's Python: "
             "`.venv/bin/python manage.py …`; `make setup` makes that environment."
         )
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except BrokenPipeError:  # whoever read, such as `head`, has seen enough; Python would flush once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

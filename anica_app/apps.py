@@ -11,9 +11,10 @@ class AnicaConfig(AppConfig):
 
     def ready(self) -> None:
         """Offer on inference's pages what belongs to this app."""
+        from inference.api import registry as operations  # noqa: PLC0415
         from inference.exchange import other_formats  # noqa: PLC0415
         from inference.runs import registry  # noqa: PLC0415  models are there only now
-        from inference.views import mapping_offers  # noqa: PLC0415
+        from inference.views import mapping_offers, scheme_panels  # noqa: PLC0415
 
         for kind, job in (
             ("campaign", "job.CampaignJob"),
@@ -31,15 +32,43 @@ class AnicaConfig(AppConfig):
         registry.register(
             "import-anica", registry.Deferred("anica_app.campaigning.importing.ImportAnicaJob", short=True)
         )
-        registry.register("ask", registry.Deferred("anica_app.campaigning.answering.AskJob", short=True))
+        registry.register(
+            "ask", registry.Deferred("anica_app.campaigning.answering.AskJob", short=True, asks=True)
+        )
+        registry.register(
+            "comparison",
+            registry.Deferred("anica_app.campaigning.comparison_job.ComparisonJob", short=True, asks=True),
+        )
+        registry.register("columns", registry.Deferred("anica_app.campaigning.new_columns.ColumnsJob"))
+        registry.register(
+            "accuracy",
+            registry.Deferred("anica_app.campaigning.comparing_columns.AccuracyJob", short=True),
+        )
+        operations.register("", "anica_app.api.questions.router", "Basic blocks")
         other_formats.register("anica_app.campaigning.importing.AnicaImporter")
         other_formats.register_writer("block-set", "anica_app.exchange.outgoing.write_block_set")
         other_formats.register_writer("campaign", "anica_app.exchange.outgoing.write_campaign_archive")
+        for prefix, module, tag in (
+            ("/block-sets", "block_sets", "Basic-block sets"),
+            ("/block-sets", "accuracy", "Basic-block sets"),
+            ("/coverages", "coverages", "What campaigns explain"),
+            ("/matrices", "matrices", "Tool × tool matrices"),
+            ("/predictor-comparisons", "comparisons", "Predictor comparisons"),
+        ):
+            operations.register(prefix, f"anica_app.api.{module}.router", tag)
         mapping_offers.register(
             mapping_offers.Offer(
                 "Difference to LLVM’s model …",
                 "what llvm-mca says of each scheme; a report in Markdown",
                 "mapping-llvm",
                 lambda row: row.isa.name == "x86-64",
+            )
+        )
+        scheme_panels.register(
+            scheme_panels.Panel(
+                "discoveries",
+                "Discoveries",
+                "anica/mentions.html",
+                "anica_app.views.mentions.discoveries_panel",
             )
         )

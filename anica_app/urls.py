@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from anica_app.views import campaigns, discoveries, imports, llvm_difference, matrices, predictors
+from anica_app.views import (
+    block_sets,
+    blocks,
+    campaigns,
+    comparisons,
+    discoveries,
+    imports,
+    llvm_difference,
+    matrices,
+    predictors,
+)
 
 urlpatterns = [
+    *block_sets.urlpatterns,
+    *blocks.urlpatterns,
     *campaigns.urlpatterns,
+    *comparisons.urlpatterns,
     *discoveries.urlpatterns,
     *imports.urlpatterns,
     *llvm_difference.urlpatterns,

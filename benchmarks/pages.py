@@ -1,4 +1,4 @@
-"""How quick pages of a large campaign are: 200 discoveries of 60 decisions of 100 blocks; a tree of 2,000.
+"""How quick pages are of a campaign of 200 discoveries, a tree of 2,000 decisions, mappings of 2,000 schemes.
 
 The server's time is that of a request in this process, without network; the browser's is what Chromium says
 of a real site. Wall time, because that is what the user waits: meant for a quiet machine. The server's CPU
@@ -12,7 +12,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from playwright.sync_api import Page, sync_playwright
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep
 from benchmarks import MissingDataError, Result
 from benchmarks._generated_campaign import Size, generated_campaign
+from benchmarks._generated_explorer import SCHEMES, Explorer, generated_explorer
 from pmweb.accounts.administrator import ensure_administrator
 from tests.launched import LaunchedSite
 
@@ -72,8 +73,12 @@ def run(quick: bool) -> Iterator[Result]:
                 campaign = generated_campaign(Size(discoveries=20 if quick else 200))
                 deep = deepened(campaign, STEPS)
                 more = {"discoveries": campaign.discoveries.count(), "steps": STEPS}
-                yield from _served(campaign, deep, more)
-            yield from _browsed(chromium, f"{base}{path}", f"{base}/discoveries/{deep.pk}/", more)
+                yield from _served(_campaign_pages(campaign, deep), more)
+                explorer = generated_explorer()
+                yield from _served(_explorer_pages(explorer), {"schemes": SCHEMES})
+            graph = f"{base}/mappings/{explorer.first.pk}/"
+            graphs = (("graph-2000", graph), ("graph-2000-compared", f"{graph}?with={explorer.second.pk}"))
+            yield from _browsed(chromium, f"{base}{path}", f"{base}/discoveries/{deep.pk}/", more, graphs)
         finally:
             site.stop()
 
@@ -118,18 +123,35 @@ def deepened(campaign: Campaign, steps: int) -> Discovery:
     return discovery
 
 
-def _served(campaign: Campaign, deep: Discovery, more: dict[str, int]) -> Iterator[Result]:
+_Pages = Sequence[tuple[str, str, dict[str, str]]]
+"""(case, address, headers)."""
+
+
+def _campaign_pages(campaign: Campaign, deep: Discovery) -> _Pages:
+    usual = campaign.discoveries.order_by("number")[0]
+    return (
+        ("campaign", f"/campaigns/{campaign.pk}/", {}),
+        ("discovery", f"/discoveries/{usual.pk}/", {}),
+        ("discovery-2000", f"/discoveries/{deep.pk}/", {}),
+        ("step-2000", f"/discoveries/{deep.pk}/?step=1999", {"X-Part": "step"}),
+    )
+
+
+def _explorer_pages(explorer: Explorer) -> _Pages:
+    mapping, against = f"/mappings/{explorer.first.pk}/", f"with={explorer.second.pk}"
+    return (
+        ("mapping-graph", mapping, {}),
+        ("mapping-graph-compared", f"{mapping}?{against}", {}),
+        ("mapping-doubts", f"{mapping}?tab=doubts&{against}", {}),
+        ("scheme", f"/schemes/{explorer.scheme.pk}/", {}),
+    )
+
+
+def _served(pages: _Pages, more: dict[str, int]) -> Iterator[Result]:
     with override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
         client = Client()
         client.force_login(ensure_administrator())
-        part = {"X-Part": "step"}
-        usual = campaign.discoveries.order_by("number")[0]
-        for case, url, headers in (
-            ("campaign", f"/campaigns/{campaign.pk}/", {}),
-            ("discovery", f"/discoveries/{usual.pk}/", {}),
-            ("discovery-2000", f"/discoveries/{deep.pk}/", {}),
-            ("step-2000", f"/discoveries/{deep.pk}/?step=1999", part),
-        ):
+        for case, url, headers in pages:
             walls, processor = [], []
             for _ in range(_REQUESTS + 2):
                 wall, spent = time.perf_counter(), time.process_time()
@@ -142,7 +164,9 @@ def _served(campaign: Campaign, deep: Discovery, more: dict[str, int]) -> Iterat
             yield Result(case, _milliseconds(walls[2:]), "ms", more=facts)
 
 
-def _browsed(chromium: str, login: str, address: str, more: dict[str, int]) -> Iterator[Result]:
+def _browsed(
+    chromium: str, login: str, address: str, more: dict[str, int], graphs: Sequence[tuple[str, str]]
+) -> Iterator[Result]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
@@ -166,6 +190,18 @@ def _browsed(chromium: str, login: str, address: str, more: dict[str, int]) -> I
         yield Result(
             "frame-2000", round(statistics.median(frames), 1), "ms", more={"worst": round(max(frames))}
         )
+        for case, url in graphs:
+            drawn = []
+            for _ in range(6):
+                page.goto(url)
+                page.wait_for_selector("[data-node=g0]")
+                drawn.append(_interactive(page))
+            facts = {"schemes": SCHEMES, "worst": round(max(drawn[1:]))}
+            yield Result(f"interactive-{case}", round(statistics.median(drawn[1:])), "ms", more=facts)
+            frames = page.evaluate(_SCROLL.replace("[data-tree-scroll]", "[data-graph-scroll]"))
+            yield Result(
+                f"frame-{case}", round(statistics.median(frames), 1), "ms", more={"worst": round(max(frames))}
+            )
         browser.close()
 
 

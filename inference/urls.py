@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from inference.api import urls as api
 from inference.views import (
-    blocks,
     check_model,
     example,
     experiments,
@@ -16,13 +15,15 @@ from inference.views import (
     resources,
     run_archives,
     runs,
+    schemes,
+    set_comparing,
+    set_merging,
     sets,
     uploads,
 )
 
 urlpatterns = [
     *api.urlpatterns,
-    *blocks.urlpatterns,
     *check_model.urlpatterns,
     *example.urlpatterns,
     *experiments.urlpatterns,
@@ -35,5 +36,8 @@ urlpatterns = [
     *run_archives.urlpatterns,
     *runs.urlpatterns,
     *uploads.urlpatterns,
+    *schemes.urlpatterns,
+    *set_comparing.urlpatterns,
+    *set_merging.urlpatterns,
     *sets.urlpatterns,
 ]

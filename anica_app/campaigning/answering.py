@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from anica_app.campaigning.predictors import opened
-from anica_app.core.answers import Answer
-from anica_app.core.errors import PredictorError
+from anica_app.campaigning.asking import ask
 from anica_app.exchange.asked_answers import ANSWERS, KIND, Said, said_document
 from anica_app.models import Predictor
 from inference.core.protocols import Json
@@ -18,10 +16,12 @@ from inference.runs.job import Store, Task
 from inference.runs.jobs.infer_config import read_truth
 from inference.runs.journal import Entry
 
+GONE = "it has been deleted"
+
 MOST_BLOCKS = 1000
 """In one run: its answers travel with its journal."""
 
-MOST_PREDICTORS = 20
+MOST_PREDICTORS = 100
 
 
 class AskJob:
@@ -52,32 +52,33 @@ class AskJob:
         """Nothing belongs to it: its answers are in its journal."""
 
     def work(self, task: Task) -> Store:
-        """Ask one predictor after the other; what one cannot say does not keep the others from it."""
+        """Ask them side by side; what one cannot say does not keep the others from it."""
         config = task.run.config
         codes = [bytes.fromhex(text) for text in config["blocks"]]
-        told = []
-        for number, pk in enumerate(config["predictors"]):
-            facts = {"phase": KIND, "done": number, "total": len(config["predictors"]), "rate": 0.0}
-            task.reporter.tell("progress", {**facts, "unit": "predictors", "eta": None})
-            said = _asked(task, pk, codes, anew=config["anew"])
-            task.reporter.tell(ANSWERS, said_document(said))
-            told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
+        wanted = config["predictors"]
+        rows = Predictor.objects.in_bulk(wanted)
+        told: list[Json] = []
+        _progress(task, told)
+        for pk in wanted:
+            if pk not in rows:
+                _tell(task, told, Said(pk, f"predictor {pk}", error=GONE))
+        known = [rows[pk] for pk in wanted if pk in rows]
+        for column in ask(known, codes, remembering=not config["anew"], task=task):
+            row = column.predictor
+            answers = {} if column.error else dict(zip(codes, column.answers, strict=True))
+            _tell(task, told, Said(row.pk, row.name, answers, column.error))
         return partial(_store, told)
 
 
-def _asked(task: Task, pk: int, codes: Sequence[bytes], *, anew: bool) -> Said:
-    row = Predictor.objects.filter(pk=pk).first()
-    if row is None:
-        return Said(pk, f"predictor {pk}", error="it has been deleted")
-    try:
-        predictor = opened(row, task, remembering=not anew)
-        try:
-            answers: list[Answer] = predictor.predict(codes)
-        finally:
-            predictor.close()
-    except PredictorError as error:
-        return Said(pk, row.name, error=str(error))
-    return Said(pk, row.name, dict(zip(codes, answers, strict=True)))
+def _tell(task: Task, told: list[Json], said: Said) -> None:
+    task.reporter.tell(ANSWERS, said_document(said))
+    told.append({"predictor": said.predictor, "name": said.name, "error": said.error})
+    _progress(task, told)
+
+
+def _progress(task: Task, told: Sequence[Json]) -> None:
+    facts = {"phase": KIND, "done": len(told), "total": len(task.run.config["predictors"]), "rate": 0.0}
+    task.reporter.tell("progress", {**facts, "unit": "predictors", "eta": None})
 
 
 def _store(told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from django.db import connection
@@ -12,10 +12,19 @@ from django.db import connection
 from anica_app.campaigning.predictors import opened
 from anica_app.core.answers import Answer
 from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Predictor as Tool
 from anica_app.models import Predictor
+from anica_app.predictors import machine
+from inference.core.errors import MeasuringError
+from inference.runs.job import Task
+
+SIDE_BY_SIDE = 6
+"""Predictors that work at a time; machines do not count, most of the time they are waited for."""
+
+_PULSE_EVERY = 0.2  # seconds
 
 
-@dataclass
+@dataclass(frozen=True)
 class Column:
     """What one predictor says: an answer per block, or why it says nothing at all."""
 
@@ -29,37 +38,45 @@ def ask(
     blocks: Sequence[bytes],
     *,
     remembering: bool = True,
-    patience: float | None = None,
-) -> list[Column]:
-    """A column for each predictor; `patience`: seconds after which those that are not done are given up."""
-    columns = [Column(row) for row in predictors]
-    threads = [
-        threading.Thread(target=_fill, args=(column, blocks, remembering), name="asking", daemon=True)
-        for column in columns
-    ]
-    for thread in threads:
-        thread.start()
-    until = None if patience is None else time.monotonic() + patience
-    for thread in threads:
-        thread.join(None if until is None else max(0.0, until - time.monotonic()))
-    return [
-        Column(column.predictor, error=f"it did not answer within {patience:g} s")
-        if thread.is_alive()
-        else column
-        for thread, column in zip(threads, columns, strict=True)
-    ]
+    task: Task | None = None,
+) -> Iterator[Column]:
+    """A column for each predictor, in the order in which they are done.
 
-
-def _fill(column: Column, blocks: Sequence[bytes], remembering: bool) -> None:
+    `task`: the run that it is for, which is heard meanwhile. That a predictor cannot work is said in its
+    column; whatever else it raises is a fault of the program, and is raised here with its trace.
+    """
+    machines = sum(row.kind == machine.KIND for row in predictors)
+    pool = ThreadPoolExecutor(SIDE_BY_SIDE + machines, "asking")
+    working: dict[Future[list[Answer]], Predictor] = {}
     try:
-        predictor = opened(column.predictor, remembering=remembering)
-        try:
-            column.answers = predictor.predict(blocks)
-        finally:
-            predictor.close()
-    except PredictorError as error:
-        column.error = str(error)
-    except Exception as error:  # noqa: BLE001  it would be lost with the thread
-        column.error = f"{type(error).__name__}: {error}"
+        for row in predictors:
+            try:
+                tool = opened(row, task, remembering=remembering)
+            except PredictorError as error:
+                yield Column(row, error=str(error))
+            else:
+                working[pool.submit(_answers, tool, blocks)] = row
+        while working:
+            done, _ = wait(working, timeout=_PULSE_EVERY, return_when=FIRST_COMPLETED)
+            if task is not None:
+                task.reporter.pulse()
+            for future in done:
+                yield _column(working.pop(future), future)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _column(row: Predictor, future: Future[list[Answer]]) -> Column:
+    try:
+        return Column(row, future.result())
+    except (PredictorError, MeasuringError) as error:
+        return Column(row, error=str(error))
+
+
+def _answers(tool: Tool, blocks: Sequence[bytes]) -> list[Answer]:
+    """In a thread of its own, with a connection of its own."""
+    try:
+        with closing(tool):
+            return tool.predict(blocks)
     finally:
         connection.close()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 from anica_app.core.answers import Answer
 from anica_app.core.search.panel import Panel
-from anica_app.models import BasicBlockSet, BlockColumn, Prediction, Predictor
+from anica_app.exchange.block_rows import ROWS, insert_answers
+from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.protocols import Checkpoint
 from inference.runs.job import Task
 
 _PIECE = 500
-_ROWS = 2000
 
 
 def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> list[list[Answer]]:
@@ -20,15 +21,24 @@ def answers_of(task: Task, panel: Panel, codes: Sequence[bytes], phase: str) -> 
     Answers are remembered, so that a run that is taken up again is soon where it was.
     """
     answers: list[list[Answer]] = [[] for _ in panel.predictors]
+    began = time.monotonic()
     for begin in range(0, len(codes), _PIECE):
         for own in panel.ask(codes[begin : begin + _PIECE])():
             for column, answer in zip(answers, own, strict=True):
                 column.append(answer)
         panel.flush()
         task.reporter.save(task.checkpoint or Checkpoint({}))  # it tells that the run gets on
-        facts = {"phase": phase, "done": len(answers[0]), "total": len(codes), "rate": 0.0}
-        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+        done = len(answers[0])
+        rate = done / max(time.monotonic() - began, 1e-9)
+        facts = {"phase": phase, "done": done, "total": len(codes), "rate": rate}
+        task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": (len(codes) - done) / rate})
     return answers
+
+
+def codes_of(block_set: BasicBlockSet) -> list[bytes]:
+    """All blocks in order: their positions count from 0 without gaps."""
+    rows = block_set.blocks.order_by("position").values_list("code", flat=True)
+    return [bytes(code) for code in rows.iterator(ROWS)]
 
 
 def add_columns(
@@ -44,13 +54,7 @@ def add_columns(
     for at, (pk, own) in enumerate(zip(predictors, answers, strict=True), start=start):
         name = _unused(names[pk].name, taken)
         column = BlockColumn.objects.create(block_set=row, position=at, name=name, predictor=names[pk])
-        Prediction.objects.bulk_create(
-            (
-                Prediction(column=column, block_id=block, cycles=one.cycles, failure=one.failure or "")
-                for block, one in zip(ids, own, strict=True)
-            ),
-            _ROWS,
-        )
+        insert_answers((column.pk, block, one) for block, one in zip(ids, own, strict=True))
         made.append(column)
     return made
 

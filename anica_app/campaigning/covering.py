@@ -40,6 +40,8 @@ MOST_CAMPAIGNS = 8
 MOST_BLOCKS = 1000
 LARGEST_SELECTION = 20
 UNCOVERED_SHOWN = 500
+PLACES_KEPT = 10_000
+"""Of blocks of a set that are not covered."""
 _SOLVER_SECONDS = 5.0
 
 
@@ -121,7 +123,9 @@ class CoverageJob:
         pace = Pace(task.reporter)
         found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
         overlap = overlap_of(found.discoveries, pace.pulse) if len(campaigns) > 1 else {}
-        result = {**_told(found), "overlap": overlap, "url": _url(config)}
+        result = {**_told(found), "overlap": overlap, "url": _url(config, task.run.pk)}
+        if config.block_set is not None:
+            result |= {"interesting": len(blocks), "uncovered_at": _uncovered_at(found)}
         return partial(_store, result)
 
 
@@ -205,7 +209,15 @@ def _by_campaign(found: Coverage) -> Json:
     return {str(pk): int(found.covered[rows].any(axis=0).sum()) for pk, rows in of.items()}
 
 
-def _url(config: CoverageConfig) -> str:
+def _uncovered_at(found: Coverage) -> list[int]:
+    """Places in the set of what no discovery subsumes, the most interesting first."""
+    ordered = sorted(found.uncovered, key=lambda block: (-block.interest, block.position))
+    return [block.position for block in ordered[:PLACES_KEPT]]
+
+
+def _url(config: CoverageConfig, run: int) -> str:
+    if config.block_set is not None:
+        return f"/block-sets/{config.block_set}/?tab=coverage&run={run}"
     if len(config.campaigns) == 1:
         return f"/campaigns/{config.campaigns[0]}/?tab=selection"
     return "/campaigns/compare/?" + "&".join(f"c={pk}" for pk in config.campaigns)

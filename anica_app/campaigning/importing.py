@@ -43,6 +43,9 @@ _FIELDS: Json = {
     "issue_width": None,
     "bounds": "",
 }
+STAGES = ("Read and check", "Store")
+"""Of an import of blocks."""
+
 _EVERY = 0.3  # seconds between two words about progress
 
 
@@ -57,11 +60,9 @@ def reading_of(options: Mapping[str, Any], columns: int = 0) -> Reading:
     except PredictorError as error:
         raise ExchangeError(str(error)) from error
     numbers = options.get("numbers") or FOUND_OUT
-    return Reading(
-        Broken(options.get("broken") or Broken.STOP),
-        (Scale(numbers),) * columns if numbers else (),
-        Bounds(width, ports),
-    )
+    each = numbers if isinstance(numbers, list) else [numbers] * columns
+    scales = tuple(Scale(one) if one else None for one in each)
+    return Reading(Broken(options.get("broken") or Broken.STOP), scales, Bounds(width, ports))
 
 
 class ImportAnicaJob:
@@ -69,7 +70,8 @@ class ImportAnicaJob:
 
     `upload`: id of the file, a basic-block set or a campaign. `name`: of what it becomes ("": its own).
     Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
-    "" to find out; `issue_width` and `bounds`, the name of a port mapping: what answers are held against.
+    "" to find out, or a list with one for each column; `issue_width` and `bounds`, the name of a port
+    mapping: what answers are held against.
     """
 
     short = True
@@ -81,7 +83,7 @@ class ImportAnicaJob:
         complete = {**_FIELDS, **config}
         try:
             check_choice("broken", complete["broken"], tuple(Broken))
-            check_choice("numbers", complete["numbers"], (FOUND_OUT, *Scale))
+            _check_numbers(complete["numbers"])
             if complete["issue_width"] is not None:
                 check_number("issue_width", complete["issue_width"], 0.01, 1000.0)
         except InvalidInputError as error:
@@ -113,19 +115,30 @@ class ImportAnicaJob:
         return partial(_store_campaign, task, upload, rows)
 
 
+def _check_numbers(given: object) -> None:
+    for one in given if isinstance(given, list) else [given]:
+        check_choice("numbers", one, (FOUND_OUT, *Scale))
+
+
 def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
+    _enter(task, "check", 1)
     total = content.count(b"\n")
     telling = _telling(task, "rows")
     reading = _reading(content, upload.file_name, task.run.config)
     seen = look(io.BytesIO(content), upload.file_name, reading, lambda read: telling(read, max(read, total)))
     if not seen.acceptable:
         raise JobError("\n".join(["nothing was imported", *(seen.lines() or ["the file has no row"])]))
+    _enter(task, "store", 2)
     return partial(_store_blocks, task, upload, content, reading)
 
 
+def _enter(task: Task, name: str, index: int) -> None:
+    task.reporter.tell("phase", {"name": name, "index": index, "labels": list(STAGES)})
+
+
 def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> Reading:
-    """With `numbers`, the columns have to be known: a look at the beginning tells them."""
-    if not options.get("numbers"):
+    """With `numbers` for all, the columns have to be known: a look at the beginning tells them."""
+    if not options.get("numbers") or isinstance(options["numbers"], list):
         return reading_of(options)
     beginning = content[: content.find(b"\n", 4096) + 1] or content
     return reading_of(options, len(look(io.BytesIO(beginning), file_name, Reading(Broken.SKIP)).columns))

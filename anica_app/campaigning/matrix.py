@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from anica_app.campaigning.columns import add_columns, answers_of
+from anica_app.campaigning.columns import add_columns, answers_of, codes_of
 from anica_app.campaigning.opening import chosen_domain, opened_panel
 from anica_app.core.answers import Answer
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
@@ -16,11 +16,13 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.ranking.agreement import Cycles, agreement
 from anica_app.core.ranking.evaluation import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
-from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction, Predictor
+from anica_app.exchange.block_rows import cycles_of, insert_blocks
+from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.exchange.instruction_sets import X86
 from inference.exchange.names import free_name
+from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
@@ -31,7 +33,6 @@ KIND = "matrix"
 MOST_TOOLS = 20
 MOST_BLOCKS = 100_000
 DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
-_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -126,17 +127,15 @@ class MatrixJob:
         row = BasicBlockSet.objects.filter(pk=config.block_set).first()
         if config.block_set is not None and row is None:
             raise JobError("the basic-block set has been deleted")
-        codes = _fresh(config) if row is None else _codes(row)
+        codes = _fresh(config) if row is None else codes_of(row)
         answers: list[list[Answer]] = [[] for _ in config.predictors]
         if config.predictors:
             with opened_panel(task, config.predictors) as panel:
                 answers = answers_of(task, panel, codes, KIND)
         columns = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
-        cycles = np.full((len(columns) + len(answers), len(codes)), np.nan)
-        for at, column in enumerate(columns):
-            _fill(cycles[at], column)
-        for at, own in enumerate(answers, start=len(columns)):
-            cycles[at] = [np.nan if one.cycles is None else one.cycles for one in own]
+        held = [cycles_of(column, len(codes)) for column in columns]
+        new = [[np.nan if one.cycles is None else one.cycles for one in own] for own in answers]
+        cycles = np.array([*held, *new], dtype=np.float64)
         return partial(_store, task.run, config, codes, answers, cycles)
 
 
@@ -146,18 +145,6 @@ def _fresh(config: MatrixConfig) -> list[bytes]:
         return [domain.code(block) for block in fresh_blocks(domain, config.blocks, config.length)]
     except AnicaError as error:
         raise JobError(str(error)) from error
-
-
-def _codes(row: BasicBlockSet) -> list[bytes]:
-    """All blocks in order: their positions count from 0 without gaps."""
-    rows = row.blocks.order_by("position").values_list("code", flat=True)
-    return [bytes(code) for code in rows.iterator(_ROWS)]
-
-
-def _fill(cycles: Cycles, column: BlockColumn) -> None:
-    rows = Prediction.objects.filter(column=column, cycles__isnull=False)
-    for position, value in rows.values_list("block__position", "cycles").iterator(_ROWS):
-        cycles[position] = value
 
 
 def _store(
@@ -189,7 +176,5 @@ def _new_set(run: Run, config: MatrixConfig, codes: Sequence[bytes]) -> BasicBlo
         source=f"sampled by {run.name}"[:300],
         size=len(codes),
     )
-    BasicBlock.objects.bulk_create(
-        (BasicBlock(block_set=row, position=at, code=code) for at, code in enumerate(codes)), _ROWS
-    )
+    insert_blocks(row, ((code, "", None, mnemonics_of(code)) for code in codes))
     return row

@@ -30,6 +30,7 @@ class Listed:
     """A predictor that could be used here, or why a kind or a configuration cannot.
 
     `name` is what commands take; empty for a kind of which there is nothing. `row`: where it is stored.
+    `apart`: it is there because it was stored with these options, not because it is found.
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Listed:
     options: Json
     reason: str = ""
     row: PredictorRow | None = None
+    apart: bool = False
 
     @property
     def usable(self) -> bool:
@@ -137,12 +139,16 @@ def chosen(text: str) -> PredictorRow:
     return found.row or row_for(found.kind.name, found.options)
 
 
-def listed() -> list[Listed]:
-    """All that can be used here, and why the rest cannot: first each kind as found, then configured ones."""
+def listed(among: Mapping[str, Kind] | None = None) -> list[Listed]:
+    """All that can be used here, and why the rest cannot: first each kind as found, then configured ones.
+
+    `among`: {name: kind} of those that are looked for; all, where it is left out.
+    """
     found: list[Listed] = []
-    rows = {row.key: row for row in PredictorRow.objects.all()}
+    among = kinds() if among is None else among
+    rows = {row.key: row for row in PredictorRow.objects.filter(kind__in=list(among))}
     seen: set[str] = set()
-    for kind in kinds().values():
+    for kind in among.values():
         try:
             options = kind.found()
         except PredictorError as error:
@@ -153,7 +159,7 @@ def listed() -> list[Listed]:
             seen.add(listing.row.key if listing.row else "")
             found.append(listing)
     for key, row in rows.items():
-        if key not in seen and row.kind in kinds():
+        if key not in seen:
             found.append(_listed_row(row))
     return found
 
@@ -187,8 +193,8 @@ def _listed_row(row: PredictorRow) -> Listed:
     try:
         opened(row).close()
     except PredictorError as error:
-        return Listed(kind, row.name, version, row.options, str(error), row)
-    return Listed(kind, row.name, version, row.options, row=row)
+        return Listed(kind, row.name, version, row.options, str(error), row, apart=True)
+    return Listed(kind, row.name, version, row.options, row=row, apart=True)
 
 
 def _options(text: str) -> dict[str, str]:
@@ -200,6 +206,12 @@ def _options(text: str) -> dict[str, str]:
             raise PredictorError(f"options are written name=value, with commas between, not {part!r}")
         options[name.strip()] = value.replace("\\,", ",")
     return options
+
+
+def written(kind: str, options: Mapping[str, Any]) -> str:
+    """`KIND:OPTION=VALUE,…` as `chosen` reads it."""
+    told = ",".join(f"{name}={value}".replace(",", "\\,") for name, value in options.items())
+    return f"{kind}:{told}"
 
 
 def _folded(name: str) -> str:

@@ -21,8 +21,9 @@ from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.runs.jobs.on_machine import identity_of
 from inference.runs.jobs.simulated_machine import simulated_machine
 
-_LISTED = 50
-_MACHINES = (Machine.Kind.AGENT, Machine.Kind.SIMULATED)
+LISTED = 50
+"""Mappings, and machines, that are looked at: the newest."""
+MEASURING = (Machine.Kind.AGENT, Machine.Kind.SIMULATED)
 
 
 def mapped(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
@@ -69,7 +70,7 @@ def measured(settings: machine.MachineSettings, task: Task) -> machine.MeasuredB
 
 
 def _machine(settings: machine.MachineSettings) -> Machine:
-    row = Machine.objects.filter(name=settings.machine, kind__in=_MACHINES).select_related("isa").first()
+    row = Machine.objects.filter(name=settings.machine, kind__in=MEASURING).select_related("isa").first()
     if row is None:
         raise PredictorError(f"there is no machine {settings.machine!r} that measures")
     if row.isa.name != X86:
@@ -87,8 +88,8 @@ def _identity(row: Machine) -> dict[str, object]:
 
 def _mappings_found() -> list[Found]:
     rows = [
-        *PortMapping.objects.filter(isa__name=X86).defer("report").order_by("-id")[:_LISTED],
-        *ResourceMapping.objects.filter(isa__name=X86).order_by("-id")[:_LISTED],
+        *PortMapping.objects.filter(isa__name=X86).defer("report").order_by("-id")[:LISTED],
+        *ResourceMapping.objects.filter(isa__name=X86).order_by("-id")[:LISTED],
     ]
     if not rows:
         raise PredictorError(f"there is no mapping for {X86} yet: infer or import one")
@@ -96,7 +97,7 @@ def _mappings_found() -> list[Found]:
 
 
 def _machines_found() -> list[Found]:
-    rows = Machine.objects.filter(isa__name=X86, kind__in=_MACHINES).order_by("name")[:_LISTED]
+    rows = Machine.objects.filter(isa__name=X86, kind__in=MEASURING).order_by("name")[:LISTED]
     found = [Found({"machine": row.name}, row.cpu) for row in rows if not obstacle_to_measuring(row)]
     if not found:
         raise PredictorError("no machine measures blocks here: connect one")

@@ -14,10 +14,11 @@ from itertools import islice
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from anica_app.core.answers import Answer
 from anica_app.exchange.block_doubts import Bounds, Doubts
+from anica_app.exchange.block_rows import insert_answers, insert_blocks
 from anica_app.exchange.block_scales import first_rows, scales_of
 from anica_app.exchange.blocks_csv import (
     WEIGHT,
@@ -27,7 +28,7 @@ from anica_app.exchange.blocks_csv import (
     Scale,
     answer_of,
 )
-from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
+from anica_app.models import BasicBlockSet, BlockColumn, Prediction
 from inference.exchange.errors import ExchangeError, RefusedError
 from inference.exchange.names import free_or_refuse
 from inference.exchange.problems import Problems
@@ -48,10 +49,13 @@ Told = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file shall be read. `scales`: what each column is, () for what its numbers suggest."""
+    """How a file shall be read.
+
+    `scales`: what each column is; None for one, or () for all, is what its numbers look like.
+    """
 
     broken: Broken = Broken.STOP
-    scales: tuple[Scale, ...] = ()
+    scales: tuple[Scale | None, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
 
 
@@ -179,9 +183,11 @@ def _start(file: BinaryIO, file_name: str, reading: Reading) -> tuple[Look, Iter
     first = first_rows(blocks)
     names = () if blocks.columns is None else blocks.columns.names
     titled = blocks.columns is not None and blocks.columns.titled
-    scales = reading.scales or scales_of(names, first, titled=titled)
-    if len(scales) != len(names):
-        raise ExchangeError(f"{file_name} has {len(names)} columns behind the blocks, not {len(scales)}")
+    told = reading.scales or (None,) * len(names)
+    if len(told) != len(names):
+        raise ExchangeError(f"{file_name} has {len(names)} columns behind the blocks, not {len(told)}")
+    alike = scales_of(names, first, titled=titled)
+    scales = tuple(known or found for known, found in zip(told, alike, strict=True))
     if scales.count(Scale.WEIGHT) > 1:
         raise ExchangeError("a set has one column with weights at most")
     columns = tuple(
@@ -242,33 +248,25 @@ def _note(chunk: _Chunk, found: Look, seen: set[int]) -> None:
 
 
 def _insert(block_set: BasicBlockSet, columns: Sequence[BlockColumn], position: int, chunk: _Chunk) -> None:
-    """Rows for a chunk of blocks, in plain SQL: instances of models would take longer than all else."""
-    blocks, predictions = (
-        connection.ops.quote_name(model._meta.db_table) for model in (BasicBlock, Prediction)
+    """Rows for a chunk of blocks and their answers."""
+    insert_blocks(
+        block_set,
+        (
+            (row.code, row.text, weight, row.mnemonics)
+            for row, weight in zip(chunk.rows, chunk.weights, strict=True)
+        ),
+        position,
     )
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {blocks} (block_set_id, position, code, text, weight) VALUES (%s, %s, %s, %s, %s)",  # noqa: S608 a constant
-            [
-                (block_set.pk, at, row.code, row.text, weight)
-                for at, (row, weight) in enumerate(zip(chunk.rows, chunk.weights, strict=True), position)
-            ],
-        )
-        if not columns:
-            return
-        places = (position, position + len(chunk.rows) - 1)
-        ids = (
-            block_set.blocks.filter(position__range=places).order_by("position").values_list("pk", flat=True)
-        )
-        cursor.executemany(
-            f"INSERT INTO {predictions} (column_id, block_id, cycles, failure) VALUES (%s, %s, %s, %s)",  # noqa: S608 a constant
-            [
-                (column.pk, pk, one.cycles, one.failure.value if one.failure else "")
-                for pk, answers in zip(ids, chunk.answers, strict=True)
-                for column, one in zip(columns, answers, strict=True)
-                if one is not None
-            ],
-        )
+    if not columns:
+        return
+    places = (position, position + len(chunk.rows) - 1)
+    ids = block_set.blocks.filter(position__range=places).order_by("position").values_list("pk", flat=True)
+    insert_answers(
+        (column.pk, pk, one)
+        for pk, answers in zip(ids, chunk.answers, strict=True)
+        for column, one in zip(columns, answers, strict=True)
+        if one is not None
+    )
 
 
 def export(block_set: BasicBlockSet) -> Iterator[str]:

@@ -21,9 +21,9 @@ from typing import BinaryIO
 
 from anica_app.core.answers import Answer, Failure
 from inference.exchange.document import ENTRY_LIMIT
-from inference.exchange.experiment_csv import COLUMN_LIMIT
+from inference.exchange.experiment_columns import COLUMN_LIMIT
 from inference.exchange.problems import Problems, excerpt
-from inference.isa.x86.blocks import BlockError, block_of_text, count_instructions
+from inference.isa.x86.blocks import BlockError, block_of_text, mnemonics_of
 from inference.isa.x86.blocks.input import TITLES
 
 ROW_LIMIT = ENTRY_LIMIT
@@ -73,14 +73,20 @@ class Columns:
 class BlockRow:
     """One row: its line (from 1), the block, the text if the file had assembly, and the numbers as written.
 
-    `numbers` has one entry per column: the number, -1 for a failure, None where the cell is empty.
+    `mnemonics`: one per instruction. `numbers` has one entry per column: the number, -1 for a failure, None
+    where the cell is empty.
     """
 
     line: int
     code: bytes
     text: str
-    instructions: int
+    mnemonics: tuple[str, ...]
     numbers: tuple[float | None, ...]
+
+    @property
+    def instructions(self) -> int:
+        """How many there are."""
+        return len(self.mnemonics)
 
 
 @dataclass
@@ -188,8 +194,8 @@ class BlockFile:
         )
         return None if found is None else BlockRow(line, *found, numbers)
 
-    def _block(self, line: int, cell: str) -> tuple[bytes, str, int] | None:
-        """(code, text, number of instructions) of a block, None after noting what is wrong."""
+    def _block(self, line: int, cell: str) -> tuple[bytes, str, tuple[str, ...]] | None:
+        """(code, text, mnemonics) of a block, None after noting what is wrong."""
         digits = cell.strip().lower()
         try:
             if _HEX.fullmatch(digits):
@@ -201,7 +207,7 @@ class BlockFile:
             else:
                 text = _readable(cell).strip().replace("\r\n", "\n").replace(";", "\n")
                 code = block_of_text(text).code
-            return code, text, count_instructions(code)
+            return code, text, mnemonics_of(code)
         except BlockError as error:
             self.problems.add(
                 f"{excerpt(cell.strip())}: {error}",

@@ -2,6 +2,7 @@
 
 from anica_app.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from anica_app.models.campaign import Campaign, CampaignFile, CampaignPredictor, SampleBatch
+from anica_app.models.comparison import ComparedColumn, Comparison
 from anica_app.models.discovery import Discovery, Generalisation, GeneralisationStep
 from anica_app.models.predictor import AnswerCache, Predictor, identity_key
 
@@ -13,6 +14,8 @@ __all__ = [
     "Campaign",
     "CampaignFile",
     "CampaignPredictor",
+    "ComparedColumn",
+    "Comparison",
     "Discovery",
     "Generalisation",
     "GeneralisationStep",

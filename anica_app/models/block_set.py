@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db import models
 from django.db.models import Q
 
 from anica_app.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
 from inference.models.naming import Named
+
+
+def searchable(mnemonics: Iterable[str]) -> str:
+    """Mnemonics as `BasicBlock.mnemonics` has them: " add imul "."""
+    return f" {' '.join(dict.fromkeys(mnemonics))} "
 
 
 class BasicBlockSet(Named):
@@ -60,14 +67,19 @@ class BasicBlock(models.Model):
     """One basic block of a set: its machine code, at its place in the file (from 0).
 
     `text` is the assembly that the file had in place of machine code, "" otherwise. `weight` is how often
-    it ran, as a share or a count, where the file says so.
+    it ran, as a share or a count, where the file says so. `length` is the number of its instructions;
+    `mnemonics` has each of theirs once, for searches, with a blank before and behind every one.
     """
 
-    block_set = models.ForeignKey(BasicBlockSet, on_delete=models.CASCADE, related_name="blocks")
+    block_set = models.ForeignKey(
+        BasicBlockSet, on_delete=models.CASCADE, related_name="blocks", db_index=False
+    )
     position = models.PositiveIntegerField()
     code = models.BinaryField()
     text = models.TextField(blank=True)
     weight = models.FloatField(null=True, blank=True)
+    length = models.PositiveSmallIntegerField(default=0)
+    mnemonics = models.TextField(blank=True)
 
     class Meta:
         ordering = ["block_set_id", "position"]
@@ -80,8 +92,13 @@ class BasicBlock(models.Model):
 class Prediction(models.Model):
     """One tool's answer for one block of a set: cycles per execution, or why there are none."""
 
-    column = models.ForeignKey(BlockColumn, on_delete=models.CASCADE, related_name="predictions")
-    block = models.ForeignKey(BasicBlock, on_delete=models.CASCADE, related_name="predictions")
+    # Both begin an index below: one more each would cost every row twice.
+    column = models.ForeignKey(
+        BlockColumn, on_delete=models.CASCADE, related_name="predictions", db_index=False
+    )
+    block = models.ForeignKey(
+        BasicBlock, on_delete=models.CASCADE, related_name="predictions", db_index=False
+    )
     cycles = models.FloatField(null=True, blank=True)
     failure = models.CharField(max_length=12, choices=FAILURES, blank=True, default=NO_FAILURE)
 
@@ -90,3 +107,4 @@ class Prediction(models.Model):
             models.UniqueConstraint(fields=["block", "column"], name="prediction_once_per_column"),
             one_answer("prediction_is_cycles_or_failure"),
         ]
+        indexes = [models.Index(fields=["column", "cycles"], name="prediction_by_cycles")]

@@ -26,7 +26,7 @@ class Asked:
 def asked_about(about: Json) -> Asked:
     """What was answered about something: of all runs with these entries in `about` (two queries)."""
     conditions = {f"config__about__{name}": value for name, value in about.items()}
-    rows = Run.objects.filter(kind=KIND, **conditions).only("pk", "name", "state", "error").order_by("-pk")
+    rows = Run.objects.filter(kind=KIND, **conditions).only("pk", "name", "state", "error", "config").order_by("-pk")
     runs = list(rows[:_MOST_RUNS])
     if not runs:
         return Asked()
@@ -35,8 +35,9 @@ def asked_about(about: Json) -> Asked:
     for payload in events.order_by("run_id", "seq").values_list("payload", flat=True):
         said = read_said(payload)
         newest[said.predictor] = said
+    order = dict.fromkeys(pk for run in reversed(runs) for pk in run.config["predictors"])
     return Asked(
-        tuple(newest.values()),
+        tuple(newest[pk] for pk in order if pk in newest),
         tuple(run for run in runs if run.state not in Run.FINAL),
         runs[0] if runs[0].state == Run.State.FAILED else None,
     )

@@ -31,11 +31,12 @@ _CHUNK = 2000
 
 @dataclass(frozen=True)
 class SetBlock:
-    """A block of a set, by its row and its place."""
+    """A block of a set, by its row and its place; `interest`: how far its answers are apart."""
 
     pk: int
     position: int
     code: bytes
+    interest: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,11 @@ def interesting_blocks(block_set: BasicBlockSet, columns: Sequence[str], judge: 
         for pk, position, code in rows.values_list("pk", "position", "code"):
             given = [answers.get((pk, known[name])) for name in columns]
             whole = [one for one in given if one is not None]
-            if len(whole) == len(given) and judge.verdict(whole).interesting:
-                found.append(SetBlock(pk, position, bytes(code)))
+            if len(whole) < len(given):
+                continue
+            verdict = judge.verdict(whole)
+            if verdict.interesting:
+                found.append(SetBlock(pk, position, bytes(code), verdict.value))
     return found
 
 

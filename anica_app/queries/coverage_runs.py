@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from inference.core.protocols import Json
 from inference.models import Run
 
@@ -29,7 +31,16 @@ class CoverageRuns:
 
 def coverage_runs(campaigns: Sequence[int], wanted: int | None = None) -> CoverageRuns:
     """Those over just these campaigns, newest first; `wanted`: the id of the one to look at (two queries)."""
-    rows = Run.objects.filter(kind=KIND, config__campaigns=sorted(campaigns)).order_by("-pk")
+    return _looked_up(Run.objects.filter(kind=KIND, config__campaigns=sorted(campaigns)), wanted)
+
+
+def coverage_of_set(block_set: int, wanted: int | None = None) -> CoverageRuns:
+    """Those over a basic-block set, of whatever campaigns (two queries)."""
+    return _looked_up(Run.objects.filter(kind=KIND, config__block_set=block_set), wanted)
+
+
+def _looked_up(rows: QuerySet[Run], wanted: int | None) -> CoverageRuns:
+    rows = rows.order_by("-pk")
     runs = list(rows.defer("result", "note")[:_LISTED])
     done = [run for run in runs if run.state == Run.State.DONE]
     shown = next((run for run in done if wanted in (None, run.pk)), None)

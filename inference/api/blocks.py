@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
 from ninja import Router, Schema
 from pydantic import Field
 
 from inference.api.access import READS, reading
 from inference.api.paging import Id
-from inference.api.shapes import Cycles, Input, Ref, ref
+from inference.api.shapes import Cycles, Input, Ref, Uop, ref, uops_json
 from inference.exchange.instruction_sets import X86
 from inference.isa.x86.blocks import Block, read_blocks
-from inference.models import ISA
+from inference.models import ISA, PortMapping
+from inference.queries.block_load import BlockLoad, InstructionLoad, load_of
 from inference.queries.blocks import BlockPrediction, predictions_of, scheme_rows
 
 router = Router()
@@ -27,7 +29,7 @@ class Code(Input):
     code: str = Field(
         min_length=1,
         max_length=MOST_TEXT,
-        description="Intel syntax or hexadecimal digits; paragraphs are blocks of their own.",
+        description="Intel or AT&T syntax or hexadecimal digits; paragraphs are blocks of their own.",
         examples=["add rax, rbx\nimul rax, rbx"],
     )
 
@@ -66,6 +68,67 @@ def decode_blocks(request: HttpRequest, data: Code) -> Any:
     rows = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
     return [_block(block, rows, found) for block, found in zip(blocks, predicted, strict=True)]
+
+
+class InstructionLoadOut(Schema):
+    """What an instruction takes up of each port, in cycles; null where the mapping does not describe it."""
+
+    text: str = Field(examples=["add rax, rbx"])
+    uops: list[Uop] | None
+    loads: list[float] | None = Field(examples=[[0.25, 0.25, 0.25, 0.25]])
+
+
+class BlockLoadOut(Schema):
+    """How a mapping spreads a block's µops over its ports: the fairest of the optimal distributions.
+
+    `described`: whether the mapping describes every instruction; the numbers are of those that it does.
+    """
+
+    hex: str = Field(examples=["4801d8480fafc3"])
+    described: bool = Field(examples=[True])
+    cycles: Cycles | None
+    loads: list[float] | None = Field(
+        description="Of each port, in their order.", examples=[[0.25, 1.25, 0.25, 0.25]]
+    )
+    instructions: list[InstructionLoadOut]
+
+
+class LoadsOut(Schema):
+    """The loads of some blocks."""
+
+    mapping: Ref
+    ports: list[str] = Field(examples=[["0", "1", "5", "6"]])
+    blocks: list[BlockLoadOut]
+
+
+@router.post("/mappings/{mapping_id}/block-loads", response=LoadsOut, auth=reading, openapi_extra=READS)
+def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
+    """The load of each port, instruction by instruction, of up to 100 basic blocks."""
+    row = get_object_or_404(PortMapping.objects.defer("report"), pk=mapping_id)
+    loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MOST_BLOCKS)]
+    return {
+        "mapping": ref(row),
+        "ports": row.ports,
+        "blocks": [_load(block, load, row.ports) for block, load in loads],
+    }
+
+
+def _load(block: Block, load: BlockLoad | None, ports: list[str]) -> dict[str, Any]:
+    parts = [InstructionLoad() for _ in block.instructions] if load is None else load.instructions
+    return {
+        "hex": block.hex,
+        "described": load is not None and load.described,
+        "cycles": None if load is None else load.schedule.cycles,
+        "loads": None if load is None else load.schedule.loads,
+        "instructions": [
+            {
+                "text": one.text,
+                "uops": None if part.uops is None else uops_json(part.uops, ports),
+                "loads": part.ports,
+            }
+            for one, part in zip(block.instructions, parts, strict=True)
+        ],
+    }
 
 
 def _block(block: Block, rows: dict[str, int], predicted: list[BlockPrediction]) -> dict[str, Any]:

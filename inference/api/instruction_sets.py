@@ -20,7 +20,8 @@ from inference.exchange.stored import measurements_of
 from inference.models import ISA, InstructionScheme, Measurement
 from inference.models.scheme_search import searched_schemes
 from inference.queries.resource_mappings import loads_of
-from inference.queries.schemes import SCHEME_COLUMNS, instruction_sets, usages_of
+from inference.queries.scheme_facts import Said, said_of
+from inference.queries.schemes import SCHEME_COLUMNS, instruction_sets
 
 router = Router()
 SchemeSort = sorts(SCHEME_COLUMNS)
@@ -56,10 +57,21 @@ class SchemeOut(Schema):
 
 
 class UsageIn(Schema):
-    """The µops of a scheme in one port mapping."""
+    """The µops of a scheme in one port mapping, and how well that stands; null for what nobody knows.
+
+    `outcome` and `witnesses` are those of explainable inference; `error` and `signed_error` the means over
+    the `experiments` with the scheme in the evaluation that has the most of them, in per cent.
+    """
 
     mapping: Ref
-    uops: list[Uop]
+    uops: list[Uop] | None
+    cycles: Cycles | None
+    outcome: str | None = Field(examples=["characterised"])
+    witnesses: int = Field(examples=[3])
+    evaluation_id: Id | None = Field(examples=[3])
+    experiments: int = Field(examples=[40])
+    error: float | None = Field(examples=[7.5])
+    signed_error: float | None = Field(examples=[-2.5])
 
 
 class LoadsIn(Schema):
@@ -135,12 +147,8 @@ def list_schemes(
 
 @router.get("/schemes/{scheme_id}", response=SchemeInFull)
 def get_scheme(request: HttpRequest, scheme_id: Id) -> Any:
-    """A scheme, and what every mapping that describes it says of it, newest first."""
+    """A scheme, and what every mapping that describes or judged it says of it, newest first."""
     row = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
-    usages = [
-        {"mapping": ref(each.mapping), "uops": uops_json(each.uops, each.mapping.ports)}
-        for each in usages_of(row)
-    ]
     loads = [
         {"mapping": ref(each.mapping), "cycles": each.cycles, "loads": dict(each.loads)}
         for each in loads_of(row)
@@ -149,7 +157,7 @@ def get_scheme(request: HttpRequest, scheme_id: Id) -> Any:
         **_scheme(row),
         "isa": ref(row.isa),
         "operands": row.operands,
-        "usages": usages,
+        "usages": [_said(each) for each in said_of(row)],
         "resource_loads": loads,
     }
 
@@ -162,6 +170,22 @@ def list_measurements_of_scheme(request: HttpRequest, scheme_id: Id, paging: Que
         "experiment", "experiment_set"
     )
     return listed(rows, SHORTEST_FIRST, "length", paging, _measured)
+
+
+def _said(each: Said) -> dict[str, Any]:
+    residual = each.residual
+    error = None if residual is None else residual.error
+    return {
+        "mapping": ref(each.mapping),
+        "uops": None if each.uops is None else uops_json(each.uops, each.mapping.ports),
+        "cycles": each.cycles,
+        "outcome": None if each.verdict is None else each.verdict.outcome,
+        "witnesses": each.witnesses,
+        "evaluation_id": None if residual is None else residual.evaluation.pk,
+        "experiments": 0 if error is None else error.n,
+        "error": None if error is None else error.absolute,
+        "signed_error": None if error is None else error.signed,
+    }
 
 
 def _measured(found: Any) -> list[dict[str, Any]]:

@@ -16,5 +16,7 @@ CONFIGS: dict[str, Json] = {
     "check-model": {"machine": 2, "reference": 7, "mixes": 200, "sequences": 50},
     "block": {"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
     "import": {"upload": 5, "name": "pairs on the lab machine", "unit": "cycles"},
+    "compare-sets": {"first": 3, "second": 4},
+    "merge-sets": {"sets": [3, 4], "name": "both halves", "conflicts": "median", "tolerance": 5.0},
     "evaluate": {"mapping": 7, "experiment_set": 3, "unit": "cycles"},
 }

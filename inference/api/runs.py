@@ -153,7 +153,7 @@ def list_runs(
     _known("state", state, Run.State.values)
     _known("kind", kind, list(JOBS))
     rows = runs(q.strip(), state, kind)
-    return listed(rows, RUN_COLUMNS, sort, paging, lambda found: [_run(row) for row in found])
+    return listed(rows, RUN_COLUMNS, sort, paging, lambda found: [run_json(row) for row in found])
 
 
 @router.post("/runs", response={201: RunInFull})
@@ -209,7 +209,7 @@ def rename_run(request: HttpRequest, run_id: Id, data: NameAndNote) -> Any:
     """Give a run another name or note."""
     row = _row(run_id)
     renamed(request, row, data)
-    return _run(row)
+    return run_json(row)
 
 
 @router.delete("/runs/{run_id}", response={204: None})
@@ -285,10 +285,11 @@ def _row(run_id: int) -> Run:
 
 def _asked(run_id: int, wish: str) -> dict[str, Any]:
     """Do it; raises `RunStateError` where the run is in no state for it."""
-    return _run(_WISHES[wish](_row(run_id)))
+    return run_json(_WISHES[wish](_row(run_id)))
 
 
-def _run(row: Run) -> dict[str, Any]:
+def run_json(row: Run) -> dict[str, Any]:
+    """A run as `RunOut`."""
     copied = (
         "name",
         "note",
@@ -307,7 +308,7 @@ def _run(row: Run) -> dict[str, Any]:
 
 def _in_full(row: Run) -> dict[str, Any]:
     return {
-        **_run(row),
+        **run_json(row),
         "config": row.config,
         "forked_from": ref(row.forked_from),
         "ahead": [ref(each) for each in ahead_of(row)],

@@ -15,8 +15,9 @@ from inference.api import access
 from inference.api.errors import ProblemError
 from inference.api.paging import Id, PageOf, Paging, listed
 from inference.api.shapes import Ref, Text, Time, ref
-from inference.core.metrics import Unit
+from inference.exchange.file_units import FileUnit
 from inference.exchange.importing import Preview, preview
+from inference.exchange.measurement_doubts import doubts_of, unit_in_doubt
 from inference.exchange.other_formats import importer_of_content
 from inference.exchange.run_archive.reading import is_archive, read_archive
 from inference.models import ISA
@@ -47,6 +48,23 @@ class FileProblemOut(Schema):
     right: str = Field(examples=["a number such as 1.25 is expected"])
 
 
+class UnknownNameOut(Schema):
+    """A name that no scheme has, the rows that it is in, and the schemes that come nearest."""
+
+    name: str = Field(examples=["ad GPR[64]:RW, GPR[64]:R"])
+    row: int = Field(description="The first of its rows.", examples=[3])
+    rows: int = Field(examples=[2])
+    nearest: list[str] = Field(examples=[["add GPR[64]:RW, GPR[64]:R"]])
+
+
+class DoubtfulOut(Schema):
+    """Numbers that are hard to believe: what is odd, in how many rows, and in which, the first 50."""
+
+    what: str = Field(examples=["more than 12 instructions per cycle"])
+    count: int = Field(examples=[1])
+    rows: list[int] = Field(examples=[[17]])
+
+
 class PreviewOut(Schema):
     """What an import would make of a file."""
 
@@ -58,6 +76,19 @@ class PreviewOut(Schema):
     rows: int = Field(description="Measurements or schemes.", examples=[4950])
     problem_count: int = Field(examples=[0])
     problems: list[FileProblemOut]
+    broken: int = Field(description="Rows with problems.", examples=[0])
+    can_leave_out: bool = Field(description="Whether it could be imported without them.", examples=[False])
+    unknown: list[UnknownNameOut]
+    taken: dict[str, str] = Field(
+        description="What unknown names were taken for: the field `taken` of the import that does the same.",
+        examples=[{"ad GPR[64]:RW, GPR[64]:R": "add GPR[64]:RW, GPR[64]:R"}],
+    )
+    unit: str | None = Field(
+        description="What numbers without a unit were read as; null where it does not matter.",
+        examples=["cycles"],
+    )
+    unit_doubt: str = Field(description="Why they are probably something else, else empty.", examples=[""])
+    doubts: list[DoubtfulOut]
     left_out: int = Field(description="Entries of a partial file that bring nothing.", examples=[0])
     microarchitectures: list[str] = Field(examples=[[]])
 
@@ -94,13 +125,18 @@ def preview_upload(
     upload_id: Id,
     isa: Text = "",
     new_isa: Text = "",
-    unit: Literal["cycles", "cpi", "ipc"] = "cycles",
+    unit: Literal["auto", "cycles", "cpi", "ipc", "hundredths"] = "cycles",
     microarchitecture: Annotated[str, Query(max_length=40)] = "",
+    take_nearest: bool = False,
+    leave_out: bool = False,
 ) -> Any:
     """What a file would bring: problems with their places, and the name that is proposed.
 
     `isa` is the name of an instruction set, `new_isa` of one to found; without both it is the likely one.
-    `unit` is that of numbers that name none.
+    `unit` is that of numbers that name none, `auto` what they seem to be.
+
+    `take_nearest`: unknown names are taken for the schemes that come nearest; `leave_out`: rows with problems
+    are left out. The import takes the fields `taken`, as answered here, and `"broken": "leave out"`.
     """
     row = get_object_or_404(waiting_uploads().defer(None), pk=upload_id)
     content = bytes(row.content)
@@ -119,8 +155,10 @@ def preview_upload(
         row.file_name,
         isa=get_object_or_404(ISA, name=isa) if isa else None,
         founding=new_isa,
-        unit=Unit(unit),
+        unit=None if unit == "auto" else FileUnit(unit),
         microarchitecture=microarchitecture,
+        take_nearest=take_nearest,
+        leave_out=leave_out,
     )
     return _preview(seen)
 
@@ -146,6 +184,19 @@ def _preview(seen: Preview) -> dict[str, Any]:
             {"row": each.row, "column": each.column, "message": each.message, "right": each.right}
             for each in parsed.problems
         ],
+        "broken": parsed.broken,
+        "can_leave_out": parsed.can_leave_out,
+        "unknown": [
+            {"name": each.name, "row": each.row, "rows": each.rows, "nearest": list(each.nearest)}
+            for each in parsed.unknown
+        ],
+        "taken": dict(seen.taken),
+        "unit": parsed.facts.get("unit"),
+        "unit_doubt": unit_in_doubt(parsed),
+        "doubts": [
+            {"what": kind.label, "count": kind.count, "rows": [doubt.row for doubt in kind.listed]}
+            for kind in doubts_of(parsed)
+        ],
         "left_out": len(parsed.left_out),
         "microarchitectures": list(parsed.facts.get("microarchitectures", ())),
     }
@@ -163,6 +214,13 @@ def _archive(content: bytes) -> dict[str, Any]:
         "rows": found.rows,
         "problem_count": 0,
         "problems": [],
+        "broken": 0,
+        "can_leave_out": False,
+        "unknown": [],
+        "taken": {},
+        "unit": None,
+        "unit_doubt": "",
+        "doubts": [],
         "left_out": 0,
         "microarchitectures": [],
     }

@@ -2,8 +2,9 @@
 
 A socket is closed with 4400 after messages that make no sense, 4401 where the token lets nobody in (or no
 longer does), 4408 when nothing was heard for too long, 4409 when a newer connection speaks for the machine or
-another agent does, 4429 when the agent sends more than it has to say, 4503 when the database does not
-answer: the agent comes back later. Where words help, they are sent first, as `refused`.
+another agent does, 4410 when the agent is not at work on what it was given, 4429 when it sends more than it
+has to say, 4503 when the database does not answer: the agent comes back later. Where words help, they are
+sent first, as `refused`.
 """
 
 from __future__ import annotations
@@ -35,11 +36,16 @@ BAD_MESSAGES = 4400
 NO_ENTRY = 4401
 SILENT = 4408
 REPLACED = 4409
+OUT_OF_STEP = 4410
 FLOOD = 4429
 TRY_AGAIN = 4503
 
 REVOKED = "the token of this agent was revoked, or its time is over: get a new one from the site"
 BEAT_SECONDS = 2.0
+OUT_OF_STEP_SECONDS = 10.0
+"""How long an agent may beat without a word of the batch that it was given. Then one of the two has missed a
+message; with a new connection each learns what the other has."""
+
 MOST_BAD_MESSAGES = 3
 
 _LOOK_EVERY = 0.5
@@ -63,6 +69,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._token_due = self._heard + TOKEN_LOOKED_AT_EVERY
         self._session: Session | None = None
         self._lease: tuple[int, int] | None = None
+        self._in_step = self._heard  # when the agent was last known to be at work on its lease
         self._bad = 0
         self._allowance = Allowance()
         self._over = False
@@ -165,12 +172,17 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if hello.holds is None:
             return
         if session.keeps:
-            self._lease = hello.holds
+            self._lease, self._in_step = hello.holds, _now()
         else:
             await self._say("drop", batch=hello.holds[0])
 
     async def _beat(self, session: Session, message: Json) -> None:
-        await database.run(sessions.beat, session, read_beat(message))
+        beat = read_beat(message)
+        await database.run(sessions.beat, session, beat)
+        if self._lease is None or beat.batch == self._lease[0]:
+            self._in_step = _now()
+        elif _now() - self._in_step > OUT_OF_STEP_SECONDS:
+            await self._end(OUT_OF_STEP)
 
     async def _results(self, session: Session, message: Json) -> None:
         batch, fence = read_number(message, "batch"), read_number(message, "fence")
@@ -228,7 +240,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._say("drop", batch=batch)
         leased = await database.run(_lease, session)
         if leased is not None:
-            self._lease = (leased.batch, leased.fence)
+            self._lease, self._in_step = (leased.batch, leased.fence), _now()
             await self._say("batch", batch=leased.batch, fence=leased.fence, content=leased.content)
 
     async def _end_replaced(self) -> None:

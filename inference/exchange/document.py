@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from inference.core.mapping import Uops
@@ -15,7 +16,13 @@ NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
 NOTE_LENGTH = 500
 EXPERIMENT_LENGTH = 10_000  # instructions in one experiment; a loop body is far shorter
 ENTRY_LIMIT = 200_000  # experiments or schemes in one file; more should be several files
+NO_NUMBERS: Mapping[str, float] = MappingProxyType({})
+"""What most experiments of a large file have: one for all of them."""
 CYCLES_RANGE = (1e-6, 1e9)  # outside of this, no loop body was measured
+
+
+def _no_numbers() -> Mapping[str, float]:
+    return NO_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +34,8 @@ class ExperimentEntry:
     terms: tuple[tuple[str, int], ...]
     cycles: float
     note: str = ""
-    annotations: Mapping[str, float] = field(default_factory=dict)
-    counters: Mapping[str, float] = field(default_factory=dict)
+    annotations: Mapping[str, float] = field(default_factory=_no_numbers)
+    counters: Mapping[str, float] = field(default_factory=_no_numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +91,18 @@ class Document:
     """The content of a file. `facts` is what a preview shows about it: units, tools, names it mentions.
 
     `refused` are the scheme names of entries that something else is wrong with, as (name, row, column): so
-    that one look at a file finds all that is wrong with it. Of a `partial` document, loads, usages and
-    verdicts without a scheme are left out, and experiments too; of all others, an unknown name is a
-    problem. `dropped` are entries of it that bring nothing whatever the instruction set, {name: why}.
-    `features` by scheme name describe the schemes of an instruction set that the file founds. Where there are
-    `verdicts`, `usages` are those of the schemes that they characterise.
+    that one look at a file finds all that is wrong with it. `broken` is the number of experiments that are
+    not there because of problems of their own, `row_problems` how many problems these have. Of a `partial`
+    document, loads, usages and verdicts without a scheme are left out, and experiments too; of all others, an
+    unknown name is a problem. `dropped` are entries of it that bring nothing whatever the instruction set,
+    {name: why}. `features` by scheme name describe the schemes of an instruction set that the file founds.
+    Where there are `verdicts`, `usages` are those of the schemes that they characterise.
     """
 
     experiments: tuple[ExperimentEntry, ...] = ()
     refused: tuple[tuple[str, int, str], ...] = ()
+    broken: int = 0
+    row_problems: int = 0
     usages: tuple[UsageEntry, ...] = ()
     verdicts: tuple[VerdictEntry, ...] = ()
     loads: tuple[LoadEntry, ...] = ()

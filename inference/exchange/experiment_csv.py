@@ -4,6 +4,7 @@
     "2*add GPR[64]:RW, GPR[64]:R; imul GPR[64]:RW, GPR[64]:R",1.0,cycles,
 
 Columns named `tool:NAME` hold the cycles that other tools predict. Lines that begin with `#` may come first.
+Columns may be separated by tabs instead.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
@@ -20,6 +20,7 @@ from inference.exchange.csv_cells import plain_text, written
 from inference.exchange.document import (
     ENTRY_LIMIT,
     EXPERIMENT_LENGTH,
+    NO_NUMBERS,
     Document,
     ExperimentEntry,
     check_cycles,
@@ -27,18 +28,17 @@ from inference.exchange.document import (
     check_name,
     check_note,
 )
+from inference.exchange.experiment_columns import EXPERIMENT, NOTE, NUMBER, TOOL, UNIT, Columns, read_columns
+from inference.exchange.file_units import LOOKED_AT, FileUnit, Guess, likely_unit
 from inference.exchange.problems import Problems, excerpt
 from inference.exchange.source import Source
 
-COLUMNS = ("experiment", "cycles", "unit", "note")
-REQUIRED = ("experiment", "cycles")
-TOOL = "tool:"
-HEADER = "experiment,cycles[,unit,note][,tool:NAME …]"
-HEADER_IS = f"the header is {HEADER}"
-COLUMN_LIMIT = 100  # a page shows all tools side by side
-
+_WRITTEN = (EXPERIMENT, NUMBER, UNIT, NOTE)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _TERM = re.compile(r"(?:([0-9]{1,18})\s*\*\s*)?(.*)", re.DOTALL)
+_UNITS = {unit.value: unit for unit in FileUnit}
+
+Terms = tuple[tuple[str, int], ...]
 
 
 def is_experiment_csv(source: Source) -> bool:
@@ -49,51 +49,94 @@ def is_experiment_csv(source: Source) -> bool:
     return "experiment" in first or "cycles" in first
 
 
-def read_experiment_csv(source: Source, problems: Problems, unit: Unit) -> Document:
-    """Read the rows; `unit` is that of the rows which name none."""
+def read_experiment_csv(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """Read the rows; `unit` is that of rows which name none, where the column's title does not tell either.
+
+    None: what the numbers themselves tell, else cycles.
+    """
     rows = _rows(source.text, problems)
     header = next(rows, None)
-    columns = _columns(header[1], problems) if header else None
+    columns = read_columns(header[1], problems) if header else None
     if columns is None:
         return Document()
-    reader = _RowReader(columns, unit, problems)
+    guess = None
+    if columns.unit is None and UNIT not in columns.names:
+        guess = _guess(source.text, columns)
+    chosen = columns.unit or unit or (FileUnit.CYCLES if guess is None else guess.unit)
+    reader = _RowReader(columns, chosen, problems)
     entries = []
+    broken = row_problems = 0
     for number, (row, cells) in enumerate(rows):
         if number >= ENTRY_LIMIT:
             problems.add(f"more than {ENTRY_LIMIT} rows", "split the file", row=row)
             break
+        before = problems.count
         entry = reader.entry(row, cells)
         if entry is not None:
             entries.append(entry)
+        else:
+            broken += 1
+            row_problems += problems.count - before
     if not entries and not problems:
         problems.add("there is no row below the header", "one row per experiment is expected")
-    facts = {
-        "columns": list(columns),
+    return Document(
+        experiments=tuple(entries),
+        refused=tuple(reader.refused),
+        broken=broken,
+        row_problems=row_problems,
+        facts=_facts(columns, reader, chosen, guess),
+    )
+
+
+def _facts(columns: Columns, reader: _RowReader, chosen: FileUnit, guess: Guess | None) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "columns": list(columns.names),
+        "titles": list(columns.titles),
         "units": sorted(used.value for used in reader.units),
-        "tools": [name[len(TOOL) :] for name in columns if name.startswith(TOOL)],
+        "unit": chosen.value,
+        "tools": [tool for _, tool in columns.tools],
     }
-    return Document(experiments=tuple(entries), refused=tuple(reader.refused), facts=facts)
+    if columns.unit is not None:
+        facts["unit_by_title"] = columns.unit.value
+    if guess is not None:
+        facts |= {"likely_unit": guess.unit.value, "why": guess.why}
+    return facts
+
+
+def _guess(text: str, columns: Columns) -> Guess | None:
+    """What the numbers of the first rows say of their unit."""
+    unheard = Problems()
+    rows = _rows(text, unheard)
+    next(rows, None)
+    reader = _RowReader(columns, FileUnit.CYCLES, unheard)
+    found = []
+    for _, (row, cells) in zip(range(LOOKED_AT), rows, strict=False):
+        entry = reader.entry(row, cells)
+        if entry is not None:
+            found.append((entry.cycles, sum(count for _, count in entry.terms)))
+    return likely_unit(*zip(*found, strict=True)) if found else None
 
 
 def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
     """(first line, cells) of every record that is not blank, behind the comments at the beginning."""
     above, rest = _parted(text)
-    reader = csv.reader(io.StringIO(rest, newline=""), strict=True)
+    titles = rest[: rest.find("\n") + 1 or len(rest)]
+    tabs = "\t" in titles and "," not in titles
+    reader = csv.reader(io.StringIO(rest, newline=""), delimiter="\t" if tabs else ",", strict=True)
+    line = above + 1
     while True:
-        line = above + reader.line_num + 1
         try:
-            cells = next(reader)
-        except StopIteration:
-            return
+            for cells in reader:
+                if cells and ("".join(cells).strip()):
+                    yield line, cells
+                line = above + reader.line_num + 1
         except csv.Error as error:
             problems.add(
                 f"the CSV cannot be read from here: {error}",
                 "fields with commas are put in double quotes, a quote inside is doubled",
                 row=line,
             )
-            return
-        if any(cell.strip() for cell in cells):
-            yield line, cells
+        return
 
 
 def _parted(text: str) -> tuple[int, str]:
@@ -108,98 +151,77 @@ def _parted(text: str) -> tuple[int, str]:
     return above, text[start:]
 
 
-def _columns(header: Sequence[str], problems: Problems) -> tuple[str, ...] | None:
-    """The normalised column names, or None after noting what is wrong with the header."""
-    names = []
-    before = problems.count
-    if len(header) > COLUMN_LIMIT:
-        problems.add(f"{len(header)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=1)
-        return None
-    for cell in header:
-        name = cell.strip()
-        lowered = name.lower()
-        if lowered in COLUMNS:
-            name = lowered
-        elif lowered.startswith(TOOL) and check_name(name[len(TOOL) :], problems, row=1, column=TOOL):
-            name = TOOL + name[len(TOOL) :].strip()
-        else:
-            problems.add(f"unknown column {excerpt(name)}", HEADER_IS, row=1)
-        names.append(name)
-    problems_of_sets = [(name, "is missing") for name in REQUIRED if name not in names]
-    problems_of_sets += [(name, "occurs twice") for name in dict.fromkeys(names) if names.count(name) > 1]
-    for name, fault in problems_of_sets:
-        problems.add(f"the column {excerpt(name)} {fault}", HEADER_IS, row=1)
-    return tuple(names) if problems.count == before else None
-
-
-@dataclass
 class _RowReader:
-    """Turns the cells of one row after the other into entries; remembers which units occurred."""
+    """Turns the cells of one row after the other into entries; remembers which units occurred.
 
-    columns: tuple[str, ...]
-    unit: Unit
-    problems: Problems
+    Of names that were written correctly before, nothing is checked again: a large file repeats them.
+    """
 
-    def __post_init__(self) -> None:
-        self.units: set[Unit] = set()
+    def __init__(self, columns: Columns, unit: FileUnit, problems: Problems) -> None:
+        self.units: set[FileUnit] = set()
         self.refused: list[tuple[str, int, str]] = []
+        self._unit = unit
+        self._problems = problems
+        self._width = len(columns.names)
+        self._tools = columns.tools
+        self._places = (columns.names.index(EXPERIMENT), columns.names.index(NUMBER))
+        self._unit_at, self._note_at = columns.place(UNIT), columns.place(NOTE)
+        self._known: dict[str, tuple[str, int]] = {}
 
-    def entry(self, row: int, cells: list[str]) -> ExperimentEntry | None:
+    def entry(self, row: int, cells: Sequence[str]) -> ExperimentEntry | None:
         """The experiment in a row, or None after noting its problems."""
-        if len(cells) != len(self.columns):
-            self.problems.add(
-                f"{len(cells)} fields where the header has {len(self.columns)}",
+        problems = self._problems
+        if len(cells) != self._width:
+            problems.add(
+                f"{len(cells)} fields where the header has {self._width}",
                 "put an experiment with commas in double quotes",
                 row=row,
             )
             return None
-        by_name = dict(zip(self.columns, map(plain_text, cells), strict=True))
-        before = self.problems.count
-        terms = parse_terms(by_name["experiment"], self.problems, row=row)
-        unit = self._unit(by_name.get("unit", ""), row)
-        number = parse_number(by_name["cycles"], self.problems, row=row, column="cycles")
-        note = check_note(by_name.get("note", ""), self.problems, row=row, column="note")
-        annotations = {
-            name[len(TOOL) :]: value
-            for name in self.columns
-            if name.startswith(TOOL)
-            and by_name[name].strip()
-            and (value := parse_number(by_name[name], self.problems, row=row, column=name)) is not None
-        }
+        before = problems.count
+        experiment_at, number_at = self._places
+        terms = parse_terms(plain_text(cells[experiment_at]), problems, row=row, known=self._known)
+        unit = self._unit_of(cells, row)
+        number = parse_number(plain_text(cells[number_at]), problems, row=row, column=NUMBER)
+        note: str | None = ""
+        if self._note_at is not None and cells[self._note_at]:
+            note = check_note(plain_text(cells[self._note_at]), problems, row=row, column=NOTE)
+        annotations = self._answers(cells, row) if self._tools else NO_NUMBERS
         if terms is None:
             return None
         cycles = None
         if number is not None and unit is not None:
             length = sum(count for _, count in terms)
-            cycles = check_cycles(_in_cycles(number, length, unit), self.problems, row=row, column="cycles")
-        if cycles is None or note is None or unit is None or self.problems.count > before:
-            self.refused.extend((name, row, "experiment") for name, _ in terms)
+            cycles = check_cycles(unit.in_cycles(number, length), problems, row=row, column=NUMBER)
+        if cycles is None or note is None or unit is None or problems.count > before:
+            self.refused.extend((name, row, EXPERIMENT) for name, _ in terms)
             return None
         self.units.add(unit)
-        return ExperimentEntry(row, "experiment", terms, cycles, note, annotations)
+        return ExperimentEntry(row, EXPERIMENT, terms, cycles, note, annotations)
 
-    def _unit(self, cell: str, row: int) -> Unit | None:
-        name = cell.strip().lower()
+    def _answers(self, cells: Sequence[str], row: int) -> dict[str, float]:
+        """{tool: cycles} of the tools that have an answer."""
+        found = {}
+        for at, tool in self._tools:
+            if cells[at].strip():
+                value = parse_number(plain_text(cells[at]), self._problems, row=row, column=TOOL + tool)
+                if value is not None:
+                    found[tool] = value
+        return found
+
+    def _unit_of(self, cells: Sequence[str], row: int) -> FileUnit | None:
+        cell = "" if self._unit_at is None else cells[self._unit_at]
+        name = plain_text(cell).strip().lower()
         if not name:
-            return self.unit
-        if name in {unit.value for unit in Unit}:
-            return Unit(name)
-        self.problems.add(
-            f"{excerpt(cell)} is not a unit",
-            f"one of {', '.join(unit.value for unit in Unit)} is expected",
-            row=row,
-            column="unit",
-        )
-        return None
-
-
-def _in_cycles(value: float, length: int, unit: Unit) -> float:
-    """Cycles per execution of an experiment of `length` instructions; 0 stays 0 for the range check."""
-    if unit is Unit.CPI:
-        return value * length
-    if unit is Unit.IPC:
-        return length / value if value else 0.0
-    return value
+            return self._unit
+        if name not in _UNITS:
+            self._problems.add(
+                f"{excerpt(cell)} is not a unit",
+                f"one of {', '.join(_UNITS)} is expected",
+                row=row,
+                column=UNIT,
+            )
+        return _UNITS.get(name)
 
 
 def parse_number(cell: str, problems: Problems, *, row: int, column: str) -> float | None:
@@ -218,52 +240,86 @@ def parse_number(cell: str, problems: Problems, *, row: int, column: str) -> flo
 
 
 def parse_terms(
-    text: str, problems: Problems, *, row: int, column: str = "experiment"
-) -> tuple[tuple[str, int], ...] | None:
-    """`2*add GPR[64]:RW, GPR[64]:R; 1*imul …` as ((name, multiplicity), …); None after noting a problem."""
+    text: str,
+    problems: Problems,
+    *,
+    row: int,
+    column: str = EXPERIMENT,
+    known: dict[str, tuple[str, int]] | None = None,
+) -> Terms | None:
+    """`2*add GPR[64]:RW, GPR[64]:R; 1*imul …` as ((name, multiplicity), …); None after noting a problem.
+
+    `known` remembers what terms that were read correctly mean, for the next call.
+    """
+    remembered = {} if known is None else known
     terms = []
     before = problems.count
+    length = 0
     for part in text.split(";"):
-        if not part.strip():
-            if ";" in text.strip().rstrip(";") or not text.strip().rstrip(";"):
-                problems.add(
-                    "the experiment has an empty term",
-                    "write scheme texts separated by semicolons, e.g. 2*add GPR[64]:RW, GPR[64]:R",
-                    row=row,
-                    column=column,
-                )
-                return None
-            continue
-        match = _TERM.fullmatch(part.strip())
-        assert match is not None, "the pattern matches every text"
-        name = check_name(match[2], problems, row=row, column=column)
-        count = int(match[1] or 1)
-        if count < 1:
-            problems.add(
-                f"{excerpt(part.strip())} has multiplicity 0",
-                "a whole number ≥ 1 is expected",
-                row=row,
-                column=column,
-            )
-        if name is not None:
-            terms.append((name, count))
+        term = remembered.get(part)
+        if term is None:
+            if not part.strip():
+                if ";" in text.strip().rstrip(";") or not text.strip().rstrip(";"):
+                    problems.add(
+                        "the experiment has an empty term",
+                        "write scheme texts separated by semicolons, e.g. 2*add GPR[64]:RW, GPR[64]:R",
+                        row=row,
+                        column=column,
+                    )
+                    return None
+                continue
+            term = _term(part.strip(), problems, row, column)
+            if term is None:
+                continue
+            remembered[part] = term
+        terms.append(term)
+        length += term[1]
     if problems.count > before:
         return None
-    length = min(sum(count for _, count in terms), EXPERIMENT_LENGTH + 1)
-    return tuple(terms) if check_length(length, problems, row=row, column=column) else None
+    fits = check_length(min(length, EXPERIMENT_LENGTH + 1), problems, row=row, column=column)
+    return tuple(terms) if fits else None
 
 
-def write_experiment_csv(measured: Iterable[Measured], unit: Unit = Unit.CYCLES, head: str = "") -> str:
-    """The settled measurements as CSV text, in their order, below the lines of `head`."""
-    usable = [result for result in measured if result.usable and result.cycles is not None]
-    tools = sorted({tool for result in usable for tool in result.annotations})
-    rows = []
-    for result in usable:
-        assert result.cycles is not None
-        answers = (result.annotations.get(tool) for tool in tools)
-        cycles = _from_cycles(result.cycles, result.experiment.length, unit)
-        rows.append([str(result.experiment), cycles, unit.value, result.note, *answers])
-    return written([*COLUMNS, *(TOOL + tool for tool in tools)], rows, head)
+def _term(part: str, problems: Problems, row: int, column: str) -> tuple[str, int] | None:
+    match = _TERM.fullmatch(part)
+    assert match is not None, "the pattern matches every text"
+    name = check_name(match[2], problems, row=row, column=column)
+    count = int(match[1] or 1)
+    if count < 1:
+        problems.add(
+            f"{excerpt(part)} has multiplicity 0", "a whole number ≥ 1 is expected", row=row, column=column
+        )
+        return None
+    return None if name is None else (name, count)
+
+
+def write_experiment_csv(
+    measured: Iterable[Measured],
+    unit: Unit = Unit.CYCLES,
+    head: str = "",
+    *,
+    tools: Sequence[str] | None = None,
+) -> str:
+    """The settled measurements as CSV text, in their order, below the lines of `head`.
+
+    `tools`: those whose answers get a column, by default all that have any; where they are given, each
+    measurement is looked at once.
+    """
+    if tools is None:
+        measured = list(measured)
+        tools = sorted({tool for result in measured if result.usable for tool in result.annotations})
+    header = [*_WRITTEN, *(TOOL + tool for tool in tools)]
+    return written(header, _written_rows(measured, unit, tools), head)
+
+
+def _written_rows(
+    measured: Iterable[Measured], unit: Unit, tools: Sequence[str]
+) -> Iterator[Sequence[object]]:
+    for result in measured:
+        if result.usable and result.cycles is not None:
+            cycles = _from_cycles(result.cycles, result.experiment.length, unit)
+            answers = (result.annotations.get(tool) for tool in tools)
+            yield [str(result.experiment), cycles, unit.value, result.note, *answers]
 
 
 def _from_cycles(cycles: float, length: int, unit: Unit) -> float:

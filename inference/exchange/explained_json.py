@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 from inference.core.mapping import R_MAX_RANGE, Uops
-from inference.core.metrics import Unit
 from inference.exchange.document import Document, UsageEntry, VerdictEntry, check_name
+from inference.exchange.file_units import FileUnit
 from inference.exchange.json_fields import as_list, as_number, as_object, as_ports, as_uops, printable_text
 from inference.exchange.problems import Problems, excerpt
 from inference.exchange.source import Source
@@ -24,7 +24,7 @@ def is_explained(source: Source) -> bool:
     return source.is_json and isinstance(source.data, dict) and {RATE, "data"} <= source.data.keys()
 
 
-def read_explained(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_explained(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read verdicts on all schemes, and the port mapping of those that are characterised."""
     del unit  # the numbers are always cycles
     ports = as_ports(source.data.get("ports"), problems, column="ports")

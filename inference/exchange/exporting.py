@@ -13,11 +13,11 @@ from inference.exchange.llvm_td import Opcodes, write_llvm_td
 from inference.exchange.mapping_csv import write_mapping_csv
 from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.osaca_yaml import write_osaca_yaml
-from inference.exchange.pmevo_json import write_mapping3
+from inference.exchange.pmevo_json import write_experiment_list, write_mapping3
 from inference.exchange.provenance import provenance_of
 from inference.exchange.resource_json import write_resource_json
 from inference.exchange.resource_mappings import load_resource_mapping
-from inference.exchange.stored import load_mapping, load_measurements
+from inference.exchange.stored import load_mapping, measured_in_parts, tools_of
 from inference.exchange.uops_info_xml_writing import write_uops_info_xml
 from inference.isa.bodies import ASSEMBLED
 from inference.isa.llvm_mc import AssemblerError
@@ -87,7 +87,14 @@ def _text(document: Mapping[str, Any], long: str) -> str:
 
 
 def _experiment_csv(row: ExperimentSet) -> str:
-    return write_experiment_csv(load_measurements(row), head=provenance_of(row).commented("#"))
+    tools = tools_of(row)
+    head = provenance_of(row).commented("#")
+    return write_experiment_csv(measured_in_parts(row), tools=tools, head=head)
+
+
+def _experiment_list(row: ExperimentSet) -> str:
+    parts = write_experiment_list(row.name, measured_in_parts(row), provenance_of(row).as_json())
+    return "".join(parts)
 
 
 def _is_assembled(isa: str) -> bool:
@@ -136,5 +143,12 @@ RESOURCE_EXPORTS: Mapping[str, Export[ResourceMapping]] = {
     "json": Export("resource mapping (JSON)", "json", "application/json", _resource_json),
 }
 SET_EXPORTS: Mapping[str, Export[ExperimentSet]] = {
-    "csv": Export("experiments (CSV)", "csv", "text/csv", _experiment_csv),
+    "csv": Export("experiments (CSV)", "csv", "text/csv", _experiment_csv, "settled ones; imports again"),
+    "pmevo": Export(
+        "PMEvo ExperimentList (JSON)",
+        "json",
+        "application/json",
+        _experiment_list,
+        "for PMEvo's tools; imports again",
+    ),
 }

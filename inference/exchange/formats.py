@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.core.metrics import Unit
 from inference.exchange.document import Document
-from inference.exchange.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
+from inference.exchange.experiment_columns import HEADER
+from inference.exchange.experiment_csv import is_experiment_csv, read_experiment_csv
 from inference.exchange.explained_json import is_explained, read_explained
+from inference.exchange.file_units import FileUnit
 from inference.exchange.mapping_json import is_mapping_json, read_mapping_json
 from inference.exchange.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
 from inference.exchange.pmevo_json import (
@@ -46,14 +47,14 @@ class Format:
     """A file format: how to recognise and how to read it.
 
     `read(source, problems, unit)` never raises for what the file says; it notes problems instead. `unit` is
-    that of measurements which do not name theirs.
+    that of measurements which do not name theirs, None for the one that they seem to have.
     """
 
     key: str
     title: str
     content: Content
     matches: Callable[[Source], bool]
-    read: Callable[[Source, Problems, Unit], Document]
+    read: Callable[[Source, Problems, FileUnit | None], Document]
 
 
 FORMATS = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,9 +12,11 @@ from django.db import transaction
 
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
+from inference.core.protocols import Json
 from inference.exchange.characterisations import KEY, store_characterisations
 from inference.exchange.errors import ExchangeError, RefusedError
 from inference.exchange.explaining import Explanation, explanation_of
+from inference.exchange.file_units import FileUnit
 from inference.exchange.formats import Content
 from inference.exchange.instruction_sets import X86, likely_isa, new_isa, vocabulary
 from inference.exchange.names import NAME_LIMIT, free_name, free_or_refuse
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from inference.models import Run
 
 SOURCE_LENGTH = 300
+LISTED = 50
+"""Problems of rows that were left out that the set keeps in words."""
 MEASURED_IN = "measured_in"
 """Where a mapping's report has the ids of the experiment sets that were named as its evidence."""
 
@@ -55,7 +59,8 @@ class Preview:
 
     `isa` is None where the file would found the instruction set `new_isa`. `own_name` is what the file
     says it is called, or its file name. `explanation` is what it says of explainable inference, and
-    `evidence` the experiment sets that belong to that.
+    `evidence` the experiment sets that belong to that. `taken` are the schemes that unknown names were taken
+    for, `leave_out` whether rows with problems are to be left out.
     """
 
     parsed: Parsed
@@ -65,6 +70,8 @@ class Preview:
     explanation: Explanation | None = None
     evidence: tuple[ExperimentSet, ...] = ()
     microarchitecture: str = ""
+    taken: Mapping[str, str] = field(default_factory=dict)
+    leave_out: bool = False
 
     @property
     def model(self) -> type[ExperimentSet] | type[PortMapping] | type[ResourceMapping]:
@@ -79,7 +86,18 @@ class Preview:
     @property
     def acceptable(self) -> bool:
         """Whether the file can be imported as it is."""
-        return self.parsed.problem_count == 0
+        return self.parsed.blocking == 0
+
+    @property
+    def making(self) -> Json:
+        """What its owner decided, as its set will tell it; {} where the file was taken as it is."""
+        told: Json = {}
+        if self.leave_out and self.parsed.broken:
+            told["rows_left_out"] = self.parsed.broken
+            told["why"] = self.parsed.lines()[:LISTED]
+        if self.taken:
+            told["names_taken"] = dict(self.taken)
+        return told
 
 
 @dataclass(frozen=True)
@@ -98,17 +116,23 @@ def preview(
     *,
     isa: ISA | None = None,
     founding: str = "",
-    unit: Unit = Unit.CYCLES,
+    unit: FileUnit | Unit | None = FileUnit.CYCLES,
     names: NameList | None = None,
     rejects: Sequence[Rejects] = (),
     evidence: Sequence[ExperimentSet] = (),
     microarchitecture: str = "",
+    taken: Mapping[str, str] | None = None,
+    take_nearest: bool = False,
+    leave_out: bool = False,
 ) -> Preview:
     """Parse a file against an instruction set: the given one, a new one named `founding`, or the likely one.
 
     `names` are scheme names for the instructions of a Palmed file, see `name_list_of`; `rejects` what the
     runs rejected of which the file is the result, one list each, see `rejects_of`; `evidence` experiment sets
-    of those runs; `microarchitecture` the one to read of a file that has several.
+    of those runs; `microarchitecture` the one to read of a file that has several. `unit` is that of numbers
+    whose unit the file does not name, None for what they seem to be. `taken`: {unknown name: scheme};
+    `take_nearest`: every unknown name is taken for the scheme that comes nearest. `leave_out`: experiments
+    with a problem are left out, and told of.
     Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set,
     and where rejects or evidence come with something else than a port mapping of the same instruction set.
     """
@@ -116,9 +140,16 @@ def preview(
     if rejects:
         reading = replace(reading, document=with_rejects(reading.document, rejects))
     if isa is None and not founding:
-        isa = likely_isa(reading.scheme_names(), reading.document.facts) or _default_isa()
+        isa = likely_isa(reading.scheme_names, reading.document.facts) or _default_isa()
     known: Names = AnyNames() if isa is None or founding else vocabulary(isa)
-    parsed = resolve(reading, known)
+    taken = dict(taken or {})
+    if taken and founding:
+        raise ExchangeError("a new instruction set knows all names of its file: none is taken for another")
+    _check_taken(taken, known)
+    parsed = resolve(reading, known, taken=taken, leave_out=leave_out)
+    if take_nearest and parsed.unknown:
+        taken |= {each.name: each.nearest[0] for each in parsed.unknown if each.nearest}
+        parsed = resolve(reading, known, taken=taken, leave_out=leave_out)
     seen = Preview(
         parsed,
         None if founding else isa,
@@ -126,6 +157,8 @@ def preview(
         _name(parsed),
         evidence=tuple(evidence),
         microarchitecture=microarchitecture,
+        taken={name: text for name, text in taken.items() if name in reading.scheme_names},
+        leave_out=leave_out,
     )
     if parsed.mapping is not None and parsed.verdicts:
         return replace(seen, explanation=_explanation(seen, known, rejects))
@@ -134,6 +167,14 @@ def preview(
             f"{file_name} has no verdicts on schemes, to which rejected schemes or evidence could belong"
         )
     return seen
+
+
+def _check_taken(taken: Mapping[str, str], known: Names) -> None:
+    for name, text in taken.items():
+        if known.resolve(text) is None:
+            raise ExchangeError(
+                f"{name!r} cannot be taken for {text!r}: the instruction set has no such scheme"
+            )
 
 
 def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> Explanation:
@@ -250,6 +291,7 @@ def commit(
         run=run,
         origin=ExperimentSet.Origin.UPLOAD,
         source=source,
+        making=seen.making,
     )
     stored = store_measurements(row, parsed.measured)
     keep_summary(row)

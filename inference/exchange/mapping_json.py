@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from inference.core.mapping import R_MAX_RANGE, PortMapping, ports_in
-from inference.core.metrics import Unit
 from inference.exchange.document import Document, UsageEntry, check_name
+from inference.exchange.file_units import FileUnit
 from inference.exchange.json_fields import as_list, as_number, as_object, as_ports, as_uops, printable_text
 from inference.exchange.problems import Problems, excerpt
 from inference.exchange.source import Source
@@ -21,7 +21,7 @@ def is_mapping_json(source: Source) -> bool:
     return source.is_json and isinstance(source.data, dict) and source.data.get("format") == FORMAT_NAME
 
 
-def read_mapping_json(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_mapping_json(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read a port mapping with counted µops and its R_max."""
     del unit  # a mapping holds no measurements
     data = source.data

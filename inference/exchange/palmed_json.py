@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from inference.core.metrics import Unit
 from inference.core.resources import Loads
 from inference.exchange.document import ENTRY_LIMIT, Document, LoadEntry, check_name
+from inference.exchange.file_units import FileUnit
 from inference.exchange.json_fields import as_list, as_loads, as_object, as_resources
 from inference.exchange.problems import Problems, excerpt
 from inference.exchange.source import Source
@@ -33,7 +33,7 @@ def is_palmed(source: Source) -> bool:
     )
 
 
-def read_palmed(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_palmed(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read the loads of all instructions; those of a class are equal."""
     del unit  # loads are always cycles
     instructions = as_object(source.data.get(INSTRUCTIONS), problems, row=None, column=INSTRUCTIONS)
@@ -128,7 +128,7 @@ def is_name_list(source: Source) -> bool:
     )
 
 
-def read_name_list(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_name_list(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read {our scheme: [Palmed's instruction]}; by itself it brings nothing, which is noted as a problem."""
     del unit
     read_names(source, problems)

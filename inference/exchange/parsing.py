@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 from inference.core.experiment import Experiment, Measured
@@ -21,13 +22,15 @@ from inference.exchange.document import (
     UsageEntry,
     VerdictEntry,
 )
+from inference.exchange.file_units import FileUnit
 from inference.exchange.formats import Content, Format, format_of, known_formats
 from inference.exchange.palmed_json import NameList, translated
 from inference.exchange.problems import Problem, Problems, excerpt
+from inference.exchange.read_experiments import ReadExperiments, experiment_of_entry
 from inference.exchange.source import read_source
+from inference.exchange.unknown_names import UnknownName, unknown_names
 
 SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
-FOREIGN = 5  # unknown names; when they are the most, the file is probably about another instruction set
 
 
 class Names(Protocol):
@@ -65,6 +68,7 @@ class Reading:
     problems: tuple[Problem, ...] = ()
     problem_count: int = 0
 
+    @cached_property
     def scheme_names(self) -> dict[str, None]:
         """All scheme names of the file, as written, in the order of their first occurrence."""
         names = dict.fromkeys(name for entry in self.document.experiments for name, _ in entry.terms)
@@ -86,20 +90,34 @@ class Parsed:
     `verdicts` are what the file says of the mapping's schemes, and of those that could not be characterised.
     `merged` lists names of the file that mean the same scheme, {scheme: names}; `left_out` instructions of a
     partial document that bring nothing, {instruction: why}.
+
+    `unknown` are the names that no scheme has. `broken` rows have problems of their own or unknown names,
+    `left` have none; `blocking` problems keep the file from being imported: all of them, or, where broken
+    rows are to be left out, those that belong to no row.
     """
 
     file_name: str
     format: Format | None
-    measured: tuple[Measured, ...] = ()
+    measured: Sequence[Measured] = ()
     mapping: PortMapping | None = None
     verdicts: Mapping[str, VerdictEntry] = field(default_factory=dict)
     resources: ResourceMapping | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: tuple[UnknownName, ...] = ()
+    broken: int = 0
+    blocking: int = 0
+    left: int = 0
     facts: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Features] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     problem_count: int = 0
+    row_problems: int = 0
+
+    @property
+    def can_leave_out(self) -> bool:
+        """Whether the file could be imported without its broken rows."""
+        return bool(self.broken and self.left) and self.problem_count == self.row_problems
 
     @property
     def content(self) -> Content | None:
@@ -113,7 +131,7 @@ class Parsed:
             return tuple(self.verdicts or self.mapping.usage)
         if self.resources is not None:
             return tuple(self.resources.loads)
-        return tuple(dict.fromkeys(s for result in self.measured for s in result.experiment.schemes))
+        return self.measured.schemes if isinstance(self.measured, ReadExperiments) else ()
 
     def lines(self) -> list[str]:
         """The problems as lines of text, with a last one for those that are only counted."""
@@ -122,15 +140,17 @@ class Parsed:
         return [*lines, f"{self.file_name}: {hidden} more problems"] if hidden else lines
 
 
-def parse(content: bytes, file_name: str, names: Names, unit: Unit = Unit.CYCLES) -> Parsed:
+def parse(content: bytes, file_name: str, names: Names, unit: FileUnit | Unit = FileUnit.CYCLES) -> Parsed:
     """Read a file and look its scheme names up."""
     return resolve(read(content, file_name, unit), names)
 
 
-def read(content: bytes, file_name: str, unit: Unit = Unit.CYCLES, wanted: str = "") -> Reading:
+def read(
+    content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, wanted: str = ""
+) -> Reading:
     """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
 
-    `wanted`: which part of a file that has several.
+    None: the one that their numbers seem to have. `wanted`: which part of a file that has several.
     """
     problems = Problems()
     source = read_source(content, file_name, problems)
@@ -141,105 +161,73 @@ def read(content: bytes, file_name: str, unit: Unit = Unit.CYCLES, wanted: str =
     if source is not None and found is None:
         problems.add("the format is not recognised", f"known are {known_formats()}")
     elif source is not None and found is not None:
-        document = found.read(source, problems, unit)
+        document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
     reading = Reading(file_name, found, document, tuple(problems.listed), problems.count)
-    different = len(reading.scheme_names())
+    different = len(reading.scheme_names)
     if different <= SCHEME_LIMIT:
         return reading
     problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
     return Reading(file_name, found, Document(), tuple(problems.listed), problems.count)
 
 
-def resolve(reading: Reading, names: Names) -> Parsed:
-    """Replace the names of the file by scheme texts; unknown and clashing ones become problems."""
+def resolve(
+    reading: Reading, names: Names, *, taken: Mapping[str, str] | None = None, leave_out: bool = False
+) -> Parsed:
+    """Replace the names of the file by scheme texts; unknown and clashing ones become problems.
+
+    `taken`: schemes that unknown names are taken for. `leave_out`: experiments with a problem are left out
+    instead of keeping the others from being imported.
+    """
+    document = reading.document
     problems = Problems(list(reading.problems), reading.problem_count)
-    texts = {name: names.resolve(name) for name in reading.scheme_names()}
-    _report_unknown(reading.document, texts, names, problems)
+    texts = _texts(reading, names, taken or {})
+    unknown, unknown_count = unknown_names(document, texts, names, problems)
     known = {name: text for name, text in texts.items() if text is not None}
-    partial = reading.document.partial
     merged: dict[str, tuple[str, ...]] = {}
     for name, text in known.items():
         merged[text] = (*merged.get(text, ()), name)
-    left_out = dict(reading.document.dropped)
-    mapping = _mapping(reading.document, known, problems, left_out)
-    verdicts = _verdicts(reading.document, known, left_out)
-    loads = _loads(reading.document, known, problems, left_out)
-    experiments = _known_experiments(reading.document, known, problems, left_out)
-    measured = () if problems else _measured(experiments, known)
+    left_out = dict(document.dropped)
+    mapping = _mapping(document, known, problems, left_out)
+    verdicts = _verdicts(document, known, left_out)
+    loads = _loads(document, known, problems, left_out)
+    experiments = _known_experiments(document, known, problems, left_out, unknown_count)
+    row_problems = document.row_problems
+    if document.experiments and not document.partial:
+        row_problems += unknown_count
+    broken = document.broken + len(document.experiments) - len(experiments)
+    blocking = problems.count - row_problems if leave_out and experiments else problems.count
     _name_nearest(left_out, names)
-    features = reading.document.features
+    features = document.features
     return Parsed(
         file_name=reading.file_name,
         format=reading.format,
-        measured=measured,
+        measured=() if blocking or not experiments else ReadExperiments(experiments, known),
         mapping=None if problems else mapping,
         verdicts={} if problems else verdicts,
-        resources=ResourceMapping(reading.document.resources, loads) if loads and not problems else None,
+        resources=ResourceMapping(document.resources, loads) if loads and not problems else None,
         left_out=left_out,
-        merged={text: written for text, written in merged.items() if len(written) > 1 and not partial},
-        facts=reading.document.facts,
+        merged={text: written for text, written in merged.items() if len(written) > 1}
+        if not document.partial
+        else {},
+        unknown=unknown,
+        broken=0 if document.partial else broken,
+        blocking=blocking,
+        left=len(experiments),
+        facts=document.facts,
         features={text: features[name] for name, text in reversed(known.items()) if name in features},
         problems=tuple(sorted(problems.listed, key=lambda problem: problem.row or 0)),
         problem_count=problems.count,
+        row_problems=row_problems,
     )
 
 
-def _places(document: Document) -> Iterable[tuple[str, int, str]]:
-    """(scheme name, row, column) of every mention."""
-    if not document.partial:
-        for entry in document.experiments:
-            for name, _ in entry.terms:
-                yield name, entry.row, entry.column
-        for said in (*document.usages, *document.verdicts, *document.loads):
-            yield said.scheme, said.row, said.column
-    yield from document.refused
-
-
-def _report_unknown(
-    document: Document, texts: Mapping[str, str | None], names: Names, problems: Problems
-) -> None:
-    """One problem per unknown name, at its first place, with the nearest known scheme."""
-    mentions: dict[str, list[tuple[int, str]]] = {}
-    for name, row, column in _places(document):
-        if texts[name] is None:
-            mentions.setdefault(name, []).append((row, column))
-    if len(mentions) >= FOREIGN and len(mentions) * 2 > len(texts):
-        problems.add(
-            f"{len(mentions)} of {len(texts)} scheme names are unknown",
-            "choose the instruction set that the file is about, or import it as a new one",
-        )
-    for name, places in mentions.items():
-        row, column = min(places)
-        nearest = [] if problems.full else names.nearest(name)
-        often = f" (in {len(places)} rows)" if len(places) > 1 else ""
-        problems.add(
-            f"unknown scheme {excerpt(name)}{often}",
-            f"the nearest known one is {nearest[0]!r}"
-            if nearest
-            else "write a scheme of the instruction set",
-            row=row,
-            column=column,
-        )
-
-
-def _measured(entries: Iterable[ExperimentEntry], texts: Mapping[str, str]) -> tuple[Measured, ...]:
-    return tuple(
-        Measured(
-            _experiment(entry, texts),
-            entry.cycles,
-            note=entry.note,
-            annotations=entry.annotations,
-            counters=entry.counters,
-        )
-        for entry in entries
-    )
-
-
-def _experiment(entry: ExperimentEntry, texts: Mapping[str, str]) -> Experiment:
-    counts: dict[str, int] = {}
-    for name, count in entry.terms:
-        counts[texts[name]] = counts.get(texts[name], 0) + count
-    return Experiment.of(counts)
+def _texts(reading: Reading, names: Names, taken: Mapping[str, str]) -> dict[str, str | None]:
+    """{name in the file: scheme}, None for an unknown name that is not taken for any."""
+    texts: dict[str, str | None] = {}
+    for name in reading.scheme_names:
+        text = names.resolve(name)
+        texts[name] = names.resolve(taken[name]) if text is None and name in taken else text
+    return texts
 
 
 NO_SCHEME = "the instruction set has no such scheme"
@@ -255,10 +243,17 @@ def _name_nearest(left_out: dict[str, str], names: Names) -> None:
 
 
 def _known_experiments(
-    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
-) -> Iterable[ExperimentEntry]:
-    """The experiments to take; those of a partial document need a scheme, and the first of each counts."""
+    document: Document,
+    texts: Mapping[str, str],
+    problems: Problems,
+    left_out: dict[str, str],
+    unknown_count: int,
+) -> Sequence[ExperimentEntry]:
+    """The experiments whose schemes are known; of a partial document, the first of each counts."""
     if not document.partial:
+        if unknown_count:
+            known = texts.keys()
+            return [entry for entry in document.experiments if known >= {name for name, _ in entry.terms}]
         return document.experiments
     first: dict[Experiment, ExperimentEntry] = {}
     for entry in document.experiments:
@@ -266,13 +261,13 @@ def _known_experiments(
         left_out.update(dict.fromkeys(unknown, NO_SCHEME))
         if unknown:
             continue
-        meant = _experiment(entry, texts)
+        meant = experiment_of_entry(entry, texts)
         if first.setdefault(meant, entry) is not entry:
             written, same = ("; ".join(name for name, _ in each.terms) for each in (entry, first[meant]))
             left_out[written] = f"{meant} has the time of {same}"
     if document.experiments and not first:
         _nothing_known(len(left_out), problems)
-    return first.values()
+    return list(first.values())
 
 
 def _mapping(

@@ -6,12 +6,14 @@ The files of different versions differ: ports are texts or whole numbers, `arch`
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from inference.core.experiment import Measured
 from inference.core.mapping import PortMapping, ports_in
-from inference.core.metrics import Unit
 from inference.exchange.document import (
     Document,
     ExperimentEntry,
@@ -20,6 +22,7 @@ from inference.exchange.document import (
     check_length,
     check_name,
 )
+from inference.exchange.file_units import FileUnit
 from inference.exchange.json_fields import (
     as_list,
     as_number,
@@ -50,25 +53,30 @@ def _has_kind(source: Source, kind: str, key: str) -> bool:
     return said == kind if isinstance(said, str) else key in source.data
 
 
-def read_experiment_list(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_experiment_list(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read the measured experiments. The format knows only cycles, so `unit` must be cycles."""
-    if unit is not Unit.CYCLES:
-        problems.add(f"the unit was given as {unit.value}", "this format always holds cycles")
+    if unit not in (None, FileUnit.CYCLES):
+        problems.add(f"the unit was given as {unit}", "this format always holds cycles")
         return Document()
     listed = as_list(source.data.get("exps"), problems, row=None, column="exps")
     if listed is None:
         return Document()
     entries = []
+    broken = row_problems = 0
     tools: dict[str, None] = {}
     for row, item in enumerate(listed, start=1):
+        before = problems.count
         entry = _experiment(item, row, problems)
-        if entry is not None:
-            entries.append(entry)
-            tools.update(dict.fromkeys(entry.annotations))
+        if entry is None:
+            broken += 1
+            row_problems += problems.count - before
+            continue
+        entries.append(entry)
+        tools.update(dict.fromkeys(entry.annotations))
     if not listed:
         problems.add("the list of experiments is empty", "at least one experiment is expected", column="exps")
-    facts = {"units": [Unit.CYCLES.value], "tools": list(tools), **_arch_facts(source.data)}
-    return Document(experiments=tuple(entries), facts=facts)
+    facts = {"units": [FileUnit.CYCLES.value], "tools": list(tools), **_arch_facts(source.data)}
+    return Document(experiments=tuple(entries), broken=broken, row_problems=row_problems, facts=facts)
 
 
 def _experiment(item: object, row: int, problems: Problems) -> ExperimentEntry | None:
@@ -143,7 +151,7 @@ def _annotations(value: object, row: int, problems: Problems) -> dict[str, float
     return found
 
 
-def read_mapping3(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_mapping3(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read a port mapping; equal port lists of one scheme are one µop counted several times."""
     del unit  # a mapping holds no measurements
     assignment = as_object(source.data.get("assignment"), problems, row=None, column="assignment")
@@ -210,3 +218,34 @@ def write_mapping3(name: str, mapping: PortMapping) -> dict[str, Any]:
             for scheme, uops in mapping.usage.items()
         },
     }
+
+
+def write_experiment_list(
+    name: str, measured: Iterable[Measured], provenance: Mapping[str, Any]
+) -> Iterator[str]:
+    """The settled measurements as an `ExperimentList` document, piece by piece, one line per experiment."""
+    schemes: dict[str, None] = {}
+    head = {"kind": "ExperimentList", "provenance": provenance}
+    yield json.dumps(head, ensure_ascii=False)[:-1] + ',\n "exps": ['
+    separator = "\n"
+    for result in measured:
+        if result.usable:
+            schemes.update(dict.fromkeys(result.experiment.schemes))
+            yield separator + "  " + json.dumps(_experiment_json(result), ensure_ascii=False)
+            separator = ",\n"
+    arch = {"kind": "Architecture", "name": name, "insns": list(schemes)}
+    yield '\n ],\n "arch": ' + json.dumps(arch, ensure_ascii=False) + "}\n"
+
+
+def _experiment_json(result: Measured) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "kind": "Experiment",
+        "iseq": [scheme for scheme, count in result.experiment.terms for _ in range(count)],
+        "result": {"cycles": result.cycles},
+    }
+    if "uops" in result.counters:
+        made["result"]["num_uops"] = result.counters["uops"]
+    if result.annotations:
+        answers = result.annotations.items()
+        made["other_results"] = [{"id": tool, "cycles": cycles} for tool, cycles in answers]
+    return made

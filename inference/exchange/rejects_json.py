@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.explain import Reason
-from inference.core.metrics import Unit
 from inference.exchange.document import Document, VerdictEntry, check_name
+from inference.exchange.file_units import FileUnit
 from inference.exchange.problems import Problems, excerpt
 from inference.exchange.source import Source
 
@@ -67,7 +67,7 @@ def is_rejects(source: Source) -> bool:
     )
 
 
-def read_rejects_alone(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_rejects_alone(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read a list of rejections; by itself it brings nothing, which is noted as a problem."""
     del unit
     read_rejects(source, problems)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping
 from inference.exchange.document import Document, LoadEntry, check_name
+from inference.exchange.file_units import FileUnit
 from inference.exchange.json_fields import as_loads, as_object, as_resources, printable_text
 from inference.exchange.problems import Problems, excerpt
 from inference.exchange.source import Source
@@ -20,7 +20,7 @@ def is_resource_json(source: Source) -> bool:
     return source.is_json and isinstance(source.data, dict) and source.data.get("format") == FORMAT_NAME
 
 
-def read_resource_json(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_resource_json(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read a resource mapping: for each scheme the cycles that it takes up of each resource."""
     del unit  # loads are always cycles
     data = source.data

@@ -60,7 +60,7 @@ def summarise(experiment_set: ExperimentSet) -> SetSummary:
 def kept_summary(experiment_set: ExperimentSet) -> SetSummary | None:
     """What was kept with the set, None where its measurements are others by now (two quick queries)."""
     kept = experiment_set.summary
-    if kept is None or kept["rows"] != _rows_of(experiment_set):
+    if kept is None or kept["rows"] != rows_of(experiment_set):
         return None
     numbers = kept["numbers"]
     return SetSummary(**{**numbers, "lengths": tuple(numbers["lengths"])})
@@ -68,14 +68,15 @@ def kept_summary(experiment_set: ExperimentSet) -> SetSummary | None:
 
 def keep_summary(experiment_set: ExperimentSet) -> SetSummary:
     """Work the numbers out and keep them with the set."""
-    rows = _rows_of(experiment_set)  # first: what comes in between makes the numbers out of date, not wrong
+    rows = rows_of(experiment_set)  # first: what comes in between makes the numbers out of date, not wrong
     summary = summarise(experiment_set)
     experiment_set.summary = {"rows": rows, "numbers": asdict(summary)}
     experiment_set.save(update_fields=["summary"])
     return summary
 
 
-def _rows_of(experiment_set: ExperimentSet) -> dict[str, Any]:
+def rows_of(experiment_set: ExperimentSet) -> dict[str, Any]:
+    """What tells the measurements of a set from any others (two quick queries)."""
     rows = experiment_set.measurements.order_by()
     # Each by itself is answered by the index alone.
     return {"count": rows.count(), **rows.aggregate(newest=Max("pk"))}

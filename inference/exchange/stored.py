@@ -6,16 +6,20 @@ Loading keeps the order in which rows were stored.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice, tee
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping, uops_of
+from inference.exchange.bulk import insert_missing
 from inference.exchange.errors import MissingSchemesError
 from inference.exchange.names import free_or_refuse
 from inference.models import ISA, ExperimentSet, ExperimentTerm, InstructionScheme, Machine, Measurement
@@ -59,47 +63,59 @@ def experiment_of(key: str, texts: Mapping[int, str]) -> Experiment:
 def store_experiments(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int]:
     """Row ids of the experiments, rows made where they are missing; raises `MissingSchemesError`."""
     wanted = list(dict.fromkeys(experiments))
+    keys = dict(zip(wanted, _keys(wanted, isa), strict=True))
+    rows = _store_keys(isa, {key: experiment.length for experiment, key in keys.items()})
+    return {experiment: rows[key] for experiment, key in keys.items()}
+
+
+def _keys(experiments: Iterable[Experiment], isa: ISA) -> Iterator[str]:
+    """The key of each; raises `MissingSchemesError` when all have been looked at."""
     ids = scheme_ids(isa)
-    missing = {scheme for experiment in wanted for scheme in experiment.schemes if scheme not in ids}
+    missing: set[str] = set()
+    for experiment in experiments:
+        try:
+            yield experiment_key(experiment, ids)
+        except KeyError:
+            missing.update(scheme for scheme in experiment.schemes if scheme not in ids)
+            yield ""
     if missing:
         raise MissingSchemesError(isa.name, missing)
-    keys = {experiment_key(experiment, ids): experiment for experiment in wanted}
-    known = _experiment_rows(isa, keys)
+
+
+def _store_keys(isa: ISA, lengths: Mapping[str, int]) -> dict[str, int]:
+    """{key: row id} of experiments given as {key: length}, rows made where they are missing."""
+    known = _experiment_rows(isa, lengths)
     # In one order for everybody: of two who store the same at the same time, one waits for the other.
-    fresh = sorted(key for key in keys if key not in known)
+    fresh = sorted(key for key in lengths if key not in known)
     if fresh:
-        ExperimentRow.objects.bulk_create(
-            [ExperimentRow(isa_id=isa.pk, key=key, length=keys[key].length) for key in fresh],
-            batch_size=BATCH,
-            ignore_conflicts=True,
-        )
+        rows = ((isa.pk, key, lengths[key]) for key in fresh)
+        insert_missing(ExperimentRow, ("isa_id", "key", "length"), rows)
         made = _experiment_rows(isa, fresh)
-        _insert_terms((made[key], ids[scheme], count) for key in fresh for scheme, count in keys[key].terms)
+        insert_missing(ExperimentTerm, ("experiment_id", "scheme_id", "count"), _terms(made))
         known |= made
-    return {experiment: known[key] for key, experiment in keys.items()}
+    return known
 
 
-def _insert_terms(terms: Iterable[tuple[int, int, int]]) -> None:
-    """Rows (experiment, scheme, count), where they are missing.
-
-    Plain SQL of the kind that all databases here speak: there are several terms per experiment, and a model
-    instance for each would take longer than everything else in an import.
-    """
-    table = connection.ops.quote_name(ExperimentTerm._meta.db_table)
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {table} (experiment_id, scheme_id, count) VALUES (%s, %s, %s) "  # noqa: S608 a constant
-            "ON CONFLICT DO NOTHING",
-            list(terms),
-        )
+def _terms(rows: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    for key, row in rows.items():
+        for term in key.split(","):
+            scheme, _, count = term.partition(":")
+            yield row, int(scheme), int(count)
 
 
 def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
-    wanted = list(keys)
+    """{key: row id} of those that are there."""
+    wanted = iter(keys)
     found: dict[str, int] = {}
-    for start in range(0, len(wanted), BATCH):
-        rows = ExperimentRow.objects.filter(isa=isa, key__in=wanted[start : start + BATCH])
-        found.update(rows.values_list("key", "id"))
+    table = connection.ops.quote_name(ExperimentRow._meta.db_table)
+    with connection.cursor() as cursor:
+        while portion := list(islice(wanted, BATCH)):
+            marks = ", ".join(["%s"] * len(portion))
+            cursor.execute(
+                f"SELECT key, id FROM {table} WHERE isa_id = %s AND key IN ({marks})",  # noqa: S608 a constant
+                [isa.pk, *portion],
+            )
+            found.update(cursor.fetchall())
     return found
 
 
@@ -113,30 +129,100 @@ def store_measurements(
     the same results, or with more that begin with the same, stores nothing twice. Raises
     `MissingSchemesError`.
     """
-    results = list(measured)
-    ids = store_experiments(experiment_set.isa, (result.experiment for result in results))
-    seen: Counter[int] = Counter()
-    rows = []
-    for result in results:
-        experiment = ids[result.experiment]
-        rows.append(
-            Measurement(
-                experiment_set_id=experiment_set.pk,
-                experiment_id=experiment,
-                repeat=first_repeat + seen[experiment],
-                state=result.state.value,
-                cycles=result.cycles,
-                spread=result.spread,
-                passes=result.passes,
-                note=result.note[:NOTE_LIMIT],
-                annotations=dict(result.annotations),
-                counters=dict(result.counters),
-            )
-        )
-        seen[experiment] += 1
+    lengths: dict[str, int] = {}
+    rows: list[tuple[str, tuple[Any, ...]]] = []
+    # Of each value only what its row needs is kept: there may be very many.
+    for key, result in _keyed(measured, experiment_set.isa):
+        lengths[key] = result.experiment.length
+        rows.append((key, _columns_of(result)))
+    experiments = _store_keys(experiment_set.isa, lengths)
     before = experiment_set.measurements.count()
-    Measurement.objects.bulk_create(rows, batch_size=BATCH, ignore_conflicts=True)
+    seen = Counter[int]()
+    insert_missing(
+        Measurement,
+        ("experiment_set_id", "experiment_id", "repeat", *_COLUMNS),
+        (
+            (experiment_set.pk, row := experiments[key], _counted(seen, row, first_repeat), *columns)
+            for key, columns in rows
+        ),
+    )
     return experiment_set.measurements.count() - before
+
+
+_COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counters")
+_RAW = ("experiment_id", "repeat", *_COLUMNS)
+
+
+def _keyed(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
+    """Each with the key of its experiment; raises `MissingSchemesError` when all have been looked at."""
+    results, again = tee(measured)
+    return zip(_keys((result.experiment for result in results), isa), again, strict=False)
+
+
+def _columns_of(result: Measured) -> tuple[Any, ...]:
+    return (
+        result.state.value,
+        result.cycles,
+        result.spread,
+        result.passes,
+        result.note[:NOTE_LIMIT],
+        _json(result.annotations),
+        _json(result.counters),
+    )
+
+
+def _counted(seen: Counter[int], experiment: int, first: int) -> int:
+    """The repeat of one more measurement of an experiment."""
+    seen[experiment] += 1
+    return first + seen[experiment] - 1
+
+
+def _json(numbers: Mapping[str, float]) -> str:
+    return json.dumps(dict(numbers)) if numbers else "{}"
+
+
+@dataclass(frozen=True)
+class RawMeasurement:
+    """A measurement as its row has it, without a set: for copying many of them."""
+
+    experiment: int
+    repeat: int
+    state: str
+    cycles: float | None
+    spread: float | None
+    passes: int
+    note: str
+    annotations: Mapping[str, float]
+    counters: Mapping[str, float]
+
+    def as_repeat(self, repeat: int) -> RawMeasurement:
+        """The same as the k-th measurement of its experiment."""
+        return replace(self, repeat=repeat)
+
+
+def raw_measurements(ids: Iterable[int]) -> Iterator[RawMeasurement]:
+    """The rows with these ids, in their order."""
+    wanted = iter(ids)
+    while portion := list(islice(wanted, BATCH)):
+        rows = Measurement.objects.filter(pk__in=portion)
+        found = {pk: RawMeasurement(*values) for pk, *values in rows.values_list("id", *_RAW)}
+        yield from (found[pk] for pk in portion if pk in found)
+
+
+def store_raw(experiment_set: ExperimentSet, rows: Iterable[RawMeasurement]) -> None:
+    """Add rows to a set."""
+    insert_missing(
+        Measurement,
+        ("experiment_set_id", "experiment_id", "repeat", *_COLUMNS),
+        (
+            (
+                experiment_set.pk,
+                *(row.experiment, row.repeat, row.state, row.cycles, row.spread, row.passes, row.note),
+                *(_json(row.annotations), _json(row.counters)),
+            )
+            for row in rows
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -197,6 +283,21 @@ def texts_of(wanted: Iterable[int]) -> dict[int, str]:
         rows = InstructionScheme.objects.filter(id__in=ids[start : start + BATCH])
         texts.update(rows.values_list("id", "text"))
     return texts
+
+
+def measured_in_parts(experiment_set: ExperimentSet) -> Iterator[Measured]:
+    """All measurements of a set in the order of their rows, a few thousand of them in memory at a time."""
+    last = 0
+    while part := measurements_of(experiment_set.measurements.filter(id__gt=last).order_by("id")[:BATCH]):
+        yield from (stored.value for stored in part)
+        last = part[-1].id
+
+
+def tools_of(experiment_set: ExperimentSet) -> list[str]:
+    """The tools whose answers came with a set, in alphabetical order (one query over all of its rows)."""
+    with_any = experiment_set.measurements.order_by().exclude(annotations={})
+    rows = with_any.annotate(said=Cast("annotations", TextField())).values_list("said", flat=True)
+    return sorted({tool for text in rows.iterator(chunk_size=BATCH) for tool in json.loads(text)})
 
 
 def load_measurements(experiment_set: ExperimentSet, repeat: int | None = None) -> list[Measured]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.core.mapping import MAX_PORTS
-from inference.core.metrics import Unit
 from inference.exchange.document import (
     CYCLES_RANGE,
     ENTRY_LIMIT,
@@ -22,6 +21,7 @@ from inference.exchange.document import (
     Features,
     UsageEntry,
 )
+from inference.exchange.file_units import FileUnit
 from inference.exchange.port_usages import (
     SEVERAL,
     choose_one,
@@ -67,7 +67,7 @@ def _is_ours(source: Source) -> bool:
     return source.is_json and isinstance(source.data, dict) and source.data.get("format") == DIGEST
 
 
-def read_digest(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_digest(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """The port mapping of the microarchitecture that `source.wanted` names."""
     del unit
     begun = _begin(source, source.wanted, problems)
@@ -104,7 +104,7 @@ def read_digest(source: Source, problems: Problems, unit: Unit) -> Document:
     return Document(usages=usages, partial=True, dropped=dropped, ports=ports, facts=facts, features=features)
 
 
-def read_measured_digest(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_measured_digest(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """The inverse throughputs that were measured on the microarchitecture that `source.wanted` names.
 
     Answers of IACA go along as annotations, µops as a counter, the latency as a note.

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inference.core.mapping import MAX_PORTS
-from inference.core.metrics import Unit
 from inference.exchange.document import ENTRY_LIMIT, Document, Features, UsageEntry, check_name
+from inference.exchange.file_units import FileUnit
 from inference.exchange.port_usages import (
     SEVERAL,
     choose_one,
@@ -37,7 +37,7 @@ def is_uops_info(source: Source) -> bool:
     )
 
 
-def read_uops_info(source: Source, problems: Problems, unit: Unit) -> Document:
+def read_uops_info(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
     """Read the port mapping of the microarchitecture that `source.wanted` names; it may be the only one."""
     del unit  # a mapping holds no measurements
     if len(source.data) > ENTRY_LIMIT:

@@ -89,35 +89,52 @@ class HeatMap:
         lower, upper = self.edges(index)
         return f"{lower:{form}} to {upper:{form}}"
 
-    def figure(self, unit: Unit | str = Unit.CYCLES) -> Json:
-        """A plotly figure: logarithmic colours, the diagonal, and a note where experiments lie outside.
+    @property
+    def peak(self) -> int:
+        """The number of experiments in the fullest bin."""
+        return max((count for row in self.counts for count in row), default=0)
 
-        A click on it tells `pointNumber` = [row, column]; the trace's `meta` are the bounds of rows and
-        columns, its `customdata` the counts, which the page puts into words.
+    def figure(
+        self, unit: Unit | str = Unit.CYCLES, *, peak: int | None = None, linear: bool = False
+    ) -> Json:
+        """A plotly figure: colours by count, the diagonal, and a note where experiments lie outside.
+
+        The scale of colours is logarithmic unless `linear`, and ends at `peak`: by default that of this map,
+        for several beside each other that of all. A click on it tells `pointNumber` = [row, column]; the
+        trace's `meta` are the bounds of rows and columns, its `customdata` the counts, which the page puts
+        into words.
         """
         label = Unit(unit).label
         width = self.limit / self.bins
-        peak = max((count for row in self.counts for count in row), default=0)
         centres = [(k + 0.5) * width for k in range(self.bins)]
-        ticks = [tick for tick in _TICKS if tick <= max(peak, 1)]
         trace = {
             "type": "heatmap",
             "x": centres,
             "y": centres,
-            "z": [[math.log10(count) if count else None for count in row] for row in self.counts],
             "customdata": [list(row) for row in self.counts],
             "meta": [self.bounds(k) for k in range(self.bins)],
+            "colorscale": "Viridis",
+            "hoverongaps": False,
+            **self._colours(self.peak if peak is None else peak, linear),
+        }
+        return figure_json([trace], self._layout(label))
+
+    def _colours(self, peak: int, linear: bool) -> Json:
+        title = {"title": {"text": "experiments"}}
+        if linear:
+            z = [[count or None for count in row] for row in self.counts]
+            return {"z": z, "zmin": 0, "zmax": max(peak, 1), "colorbar": title}
+        ticks = [tick for tick in _TICKS if tick <= max(peak, 1)]
+        return {
+            "z": [[math.log10(count) if count else None for count in row] for row in self.counts],
             "zmin": 0,
             "zmax": math.log10(max(peak, 10)),
-            "colorscale": "Viridis",
             "colorbar": {
-                "title": {"text": "experiments"},
+                **title,
                 "tickvals": [math.log10(tick) for tick in ticks],
                 "ticktext": [f"{tick:,}" for tick in ticks],
             },
-            "hoverongaps": False,
         }
-        return figure_json([trace], self._layout(label))
 
     def _layout(self, label: str) -> Json:
         axis = {"range": [0, self.limit], "constrain": "domain", "zeroline": False}

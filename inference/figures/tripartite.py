@@ -1,4 +1,4 @@
-"""A port mapping as a graph in three columns: schemes, µops, ports (thesis Fig. 3.3).
+"""A port mapping as a graph in three columns: schemes, µops, ports (thesis Fig. 3.3), or two in one.
 
 Schemes with equal µops are folded into one group, so that thousands of schemes become a few dozen nodes.
 Ports stay in their own order, where users look for them; µops and groups are placed at the barycentre of
@@ -7,13 +7,19 @@ what they are connected to, which keeps edges short and crossings few.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
 from inference.core.errors import UnknownSchemeError
-from inference.core.mapping import PortMapping, Uops, ports_in
+from inference.core.identity import ComparedScheme, Comparison, Kind
+from inference.core.mapping import PortMapping, Uops, described, ports_in
 from inference.figures.plotly_json import Json
 from inference.figures.uops import uop_json
+
+FACETS = ("extension", "category", "memory")
+"""Facts of a scheme that the graph can be filtered by."""
+
+_ORDER = {kind: place for place, kind in enumerate(Kind)}
 
 
 def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Json:
@@ -32,29 +38,113 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
     folded: dict[Uops, list[str]] = {}
     for scheme in chosen:
         folded.setdefault(tuple(mapping.usage[scheme]), []).append(scheme)
-    masks = sorted({mask for uops in folded for mask, _ in uops}, key=_barycentre_of_ports)
-    position = {mask: k for k, mask in enumerate(masks)}
-
-    def barycentre(uops: Uops) -> tuple[float, list[int]]:
-        places = sorted(position[mask] for mask, _ in uops)
-        return (fmean(places) if places else len(masks), places)  # schemes without ports come last
-
+    position = _positions(mask for uops in folded for mask, _ in uops)
+    barycentre = _barycentre(position)
     groups = sorted(folded, key=lambda uops: (*barycentre(uops), folded[uops][0]))
     return {
         "ports": list(mapping.ports),
-        "uops": [uop_json(mask, mapping.ports) for mask in masks],
+        "uops": [uop_json(mask, mapping.ports) for mask in position],
         "groups": [
             {
                 "schemes": folded[uops],
                 "uops": sorted(
                     ({"uop": position[mask], "count": count} for mask, count in uops), key=lambda u: u["uop"]
                 ),
-                "usage": mapping.describe(folded[uops][0]),
+                "usage": described(uops, mapping.ports),
             }
             for uops in groups
         ],
     }
 
 
+def compared(comparison: Comparison) -> Json:
+    """Two mappings in one graph, differences first: the same data with the ports of `Comparison.ports`, and
+
+    - `counts`: how many schemes there are of each `kind`;
+    - `groups` have a `kind` (a `Kind`), and hold schemes that have equal µops in the first mapping and equal
+      ones in the second. Their µops have `count` in the first and `there` in the second, 0 where there are
+      none of them.
+    """
+    folded: dict[tuple[Kind, Uops | None, Uops | None], list[ComparedScheme]] = {}
+    for each in comparison.schemes:
+        folded.setdefault((each.kind, *each.uops), []).append(each)
+    position = _positions(mask for key in folded for uops in key[1:] for mask, _ in uops or ())
+    barycentre = _barycentre(position)
+
+    def place(key: tuple[Kind, Uops | None, Uops | None]) -> tuple[object, ...]:
+        kind, here, there = key
+        first = folded[key][0]
+        return _ORDER[kind], -first.factor, *barycentre((*(here or ()), *(there or ()))), first.scheme
+
+    return {
+        "ports": list(comparison.ports),
+        "uops": [uop_json(mask, comparison.ports) for mask in position],
+        "counts": {
+            kind.value: sum(len(found) for key, found in folded.items() if key[0] is kind) for kind in Kind
+        },
+        "groups": [
+            {
+                "kind": kind.value,
+                "schemes": [each.scheme for each in folded[kind, here, there]],
+                "uops": _both(here, there, position),
+                "usage": _usage(kind, here, there, comparison.ports),
+            }
+            for kind, here, there in sorted(folded, key=place)
+        ],
+    }
+
+
+def with_facets(model: Json, facts: Mapping[str, Sequence[str]]) -> Json:
+    """The model with what its schemes can be filtered by.
+
+    `facts`: {scheme text: a value for each of `FACETS`}. The model gains `facets`, {name: values, sorted},
+    and its groups `facets`, for each scheme the places of its values in these.
+    """
+    values = {name: sorted({found[place] for found in facts.values()}) for place, name in enumerate(FACETS)}
+    places = [{value: k for k, value in enumerate(values[name])} for name in FACETS]
+    groups = [
+        {
+            **group,
+            "facets": [
+                [known[value] for known, value in zip(places, facts[text], strict=True)]
+                for text in group["schemes"]
+            ],
+        }
+        for group in model["groups"]
+    ]
+    return {**model, "facets": values, "groups": groups}
+
+
+def _positions(masks: Iterable[int]) -> dict[int, int]:
+    """{port set: its place from the top}."""
+    return {mask: k for k, mask in enumerate(sorted(set(masks), key=_barycentre_of_ports))}
+
+
 def _barycentre_of_ports(mask: int) -> tuple[float, int, int]:
     return (fmean(ports_in(mask)), mask.bit_count(), mask)
+
+
+def _barycentre(position: Mapping[int, int]) -> Callable[[Uops], tuple[float, list[int]]]:
+    def of(uops: Uops) -> tuple[float, list[int]]:
+        places = sorted(position[mask] for mask, _ in uops)
+        return (fmean(places) if places else len(position), places)  # schemes without ports come last
+
+    return of
+
+
+def _both(here: Uops | None, there: Uops | None, position: Mapping[int, int]) -> list[Json]:
+    first, second = dict(here or ()), dict(there or ())
+    return sorted(
+        (
+            {"uop": position[mask], "count": first.get(mask, 0), "there": second.get(mask, 0)}
+            for mask in first.keys() | second.keys()
+        ),
+        key=lambda each: each["uop"],
+    )
+
+
+def _usage(kind: Kind, here: Uops | None, there: Uops | None, ports: Sequence[str]) -> str:
+    if kind is Kind.EQUAL:
+        return described(here or (), ports)
+    first, second = ("not described" if uops is None else described(uops, ports) for uops in (here, there))
+    return f"here {first}, there {second}"

@@ -8,6 +8,7 @@ from inference.models.machine import AgentToken, Batch, Machine, MachineReading
 from inference.models.mapping import Evaluation, PortMapping, PortUsage
 from inference.models.resource import ResourceLoad, ResourceMapping
 from inference.models.run import Run, RunCheckpoint, RunEvent
+from inference.models.set_comparison import SetComparison
 from inference.models.upload import Upload
 from inference.models.webhook import Webhook
 
@@ -32,6 +33,7 @@ __all__ = [
     "Run",
     "RunCheckpoint",
     "RunEvent",
+    "SetComparison",
     "Upload",
     "Webhook",
     "Witness",

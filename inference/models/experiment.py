@@ -15,6 +15,7 @@ class ExperimentSet(Named):
         UPLOAD = "upload", "uploaded"
         RUN = "run", "measured by a run"
         EXAMPLE = "example", "recorded example"
+        MERGED = "merged", "merged"
 
     isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="experiment_sets")
     machine = models.ForeignKey(
@@ -28,6 +29,12 @@ class ExperimentSet(Named):
         max_length=300, blank=True, help_text="file name and format, or harness settings"
     )
     identity = models.JSONField(default=dict, blank=True, help_text="what changes the answers: harness, seed")
+    making = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="what its owner decided when it was made: rows left out, names taken, sets merged",
+    )
     summary = models.JSONField(
         null=True, blank=True, editable=False, help_text="its numbers, and the rows they are of"
     )
@@ -43,7 +50,9 @@ class Experiment(models.Model):
     rebuild the multiset without a join. `ExperimentTerm` holds the same facts for queries by scheme.
     """
 
-    isa = models.ForeignKey("inference.ISA", on_delete=models.CASCADE, related_name="experiments")
+    isa = models.ForeignKey(  # the constraint on it and the key is an index that begins with it
+        "inference.ISA", on_delete=models.CASCADE, related_name="experiments", db_index=False
+    )
     key = models.TextField()
     length = models.PositiveIntegerField()
 
@@ -61,7 +70,9 @@ class Experiment(models.Model):
 class ExperimentTerm(models.Model):
     """`count` instances of one scheme in an experiment."""
 
-    experiment = models.ForeignKey(Experiment, on_delete=models.CASCADE, related_name="terms")
+    experiment = models.ForeignKey(  # the constraint on it and the scheme is an index that begins with it
+        Experiment, on_delete=models.CASCADE, related_name="terms", db_index=False
+    )
     scheme = models.ForeignKey("inference.InstructionScheme", on_delete=models.PROTECT, related_name="terms")
     count = models.PositiveIntegerField()
 

@@ -65,8 +65,11 @@ class Machine(Named):
         ]
 
     def is_online(self, now: datetime | None = None) -> bool:
-        """Whether its agent is connected and has been heard of lately."""
-        return self.last_seen is not None and self.last_seen > (now or timezone.now()) - SILENCE
+        """Whether its agent is connected and has been heard of lately.
+
+        A sign of life from the future was noted before the clock was set back, and says nothing.
+        """
+        return self.last_seen is not None and abs((now or timezone.now()) - self.last_seen) < SILENCE
 
 
 class AgentToken(models.Model):

@@ -69,7 +69,7 @@ def _of_set(row: ExperimentSet) -> list[Dependent]:
     return [
         *counted(row.measurements.count(), "measurement", GONE),
         *counted(row.evaluations.count(), "evaluation", GONE),
-        *_users(_runs_with(row, "datasets", "experiment_set", "evaluate")),
+        *_users(_runs_with(row, "datasets", "experiment_set", "evaluate") | _runs_beside(row)),
     ]
 
 
@@ -125,6 +125,17 @@ def _runs_with(row: ExperimentSet | PortMapping, source: str, field: str, other:
     listed: list[tuple[int, Any]] = list(lists.values_list("pk", f"config__source__{source}"))
     naming = [run for run, ids in listed if isinstance(ids, list) and row.pk in ids]
     return Run.objects.filter(named | Q(pk__in=naming))
+
+
+def _runs_beside(row: ExperimentSet) -> QuerySet[Run]:
+    """Unfinished runs that compare the set with another one, or merge it: what they made is there by then."""
+    asked = Run.objects.filter(kind__in=("compare-sets", "merge-sets")).exclude(state__in=Run.FINAL)
+    naming = [
+        pk
+        for pk, config in asked.values_list("pk", "config")
+        if row.pk in (*config.get("sets", ()), config.get("first"), config.get("second"))
+    ]
+    return Run.objects.filter(pk__in=naming)
 
 
 def _users(runs: QuerySet[Run]) -> list[Dependent]:

@@ -38,7 +38,7 @@ class Remeasured:
 
 def remeasured(isa: ISA, witnesses: Sequence[Witness]) -> dict[Witness, list[Remeasured]]:
     """For each witness the sets in which both experiments were measured again, newest first."""
-    ids = _rows(isa, {each for witness in witnesses for each in (witness.base, witness.tested)})
+    ids = rows_of(isa, {each for witness in witnesses for each in (witness.base, witness.tested)})
     times, sets = _times(ids.values())
     found: dict[Witness, list[Remeasured]] = {}
     for witness in witnesses:
@@ -67,7 +67,7 @@ def _compared(
     )
 
 
-def _rows(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int]:
+def rows_of(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int]:
     """{experiment: row} of those that were ever measured."""
     wanted = list(experiments)
     schemes = {scheme for each in wanted for scheme in each.schemes}

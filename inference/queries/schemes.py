@@ -8,8 +8,7 @@ from django.db.models import Count, IntegerField, Model, OuterRef, Q, QuerySet, 
 from django.db.models.functions import Coalesce
 
 from inference.core.mapping import Uops, uops_of
-from inference.exchange.stored import StoredMeasurement, measurements_of
-from inference.models import ISA, ExperimentSet, InstructionScheme, Measurement, PortMapping, ResourceMapping
+from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
 
 SCHEME_COLUMNS = {
     "row": "id",
@@ -53,30 +52,9 @@ class UsageIn:
 def usages_of(scheme: InstructionScheme) -> list[UsageIn]:
     """What every mapping that describes the scheme says of it, newest mapping first (one query)."""
     by_mapping: dict[PortMapping, list[tuple[int, int]]] = {}
-    rows = scheme.usages.select_related("mapping").order_by("-mapping_id", "mask")
+    rows = scheme.usages.select_related("mapping").defer("mapping__report").order_by("-mapping_id", "mask")
     for usage in rows:
         pairs = by_mapping.setdefault(usage.mapping, [])
         if usage.count:
             pairs.append((usage.mask, usage.count))
     return [UsageIn(mapping, uops_of(pairs)) for mapping, pairs in by_mapping.items()]
-
-
-@dataclass(frozen=True)
-class MeasuredIn:
-    """A measurement and the set it belongs to."""
-
-    stored: StoredMeasurement
-    set_id: int
-    set_name: str
-
-
-def measurements_with(scheme: InstructionScheme, limit: int) -> tuple[int, list[MeasuredIn]]:
-    """How many measurements contain a scheme, and the first `limit` of them, shortest experiments first."""
-    rows = Measurement.objects.filter(experiment__terms__scheme=scheme)
-    first = rows.order_by("experiment__length", "experiment_id", "id")[:limit]
-    sets = {
-        row: (set_id, name)
-        for row, set_id, name in first.values_list("id", "experiment_set_id", "experiment_set__name")
-    }
-    found = [MeasuredIn(stored, *sets[stored.id]) for stored in measurements_of(first) if stored.id in sets]
-    return rows.count(), found

@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from datetime import datetime
-
-from django.utils import timezone
+import time
+from dataclasses import asdict, dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Whoever knows the run's current token holds its lease.
 
-    `claimed` is the time of the claim and `busy_before` the seconds that earlier holders worked, so that
-    every holder of this value can say how long the run has been worked on.
+    `claimed` is the moment of the claim and `busy_before` the seconds that earlier holders worked, so that
+    every holder of this value can say how long the run has been worked on. The moment is one of the clock
+    that nobody sets, the same in all processes of a computer: a lease does not travel further.
     """
 
     run_id: int
     token: int
     worker: str
-    claimed: datetime
     busy_before: float = 0.0
+    claimed: float = field(default_factory=time.monotonic)
 
     def busy_seconds(self) -> float:
         """Seconds of work on this run so far, over all attempts."""
-        return self.busy_before + max(0.0, (timezone.now() - self.claimed).total_seconds())
+        return self.busy_before + time.monotonic() - self.claimed
 
     def as_text(self) -> str:
         """For the environment of a child process."""
-        return json.dumps({**asdict(self), "claimed": self.claimed.isoformat()})
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_text(cls, text: str) -> Lease:
         """Back from `as_text`."""
-        facts = json.loads(text)
-        return cls(**{**facts, "claimed": datetime.fromisoformat(facts["claimed"])})
+        return cls(**json.loads(text))

@@ -28,6 +28,9 @@ given up."""
 
 _CANDIDATES = 20
 
+_FAR_AHEAD = 3 * LEASE_TIME
+"""No lease and no pause before an attempt lasts so long: it was written before the clock was set back."""
+
 
 def claim(
     worker: str,
@@ -162,12 +165,16 @@ def settle_as_wished(lease: Lease, wish: str) -> None:
 
 def abandoned(now: datetime) -> Q:
     """Runs whose holder has been silent for longer than its lease."""
-    return Q(state=Run.State.RUNNING, lease_until__lt=now)
+    return Q(state=Run.State.RUNNING) & (Q(lease_until__lt=now) | _before_the_clock_was_set_back(now))
 
 
 def _claimable(now: datetime) -> QuerySet[Run]:
-    rested = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
+    rested = Q(lease_until__isnull=True) | Q(lease_until__lte=now) | _before_the_clock_was_set_back(now)
     return Run.objects.filter((Q(state=Run.State.QUEUED) & rested) | abandoned(now))
+
+
+def _before_the_clock_was_set_back(now: datetime) -> Q:
+    return Q(lease_until__gt=now + _FAR_AHEAD)
 
 
 def _take(run: Run, worker: str) -> Lease | None:
@@ -191,7 +198,7 @@ def _take(run: Run, worker: str) -> Lease | None:
     )
     if taken is None:
         return None
-    return Lease(run.pk, run.lease_token + 1, worker, now, run.busy_seconds)
+    return Lease(run.pk, run.lease_token + 1, worker, run.busy_seconds)
 
 
 def _settle_abandoned(run: Run) -> bool:

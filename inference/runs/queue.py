@@ -12,13 +12,16 @@ from django.db.models import Q
 
 from inference.core.protocols import Json
 from inference.models import Machine, Run
-from inference.runs.registry import JOBS
+from inference.runs.registry import JOBS, Deferred
 
 SHORT_SLOTS = 1
 """How many short runs a worker does at a time, whatever its number of inferences."""
 
 MEASURING_SLOTS = 4
 """How many runs that only measure a worker does at a time: they wait for agents, and compute little."""
+
+ASKING_SLOTS = 2
+"""How many runs that somebody waits for a worker does at a time."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,16 @@ class Lane:
 
 
 def lanes(jobs: int = 1) -> tuple[Lane, ...]:
-    """The lanes of a worker that does so many inferences at a time: these, measuring runs, short runs."""
-    short = frozenset(kind for kind, job in JOBS.items() if job.short)
+    """The lanes of a worker that does so many inferences at a time: these, measuring runs, short ones, and
+    questions, which an agent that is away must not let short ones wait for."""
+    asking = frozenset(kind for kind, job in JOBS.items() if isinstance(job, Deferred) and job.asks)
+    short = frozenset(kind for kind, job in JOBS.items() if job.short) - asking
     measuring = frozenset({"measure", "check-model"})
     return (
-        Lane(frozenset(JOBS) - short - measuring, jobs),
+        Lane(frozenset(JOBS) - short - asking - measuring, jobs),
         Lane(measuring, MEASURING_SLOTS),
         Lane(short, SHORT_SLOTS),
+        Lane(asking, ASKING_SLOTS),
     )
 
 
@@ -45,11 +51,11 @@ def held_up() -> list[int]:
 
     Two at a time would take turns there, and each would take twice as long.
     """
-    busy = {_computer(run.config) for run in _with_state(Run.State.RUNNING)} - {None}
+    busy = {computer_of(run.config) for run in _with_state(Run.State.RUNNING)} - {None}
     if not busy:
         return []
     computers = set(Machine.objects.filter(pk__in=busy, kind=Machine.Kind.AGENT).values_list("pk", flat=True))
-    return [run.pk for run in _with_state(Run.State.QUEUED) if _computer(run.config) in computers]
+    return [run.pk for run in _with_state(Run.State.QUEUED) if computer_of(run.config) in computers]
 
 
 def ahead_of(run: Run) -> list[Run]:
@@ -60,8 +66,8 @@ def ahead_of(run: Run) -> list[Run]:
     earlier = Run.objects.filter(
         Q(state=Run.State.RUNNING) | Q(state=Run.State.QUEUED, pk__lt=run.pk)
     ).order_by("id")
-    computer = _computer(run.config)
-    rivals = [each for each in earlier if computer is not None and _computer(each.config) == computer]
+    computer = computer_of(run.config)
+    rivals = [each for each in earlier if computer is not None and computer_of(each.config) == computer]
     lane = next(lane for lane in lanes() if run.kind in lane.kinds)
     return rivals or [each for each in earlier if each.kind in lane.kinds]
 
@@ -70,7 +76,7 @@ def _with_state(state: str) -> list[Run]:
     return list(Run.objects.filter(state=state).only("pk", "config").order_by("id"))
 
 
-def _computer(config: Json) -> int | None:
+def computer_of(config: Json) -> int | None:
     """The id of the machine that a run measures on, None for one that does not."""
     source = config.get("source")
     return config.get("machine", source.get("machine") if isinstance(source, dict) else None)

@@ -16,11 +16,13 @@ from inference.runs.job import Job, Store, Task
 class Deferred:
     """A job that is imported when it is needed: a process does one kind of run, most do none.
 
-    `path` is that of a class without arguments. See `Job` for the rest.
+    `path` is that of a class without arguments. `asks`: somebody waits for the answers, and it may itself
+    wait for machines: such runs have a lane of their own. See `Job` for the rest.
     """
 
     path: str
     short: bool = False
+    asks: bool = False
 
     def check(self, config: Json) -> Json:
         """As the job has it."""
@@ -44,6 +46,8 @@ JOBS: dict[str, Job] = {
     "check-model": Deferred("inference.runs.jobs.check_model.CheckModelJob"),
     "block": Deferred("inference.runs.jobs.block.BlockJob"),
     "import": Deferred("inference.runs.jobs.import_file.ImportJob", short=True),
+    "compare-sets": Deferred("inference.runs.jobs.sets.CompareSetsJob", short=True),
+    "merge-sets": Deferred("inference.runs.jobs.sets.MergeSetsJob", short=True),
     "evaluate": Deferred("inference.runs.jobs.evaluate.EvaluateJob", short=True),
 }
 

@@ -26,7 +26,7 @@ _COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most
 _AT_ONCE = ("phase", "log")
 """Rare, and said before what may take long: they do not wait for a later event to be written."""
 
-_NUMBERED = {
+NUMBERED = {
     "phase": "index",
     "generation": "generation",
     "cloud": "generation",
@@ -204,18 +204,18 @@ class JournalReporter:
             return payload["text"] in self._logged
         if kind == "progress":
             return self._phase is not None and payload["phase"] != self._phase
-        if kind not in _NUMBERED:
+        if kind not in NUMBERED:
             return False
-        field = _NUMBERED[kind]
+        field = NUMBERED[kind]
         number = payload[field] if field else 0
-        series = _series(kind, payload)
+        series = series_of(kind, payload)
         if number <= self._told.get(series, number - 1):
             return True
         self._told[series] = number
         return False
 
 
-def _series(kind: str, payload: Json) -> tuple[str, int]:
+def series_of(kind: str, payload: Json) -> tuple[str, int]:
     """What an event is counted up in."""
     return kind, payload[_SIDE_BY_SIDE[kind]] if kind in _SIDE_BY_SIDE else 0
 
@@ -223,11 +223,11 @@ def _series(kind: str, payload: Json) -> tuple[str, int]:
 def _last_told(run_id: int) -> dict[tuple[str, int], int]:
     """The last number of each series in the journal."""
     found: dict[tuple[str, int], int] = {}
-    for kind, field in _NUMBERED.items():
+    for kind, field in NUMBERED.items():
         events = RunEvent.objects.filter(run_id=run_id, kind=kind).order_by("-seq")
         payloads = events.values_list("payload", flat=True)
         for payload in payloads if kind in _SIDE_BY_SIDE else payloads[:1]:
-            found.setdefault(_series(kind, payload), int(payload[field]) if field else 0)
+            found.setdefault(series_of(kind, payload), int(payload[field]) if field else 0)
     return found
 
 

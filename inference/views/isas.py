@@ -1,4 +1,4 @@
-"""Instruction sets, their scheme table with its search, and the page of a scheme."""
+"""Instruction sets, and their scheme table with its search."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme
 from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
 from inference.queries.paging import Order, Page, page_of
-from inference.queries.resource_mappings import loads_of
-from inference.queries.schemes import SCHEME_COLUMNS, instruction_sets, measurements_with, usages_of
-
-SHORTEST = 50  # measurements that a scheme's page lists
-LARGEST = 12  # loads of a resource mapping that it lists
+from inference.queries.schemes import SCHEME_COLUMNS, instruction_sets
 
 SYNTAX = (
     ("add", "in the scheme's text"),
@@ -73,25 +69,7 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def scheme(request: HttpRequest, pk: int) -> HttpResponse:
-    """A scheme: what is known about it, what mappings say of it, and where it was measured."""
-    found = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=pk)
-    count, shortest = measurements_with(found, SHORTEST)
-    return render(
-        request,
-        "inference/scheme.html",
-        {
-            "scheme": found,
-            "usages": usages_of(found),
-            "loads": [(each, each.loads[:LARGEST], len(each.loads[LARGEST:])) for each in loads_of(found)],
-            "measurement_count": count,
-            "measurements": shortest,
-        },
-    )
-
-
 urlpatterns = [
     path("isas/", isas, name="isas"),
     path("isas/<int:pk>/", isa, name="isa"),
-    path("schemes/<int:pk>/", scheme, name="scheme"),
 ]

@@ -25,6 +25,7 @@ NAVIGATION = (
     ("runs", "Runs"),
     ("mappings", "Port mappings"),
     ("campaigns", "Campaigns"),
+    ("block-sets", "Blocks"),
     ("sets", "Experiment sets"),
     ("machines", "Machines"),
     ("isas", "ISAs"),

@@ -13,6 +13,8 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
+from inference.exchange.exporting import SET_EXPORTS
+from inference.exchange.set_merging import Conflicts
 from inference.exchange.stored import StoredMeasurement, measurements_of
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, Measurement
@@ -29,7 +31,9 @@ from inference.runs.errors import ConfigError
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.machine_facts import likely_ports
 from inference.runs.lifecycle import submit, unused_name
+from inference.views import set_offers
 from inference.views.address import one_of, whole_number
+from inference.views.files import file_answer
 from inference.views.mappings.list import evaluation_url
 from inference.views.naming import delete_page, edit_page
 
@@ -46,7 +50,8 @@ def sets(request: HttpRequest) -> HttpResponse:
     q = request.GET.get("q", "").strip()
     order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-added")
     page = page_of(experiment_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
-    return render(request, "inference/sets.html", {"page": page, "q": q, "sort": str(order)})
+    context = {"page": page, "q": q, "sort": str(order), "offers": set_offers.OFFERS.values()}
+    return render(request, "inference/sets.html", context)
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,9 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
             "set": found,
             "summary": summary_of(found),
             "harness": harness_of(found.identity),
+            "exports": SET_EXPORTS.items(),
+            "resolved": Conflicts(found.making["conflicts"]).label if "conflicts" in found.making else "",
+            "offers": set_offers.OFFERS.values(),
             "evaluations": [(row, evaluation_url(row)) for row in evaluations_on(found)],
             "page": page,
             "rows": rows,
@@ -142,6 +150,13 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("run", pk=run.pk)
 
 
+def set_export(request: HttpRequest, pk: int) -> HttpResponse:
+    """The settled measurements as a file, as CSV or in `?format=`."""
+    row = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine", "run"), pk=pk)
+    export = SET_EXPORTS[one_of(request, "format", tuple(SET_EXPORTS), next(iter(SET_EXPORTS)))]
+    return file_answer(export.write(row), export.content_type, row.name, export.extension)
+
+
 def set_edit(request: HttpRequest, pk: int) -> HttpResponse:
     """Name and note of a set."""
     return edit_page(request, get_object_or_404(ExperimentSet, pk=pk), "set", "sets")
@@ -156,6 +171,7 @@ urlpatterns = [
     path("sets/", sets, name="sets"),
     path("sets/<int:pk>/", experiment_set, name="set"),
     path("sets/<int:pk>/learn/", set_learn, name="set-learn"),
+    path("sets/<int:pk>/export/", set_export, name="set-export"),
     path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
     path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
 ]

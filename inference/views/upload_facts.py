@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping
+from inference.exchange.file_units import FileUnit
 from inference.exchange.importing import Preview
 from inference.exchange.parsing import Parsed
+from inference.exchange.read_experiments import ReadExperiments
 
 SAMPLE = 12  # rows of the file that the preview repeats
 UNIT_COLUMN = "unit"
@@ -33,7 +34,10 @@ def facts_of(seen: Preview) -> list[Fact]:
     if parsed.schemes:
         found.insert(1 if found else 0, Fact("Schemes", f"{len(parsed.schemes):,}", figure=True))
     if columns := parsed.facts.get("columns"):
-        found.append(Fact("Columns", ", ".join(columns)))
+        written = parsed.facts.get("titles", columns)
+        found.append(
+            Fact("Columns", ", ".join(_column(*each) for each in zip(written, columns, strict=True)))
+        )
     if tools := parsed.facts.get("tools"):
         found.append(Fact("Other tools' answers", ", ".join(tools)))
     if architecture := parsed.facts.get("arch") or parsed.facts.get("isa"):
@@ -43,12 +47,17 @@ def facts_of(seen: Preview) -> list[Fact]:
     return found
 
 
+def _column(title: str, name: str) -> str:
+    """A column by its title, and what it was taken for where that is not the same."""
+    return name if title.lower() == name.lower() else f"{title} ({name})"
+
+
 def _experiment_facts(parsed: Parsed) -> list[Fact]:
-    if not parsed.measured:
+    measured = parsed.measured
+    if not isinstance(measured, ReadExperiments) or not len(measured):
         return []
-    lengths = [result.experiment.length for result in parsed.measured]
-    cycles = [result.cycles for result in parsed.measured if result.cycles is not None]
-    units = [Unit(unit).label for unit in parsed.facts.get("units", ())]
+    lengths, cycles = measured.lengths, measured.cycles
+    units = [FileUnit(unit).label for unit in parsed.facts.get("units", ())]
     return [
         Fact("Experiments", f"{len(lengths):,}", figure=True),
         Fact("Instructions per experiment", _range(lengths, ""), figure=True),
@@ -83,12 +92,12 @@ def _resource_facts(parsed: Parsed, resources: ResourceMapping) -> list[Fact]:
 
 
 def _range(values: Iterable[float], form: str) -> str:
-    ordered = sorted(values)
-    low, high = format(ordered[0], form), format(ordered[-1], form)
+    found = list(values)
+    low, high = format(min(found), form), format(max(found), form)
     return low if low == high else f"{low}–{high}"
 
 
 def names_no_unit(parsed: Parsed) -> bool:
-    """Whether the file leaves open what its numbers are: a table of experiments without a column for it."""
-    columns = parsed.facts.get("columns")
-    return columns is not None and UNIT_COLUMN not in columns
+    """Whether the file leaves open what its numbers are: neither a column nor its title says so."""
+    facts = parsed.facts
+    return "columns" in facts and UNIT_COLUMN not in facts["columns"] and "unit_by_title" not in facts

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from django import forms
@@ -18,47 +16,39 @@ from django.urls import path, reverse
 from django.utils.html import format_html, format_html_join
 from django.views.decorators.http import require_POST
 
-from inference.core.metrics import Unit
-from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError, NameTakenError
 from inference.exchange.explained_json import RATE
-from inference.exchange.importing import Preview, name_list_of, preview, rejects_of
+from inference.exchange.file_units import FileUnit
+from inference.exchange.importing import Preview, preview
 from inference.exchange.incoming import XML_PEEK
+from inference.exchange.measurement_doubts import doubts_of, unit_in_doubt
 from inference.exchange.names import free_name, free_or_refuse
 from inference.exchange.other_formats import importer_of_content
 from inference.exchange.palmed_json import INSTRUCTIONS
+from inference.exchange.resource_mappings import load_predictor
 from inference.exchange.uops_info_xml import is_xml
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.queries.uploads import waiting_name_lists, waiting_rejects, waiting_uploads
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
 from inference.runs.incoming import keep
+from inference.runs.jobs.import_file import LEAVE_OUT
 from inference.views.address import one_of
 from inference.views.infer.form import SetsField
+from inference.views.upload_choices import (
+    ALL_REJECTS,
+    NEW,
+    NO_NAMES,
+    NO_REJECTS,
+    Beside,
+    Choices,
+    offers_of,
+    seen_as_chosen,
+)
 from inference.views.upload_facts import SAMPLE, facts_of, names_no_unit
 
-NEW = "new"
-NO_NAMES = "none"
-NO_REJECTS, ALL_REJECTS = "none", "all"
+_BOUNDS = 50  # port mappings to hold numbers against that the preview offers
 EVIDENCE_SIZE = 2000  # measurements; a search for the ports of blocking instructions takes some dozens
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Other uploads to read a file with, and which of its microarchitectures."""
-
-    names: Upload | None = None
-    rejects: tuple[Upload, ...] = ()
-    microarchitecture: str = ""
-
-    def config(self) -> Json:
-        """As the description of an import has them."""
-        told: Json = {} if self.names is None else {"names": self.names.pk}
-        if self.rejects:
-            told["rejects"] = [each.pk for each in self.rejects]
-        if self.microarchitecture:
-            told["microarchitecture"] = self.microarchitecture
-        return told
 
 
 class ImportForm(forms.Form):
@@ -178,11 +168,12 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
         _chosen_rejects(request, rejects),
         request.GET.get("microarchitecture", "").strip()[:40],
     )
-    seen, unit = _preview(request, found, beside)
+    choices = Choices.read(request)
+    seen = seen_as_chosen(request, found, beside, choices)
     form = ImportForm(seen, request.POST if request.method == "POST" else None) if seen.acceptable else None
     if form is not None and form.is_bound and form.is_valid():
         try:
-            return _onward(request, _start(request, found, seen, unit, form.cleaned_data, beside))
+            return _onward(request, _start(request, found, seen, form.cleaned_data, beside))
         except RunsError as error:
             form.add_error(None, str(error))
     parsed = seen.parsed
@@ -194,9 +185,17 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
             "seen": seen,
             "facts": facts_of(seen),
             "form": form,
-            "unit": unit,
-            "units": [(choice.value, choice.label) for choice in Unit],
+            "unit": parsed.facts.get("unit", FileUnit.CYCLES),
+            "units": [(choice.value, choice.label) for choice in FileUnit],
             "asks_unit": names_no_unit(parsed),
+            "unit_label": FileUnit(parsed.facts.get("unit", FileUnit.CYCLES)).label,
+            "unit_doubt": unit_in_doubt(parsed),
+            "unit_why": parsed.facts.get("why", ""),
+            "choices": choices,
+            "leave_out": LEAVE_OUT,
+            "unknown": offers_of(seen),
+            "doubts": doubts_of(parsed, None if choices.ports is None else load_predictor(choices.ports)),
+            "bounds": PortMapping.objects.filter(isa=seen.isa).defer("report").order_by("-id")[:_BOUNDS],
             "name_lists": lists,
             "names": beside.names,
             "reject_lists": rejects,
@@ -248,36 +247,12 @@ def _chosen_names(request: HttpRequest, lists: list[Upload]) -> Upload | None:
     return ids.get(wanted)
 
 
-def _preview(request: HttpRequest, found: Upload, beside: Beside) -> tuple[Preview, Unit]:
-    """Parse a file the way the address asks: `isa` is an id or "new", `unit` that of unnamed numbers."""
-    unit = Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES))
-    ids = tuple(str(pk) for pk in ISA.objects.values_list("pk", flat=True))
-    wanted = one_of(request, "isa", (*ids, NEW))
-    content = bytes(found.content)
-    new = free_name(ISA, PurePath(found.file_name).stem or "instruction set") if wanted == NEW else ""
-    names = (
-        None if beside.names is None else name_list_of(bytes(beside.names.content), beside.names.file_name)
-    )
-    seen = preview(
-        content,
-        found.file_name,
-        isa=ISA.objects.get(pk=wanted) if wanted and not new else None,
-        founding=new,
-        unit=unit,
-        names=None if new else names,
-        rejects=[rejects_of(bytes(each.content), each.file_name) for each in beside.rejects],
-        microarchitecture=beside.microarchitecture,
-    )
-    return seen, unit
-
-
 def _start(
     request: HttpRequest,
     found: Upload,
     seen: Preview,
-    unit: Unit,
     answers: dict[str, Any],
-    beside: Beside = Beside(),
+    beside: Beside,
 ) -> Run:
     config = {
         "upload": found.pk,
@@ -285,9 +260,13 @@ def _start(
         "note": answers["note"],
         "isa": seen.isa.name if seen.isa else "",
         "new_isa": answers.get("new_isa", ""),
-        "unit": unit.value,
+        "unit": seen.parsed.facts.get("unit", FileUnit.CYCLES.value),
     }
     config |= beside.config()
+    if seen.taken:
+        config["taken"] = dict(seen.taken)
+    if seen.leave_out:
+        config["broken"] = LEAVE_OUT
     if answers.get("others"):
         config["microarchitecture"] = seen.microarchitecture
         config["others"] = answers["others"]
@@ -321,7 +300,7 @@ def upload_import_all(request: HttpRequest) -> HttpResponse:
         key = (form.model.__name__, seen.name)
         if seen.acceptable and key not in taken and form.is_valid():
             taken.add(key)
-            started.append(_start(request, found, seen, Unit.CYCLES, form.cleaned_data))
+            started.append(_start(request, found, seen, form.cleaned_data, Beside()))
         else:
             refused.append(found.file_name)
     if started:

@@ -43,13 +43,51 @@ CAMPAIGNS = {
     "matrix-csv": export("inference.Run"),
 }
 
+BLOCKS = {
+    "blocks": page_with_buttons(),
+    "asked-blocks": page_with_buttons(),
+    "asked-blocks-csv": export("inference.Run"),
+}
+
+BLOCK_SET = "anica_app.BasicBlockSet"
+
+BLOCK_SETS = {
+    "block-sets": page(),
+    "block-set": page(),
+    "block-set-upload": form(),
+    "block-set-ask": form(),
+    "block-set-compare": button(),
+    "block-set-accuracy-csv": export(BLOCK_SET),
+    "block-set-cover": button(),
+    "block-set-explain": button(),
+    "block-set-uncovered-csv": export(BLOCK_SET),
+    "block-set-csv": export(BLOCK_SET),
+    "block-set-edit": edit(BLOCK_SET),
+    "block-set-delete": form(),
+    "block-column-delete": button(records=Action.CHANGED, of=BLOCK_SET),
+}
+
+COMPARISON = "inference.Run"
+
+COMPARISONS = {
+    "comparisons": page(),
+    "comparison": page(),
+    "comparison-new": form(),
+    "comparison-scores-csv": export(COMPARISON),
+    "comparison-schemes-csv": export(COMPARISON),
+    "comparison-answers-csv": export(COMPARISON),
+}
+
 RULES = {
+    **BLOCKS,
+    **BLOCK_SETS,
     **CAMPAIGNS,
+    **COMPARISONS,
     **DISCOVERIES,
     "anica-import": form(),
     "mapping-llvm": page_with_buttons(),
     "mapping-llvm-report": export(MAPPING),
-    "predictors": page_with_buttons(),
+    "predictors": page(),
     "predictor-add": form(Level.ADMIN),  # which programs are run on this computer
     "predictor-remove": button(Level.ADMIN),
 }

@@ -11,28 +11,32 @@ from pmweb.permissions.rules import (
     export,
     form,
     page,
-    page_with_buttons,
 )
 
 ISA, MACHINE, RUN, SET = "inference.ISA", "inference.Machine", "inference.Run", "inference.ExperimentSet"
 MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
 
 RULES = {
-    # instruction sets, experiments, blocks
+    # instruction sets, experiments
     "isas": page(),
     "isa": page(),
     "isa-load": form(records=Action.UPLOADED),
     "scheme": page(),
+    "scheme-csv": export("inference.InstructionScheme"),
     "experiments": page(),
     "experiment": page(),
     "experiment-snippet": page(),
-    "blocks": page_with_buttons(),
     # experiment sets and files
     "example": button(),
     "sets": page(),
     "set": page(),
     "set-learn": button(),
     "set-edit": edit(SET),
+    "set-export": export(SET),
+    "sets-compare": page(),
+    "sets-compare-start": button(),
+    "sets-compare-csv": export(),
+    "sets-merge": form(),
     "set-delete": form(),
     "upload": form(),
     "upload-preview": form(),
@@ -62,6 +66,8 @@ RULES = {
     "mapping-compare-csv": export(MAPPING),
     "mapping-convert": form(),
     "mapping-delete": form(),
+    "mapping-doubts-csv": export(MAPPING),
+    "mapping-doubts-measure": button(),
     "mapping-edit": edit(MAPPING),
     "mapping-evaluate": button(),
     "mapping-export": export(MAPPING),

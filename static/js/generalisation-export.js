@@ -30,13 +30,3 @@ export function drawing(model, title) {
   }
   return `${new XMLSerializer().serializeToString(root)}\n`;
 }
-
-/** Let the browser store it. */
-export function download(text, name) {
-  const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
-  const link = Object.assign(document.createElement("a"), { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}

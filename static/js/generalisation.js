@@ -1,6 +1,7 @@
 // A discovery's page: a click on a step of the tree shows its blocks beside it, and the address names the step.
 
-import { download, drawing } from "./generalisation-export.js";
+import { drawing } from "./generalisation-export.js";
+import { download } from "./saving.js";
 import { GeneralisationTree } from "./generalisation-tree.js";
 import { plan } from "./polling.js";
 

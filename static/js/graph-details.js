@@ -57,11 +57,23 @@ export class GraphDetails {
   }
 
   usage(group) {
-    const rows = group.uops.map(({ uop, count }) => {
-      const { ports } = this.graph.model.uops[uop];
-      return [element("span", { className: "times", textContent: `${count}× ` }), this.link(`u${uop}`, this.chips(ports))];
-    });
+    if (group.kind && group.kind !== "equal") return this.bothUsages(group);
+    const rows = group.uops.map((each) => this.uopRow(each.uop, each.count));
     return rows.length ? this.list(rows) : element("p", { className: "muted", textContent: "No µop of it needs a port." });
+  }
+
+  uopRow(uop, count) {
+    return [element("span", { className: "times", textContent: `${count}× ` }), this.link(`u${uop}`, this.chips(this.graph.model.uops[uop].ports))];
+  }
+
+  /** What two mappings say, one below the other. */
+  bothUsages(group) {
+    const side = (name, numberOf, lacks) => {
+      const rows = group.uops.filter((each) => numberOf(each)).map((each) => this.uopRow(each.uop, numberOf(each)));
+      const nothing = lacks ? "not described" : "no µop of it needs a port";
+      return element("div", {}, element("h3", { textContent: name }), rows.length ? this.list(rows) : element("p", { className: "muted", textContent: nothing }));
+    };
+    return element("div", {}, side("Here", (each) => each.count, group.kind === "only-second"), side("There", (each) => each.there, group.kind === "only-first"));
   }
 
   schemeLinks(group) {
@@ -106,8 +118,10 @@ export class GraphDetails {
     const { model, connections } = this.graph;
     const uops = connections.uopsOf[index];
     const groups = new Set(uops.flatMap((uop) => connections.groupsOf[uop]));
+    const there = model.there?.[index];
     return [
       element("h2", {}, "Port ", this.portChip(index)),
+      ...(there === undefined ? [] : [element("p", { className: "muted", textContent: there ? `called ${there} there` : "without a partner there" })]),
       element("p", { className: "muted", textContent: `open to ${plural(uops.length, "kind")} of µops, of ${plural(this.schemesOf([...groups]), "scheme")}:` }),
       this.list(uops.map((uop) => [this.link(`u${uop}`, this.chips(model.uops[uop].ports)), element("span", { className: "muted", textContent: ` ${plural(this.schemesOf(connections.groupsOf[uop]), "scheme")}` })])),
     ];

@@ -1,8 +1,9 @@
 // The tripartite graph without a browser: what is connected, what is shown, and where it is at a scroll position.
 //
 // A model is what inference.figures.tripartite gives: `ports` (names), `uops` ({mask, ports, label}) and `groups`
-// ({schemes: [text], uops: [{uop, count}], usage}), each list in the order from top to bottom. A node is named by
-// one letter and its index: "g12" a group, "s12.3" the fourth scheme in it, "u4" a µop, "p0" a port.
+// ({schemes: [text], uops: [{uop, count}], usage, facets}), each list in the order from top to bottom. With two mappings in
+// it, groups have a `kind` as well, and their µops the number `there` beside `count`. A node is named by one letter and
+// its index: "g12" a group, "s12.3" the fourth scheme in it, "u4" a µop, "p0" a port.
 
 export const ROW = { scheme: 23, uop: 27, port: 40 };
 
@@ -65,19 +66,31 @@ export class Connections {
   }
 }
 
+/** Whether a scheme's places among the values of the facets are those that are wanted: {name: value}, "-" for the empty one. */
+function facetMatcher(model, wanted) {
+  const places = Object.entries(model.facets ?? {}).map(([name, values]) => {
+    const value = wanted[name];
+    return value ? values.indexOf(value === "-" ? "" : value) : null;
+  });
+  return (found) => places.every((place, position) => place === null || found[position] === place);
+}
+
 /**
- * The rows of the three columns under a search, a pin that hides everything else, and opened groups.
- * Returns {columns: [[node, …] × 3], matches: Map(group index → matching scheme indices)}.
+ * The rows of the three columns under a search, chosen facets and a kind of difference, a pin that hides everything
+ * else, and opened groups. Returns {columns: [[node, …] × 3], matches: Map(group index → matching scheme indices)}.
  */
-export function shownRows(model, { query = "", only = null, open = new Set() }) {
+export function shownRows(model, { query = "", only = null, open = new Set(), facets = {}, kind = "" }) {
   const matches = new Map();
   const fits = matcher(query);
+  const suits = facetMatcher(model, facets);
   const left = [];
   const uops = new Set();
   model.groups.forEach((group, index) => {
-    if (only && !only.has(`g${index}`)) return;
+    if ((only && !only.has(`g${index}`)) || (kind && group.kind !== kind)) return;
     const members = [];
-    group.schemes.forEach((text, member) => { if (!query || fits(text)) members.push(member); });
+    group.schemes.forEach((text, member) => {
+      if ((!query || fits(text)) && (!group.facets || suits(group.facets[member]))) members.push(member);
+    });
     if (!members.length) return;
     matches.set(index, members);
     left.push(`g${index}`);

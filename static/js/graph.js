@@ -2,17 +2,20 @@
 // thousands of schemes scroll smoothly; what is pinned, searched and opened is in the address.
 
 import { GraphDetails } from "./graph-details.js";
+import { picture } from "./graph-export.js";
+import { Filters } from "./graph-filters.js";
 import { Connections, Positions, curve, shownRows } from "./graph-layout.js";
+import { Nodes, svg } from "./graph-nodes.js";
+import { download } from "./saving.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const MARGIN = 40; // px beyond the view that are drawn as well
 const LIT_LIMIT = 600; // with more nodes and edges lit, those that come from outside the view are left out
 
-function svg(name, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
+/** How an edge of two mappings differs, as a class; nothing where both say the same. */
+function side(here, there) {
+  if (here === there) return "";
+  if (!here) return " only-there";
+  return there ? " other-count" : " only-here";
 }
 
 class TripartiteGraph {
@@ -23,12 +26,13 @@ class TripartiteGraph {
     this.scroller = root.querySelector("[data-graph-scroll]");
     this.svg = root.querySelector("svg");
     this.spacer = root.querySelector("[data-graph-spacer]");
-    this.search = document.querySelector("[data-graph-search]");
+    this.filters = new Filters(() => { this.scroller.scrollTop = 0; this.changed(); });
+    this.shapes = new Nodes(this);
     this.alone = document.querySelector("[data-graph-alone]");
     this.details = new GraphDetails(this, document.querySelector("[data-graph-details]"));
     this.status = document.querySelector("[data-graph-status]");
     this.edges = this.svg.appendChild(svg("g", { class: "edges", "aria-hidden": "true" }));
-    this.nodes = this.svg.appendChild(svg("g", { class: "nodes" }));
+    this.layer = this.svg.appendChild(svg("g", { class: "nodes" }));
     this.drawn = new Map();
     this.hovered = null;
     this.focused = null;
@@ -36,21 +40,24 @@ class TripartiteGraph {
     this.readAddress();
     this.listen();
     this.arrange();
+    this.reveal(this.pinned);
   }
 
   // ---- state in the address
 
   readAddress() {
     const parameters = new URLSearchParams(window.location.search);
-    this.query = parameters.get("find") ?? "";
+    this.filters.read(parameters);
     this.pinned = this.known(parameters.get("pin"));
     this.open = new Set((parameters.get("open") ?? "").split(",").filter(Boolean).map(Number));
+    if (this.pinned?.[0] === "s") this.open.add(parseInt(this.pinned.slice(1), 10));
     this.isolated = parameters.get("alone") === "1";
-    if (this.search) this.search.value = this.query;
     if (this.alone) this.alone.checked = this.isolated;
   }
 
+  /** The node of a name, null where there is none. "i77" is the scheme with this number, wherever it is. */
   known(node) {
+    if (/^i\d+$/.test(node ?? "")) return this.nodeOfScheme(Number(node.slice(1)));
     const [, letter, index, member] = /^([gsup])(\d+)(?:\.(\d+))?$/.exec(node ?? "") ?? [];
     const list = { g: this.model.groups, s: this.model.groups, u: this.model.uops, p: this.model.ports }[letter];
     const item = list?.[Number(index)];
@@ -58,10 +65,18 @@ class TripartiteGraph {
     return node;
   }
 
+  nodeOfScheme(id) {
+    for (const [index, group] of this.model.groups.entries()) {
+      const member = group.ids.indexOf(id);
+      if (member >= 0) return group.schemes.length > 1 ? `s${index}.${member}` : `g${index}`;
+    }
+    return null;
+  }
+
   writeAddress() {
     const url = new URL(window.location.href);
     const state = {
-      find: this.query, pin: this.pinned, open: [...this.open].join(","), alone: this.isolated ? "1" : "",
+      ...this.filters.state, pin: this.pinned, open: [...this.open].join(","), alone: this.isolated ? "1" : "",
     };
     for (const [key, value] of Object.entries(state)) {
       if (value) url.searchParams.set(key, value);
@@ -74,7 +89,7 @@ class TripartiteGraph {
 
   arrange() {
     const only = this.isolated && this.pinned ? this.connections.paths(this.pinned) : null;
-    const shown = shownRows(this.model, { query: this.query, only, open: this.open });
+    const shown = shownRows(this.model, { ...this.filters.wanted, only, open: this.open });
     this.matches = shown.matches;
     this.columns = shown.columns;
     const tallest = this.printing ? Infinity : Math.max(320, Math.min(window.innerHeight * 0.72, 820));
@@ -155,8 +170,8 @@ class TripartiteGraph {
     let element = this.drawn.get(node);
     const fresh = !element;
     if (fresh) {
-      element = this.nodeElement(node);
-      this.nodes.append(element);
+      element = this.shapes.element(node);
+      this.layer.append(element);
       this.drawn.set(node, element);
     }
     element.setAttribute("transform", `translate(0,${at.toFixed(1)})`);
@@ -175,12 +190,12 @@ class TripartiteGraph {
   /** Edges of a group that is in view, and lit ones that lead into the view. */
   edgesOfGroup(node, y, inView, restyle, keep) {
     const from = y(node);
-    for (const { uop, count } of this.model.groups[Number(node.slice(1))].uops) {
+    for (const { uop, count, there = count } of this.model.groups[Number(node.slice(1))].uops) {
       const id = `${node}-u${uop}`;
       const to = y(`u${uop}`);
       const lit = Boolean(this.lit?.has(id));
       if (to === undefined || !(inView.has(node) || (lit && inView.has(`u${uop}`)))) continue;
-      const classes = `edge to-uop times-${Math.min(count, 4)}`;
+      const classes = `edge to-uop times-${Math.min(Math.max(count, there), 4)}${side(count, there)}`;
       this.edge(id, curve(this.textWidth + 4, from, this.uopX - 4, to), classes, lit, restyle, keep);
     }
   }
@@ -213,76 +228,6 @@ class TripartiteGraph {
     return this.model.uops[Number(node.slice(1))].ports.length * this.chip;
   }
 
-  // ---- nodes
-
-  nodeElement(node) {
-    const element = svg("g", { class: `node node-${node[0]}`, role: "button", "data-node": node });
-    const index = parseInt(node.slice(1), 10);
-    if (node[0] === "g") this.drawGroup(element, index);
-    else if (node[0] === "s") this.drawMember(element, index, Number(node.split(".")[1]));
-    else if (node[0] === "u") this.drawUop(element, index);
-    else this.drawPort(element, index);
-    element.setAttribute("aria-label", this.describe(node));
-    element.prepend(svg("title", {}, this.describe(node)));
-    return element;
-  }
-
-  clip(text, characters = this.characters) {
-    return text.length > characters ? `${text.slice(0, Math.max(1, characters - 1))}…` : text;
-  }
-
-  drawGroup(element, index) {
-    const group = this.model.groups[index];
-    const members = this.matches.get(index);
-    element.append(svg("rect", { class: "hit", x: 1, y: -11, width: this.textWidth - 1, height: 22, rx: 3 }));
-    if (group.schemes.length > 1) {
-      const open = this.open.has(index);
-      element.setAttribute("aria-expanded", String(open));
-      element.append(svg("path", { class: "caret", d: open ? "M4,-2 l4,5 l4,-5z" : "M5,-4 l5,4 l-5,4z" }));
-      if (!this.narrow) element.append(svg("text", { class: "count", x: this.textWidth - 8, y: 4, "text-anchor": "end" }, `${members.length}×`));
-    }
-    element.append(svg("text", { class: "label", x: 17, y: 4 }, this.clip(group.schemes[members[0]])));
-    element.append(svg("circle", { class: "anchor", cx: this.textWidth, cy: 0, r: 3 }));
-  }
-
-  drawMember(element, index, member) {
-    const text = this.model.groups[index].schemes[member];
-    element.append(svg("rect", { class: "hit", x: 12, y: -11, width: this.textWidth - 12, height: 22, rx: 3 }));
-    element.append(svg("text", { class: "label", x: 30, y: 4 }, this.clip(text, this.characters + 2)));
-  }
-
-  drawUop(element, index) {
-    const { ports } = this.model.uops[index];
-    const height = Math.min(19, this.chip + 5);
-    ports.forEach((port, position) => {
-      const x = this.uopX + position * this.chip;
-      element.append(svg("rect", { class: `chip fill-${port % 12}`, x, y: -height / 2, width: this.chip - 1, height, rx: 2 }));
-      if (this.chip >= 9) {
-        const label = svg("text", { class: `ink-${port % 12}`, x: x + (this.chip - 1) / 2, y: 4, "text-anchor": "middle" });
-        label.textContent = this.clip(this.model.ports[port], 2);
-        element.append(label);
-      }
-    });
-    const width = ports.length * this.chip;
-    element.append(svg("rect", { class: "frame", x: this.uopX - 2.5, y: -height / 2 - 2, width: width + 4, height: height + 4, rx: 4 }));
-  }
-
-  drawPort(element, index) {
-    element.append(svg("circle", { class: `port-disc fill-${index % 12}`, cx: this.portX, cy: 0, r: 15 }));
-    element.append(svg("text", { class: `ink-${index % 12}`, x: this.portX, y: 4.5, "text-anchor": "middle" }, this.clip(this.model.ports[index], 3)));
-  }
-
-  describe(node) {
-    const index = parseInt(node.slice(1), 10);
-    if (node[0] === "g") {
-      const { schemes, usage } = this.model.groups[index];
-      return schemes.length > 1 ? `${schemes.length} schemes that use ${usage}: ${schemes[0]} and others` : `${schemes[0]}: ${usage}`;
-    }
-    if (node[0] === "s") return `${this.model.groups[index].schemes[Number(node.split(".")[1])]}: ${this.model.groups[index].usage}`;
-    if (node[0] === "u") return `µop on ports ${this.model.uops[index].label}, in ${this.connections.groupsOf[index].length} groups`;
-    return `port ${this.model.ports[index]}, used by ${this.connections.uopsOf[index].length} kinds of µops`;
-  }
-
   // ---- acting
 
   listen() {
@@ -294,11 +239,12 @@ class TripartiteGraph {
     this.svg.addEventListener("focusin", (event) => { this.focused = nodeOf(event); this.hover(this.focused); });
     this.svg.addEventListener("focusout", () => this.hover(null));
     this.svg.addEventListener("keydown", (event) => this.key(event));
-    this.search?.addEventListener("input", () => this.find(this.search.value));
+    this.filters.listen();
     this.alone?.addEventListener("change", () => { this.isolated = this.alone.checked; this.changed(); });
     new ResizeObserver(() => { if (Math.abs(this.scroller.clientWidth - this.width) > 2) this.arrange(); }).observe(this.scroller);
     window.addEventListener("beforeprint", () => { this.printing = true; this.arrange(); });
     window.addEventListener("afterprint", () => { this.printing = false; this.arrange(); });
+    document.querySelector("[data-graph-save]")?.addEventListener("click", (event) => this.save(event.currentTarget.dataset.graphSave));
     for (const button of document.querySelectorAll("[data-pin]")) button.addEventListener("click", () => this.pin(button.dataset.pin));
   }
 
@@ -308,10 +254,16 @@ class TripartiteGraph {
     this.light();
   }
 
-  find(query) {
-    this.query = query.trim();
-    clearTimeout(this.typing);
-    this.typing = setTimeout(() => { this.scroller.scrollTop = 0; this.changed(); }, 120);
+  /** The whole graph as it is filtered, as a file; what is pinned stays lit. */
+  save(name) {
+    const { hovered } = this;
+    this.hovered = null;
+    this.printing = true;
+    this.arrange();
+    download(picture(this.svg, this.lit !== null, document.querySelector("h1").textContent.trim()), `${name || "mapping"}.svg`);
+    this.printing = false;
+    this.hovered = hovered;
+    this.arrange();
   }
 
   clicked(node, target) {
@@ -362,16 +314,34 @@ class TripartiteGraph {
     event.preventDefault();
   }
 
-  go(node) {
-    if (!node) return;
-    this.focused = node;
+  /** Scroll until the node is in view. */
+  reveal(node) {
     const at = this.positions.at(node, this.scroller.scrollTop);
     if (at < 14 || at > this.positions.view - 14) {
       this.scroller.scrollTop = this.positions.scrollTo(node) ?? this.scroller.scrollTop;
     }
+  }
+
+  go(node) {
+    if (!node) return;
+    this.focused = node;
+    this.reveal(node);
     this.draw(true);
     this.drawn.get(node)?.focus({ preventScroll: true });
   }
+}
+
+for (const form of document.querySelectorAll("[data-graph-beside]")) {
+  // without an empty choice in the address, and with what is searched and filtered
+  const parameters = new URLSearchParams(window.location.search);
+  for (const name of ["find", "extension", "category", "memory"]) {
+    if (parameters.get(name)) form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value: parameters.get(name) }));
+  }
+  const choice = form.elements.namedItem("with");
+  const go = () => { choice.disabled = !choice.value; form.submit(); };
+  choice.addEventListener("change", go);
+  form.addEventListener("submit", () => { choice.disabled = !choice.value; });
+  form.querySelector("button").hidden = true;
 }
 
 for (const root of document.querySelectorAll("[data-graph]")) {

@@ -14,6 +14,9 @@ export class HeatMap {
     this.scores = element.querySelector("[data-scores]");
     this.area = element.querySelector(".plot-area");
     this.status = element.querySelector("[data-marked]");
+    this.noun = element.dataset.noun ?? "experiment";
+    this.across = element.dataset.across ?? "measured";
+    this.up = element.dataset.up ?? "predicted";
     this.onBin = onBin;
     this.chosen = null; // the bin whose experiments are listed
     this.marked = null; // the bin that Enter would choose
@@ -43,8 +46,8 @@ export class HeatMap {
 
   describe([row, column]) {
     const count = this.counts[row][column];
-    const what = `${count.toLocaleString("en")} experiment${count === 1 ? "" : "s"}`;
-    return [`measured ${this.bounds[column]}`, `predicted ${this.bounds[row]}`, what];
+    const what = `${count.toLocaleString("en")} ${this.noun}${count === 1 ? "" : "s"}`;
+    return [`${this.across} ${this.bounds[column]}`, `${this.up} ${this.bounds[row]}`, what];
   }
 
   listen() {
@@ -93,8 +96,8 @@ export class HeatMap {
   restyle(figure) {
     const narrow = this.area.clientWidth < 460;
     const bar = narrow
-      ? { orientation: "h", thickness: 10, x: 0.5, y: -0.2, yanchor: "top", title: { text: "experiments", side: "bottom" } }
-      : { thickness: 12, outlinewidth: 0, title: { text: "experiments", side: "right" } };
+      ? { orientation: "h", thickness: 10, x: 0.5, y: -0.2, yanchor: "top", title: { text: `${this.noun}s`, side: "bottom" } }
+      : { thickness: 12, outlinewidth: 0, title: { text: `${this.noun}s`, side: "right" } };
     const hovertext = this.counts.map((row, r) => row.map((count, c) => (count ? this.describe([r, c]).join("<br>") : "")));
     const words = { hovertext, hovertemplate: "%{hovertext}<extra></extra>" };
     const data = figure.data.map((trace) => ({ ...trace, ...words, colorbar: { ...trace.colorbar, outlinewidth: 0, ...bar } }));

@@ -58,6 +58,12 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// On a narrow screen a row of tabs begins where the current one is.
+for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
+  const row = tab.parentElement;
+  row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+}
+
 // A filter form applies itself: its answer replaces the region it names, and the address follows.
 async function refresh(form, signal) {
   const query = new URLSearchParams();
@@ -92,8 +98,8 @@ function apply(form, delay) {
 }
 
 document.addEventListener("input", (event) => {
-  const form = event.target.closest("form[data-live]");
-  if (form) apply(form, 250);
+  const { form } = event.target; // of a field elsewhere on the page too, which names its form
+  if (form?.matches("[data-live]")) apply(form, 250);
 });
 document.addEventListener("submit", (event) => {
   if (!event.target.matches("form[data-live]")) return;

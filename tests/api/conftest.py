@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from anica_app.exchange.block_sets import Reading, store
+from anica_app.models import BasicBlockSet, Predictor
 from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping as Resources
 from inference.exchange.evaluating import evaluate
 from inference.exchange.resource_mappings import store_resource_mapping
+from inference.exchange.stored import load_measurements, store_measurements
 from inference.models import (
     ISA,
     Evaluation,
@@ -102,10 +106,71 @@ def run(experiment_set: ExperimentSet) -> Run:
 
 
 @pytest.fixture
+def question(db: None) -> Run:
+    """Of a predictor that has not answered yet."""
+    row = Predictor.objects.create(name="a tool", kind="planted", key="a" * 64)
+    return lifecycle.submit("ask", {"predictors": [row.pk], "blocks": ["4801d8"]}, "a question")
+
+
+BLOCKS = b"bb,one,two\n4801d8,1.0,1.1\n480fafc3,1.0,3.0\n4829d8,2.0,-1\n"
+
+
+@pytest.fixture
+def block_set(isa: ISA) -> BasicBlockSet:
+    """Three blocks in two columns."""
+    return store(io.BytesIO(BLOCKS), "blocks.csv", "three blocks", Reading())[0]
+
+
+@pytest.fixture
+def block_file(isa: ISA) -> Upload:
+    """A file with blocks that waits."""
+    return Upload.objects.create(file_name="blocks.csv", content=BLOCKS, sha256="1" * 64)
+
+
+@pytest.fixture
+def coverage(block_set: BasicBlockSet) -> Run:
+    """What the discoveries of a campaign include of the set: one of two interesting blocks."""
+    config = {"campaigns": [1], "block_set": block_set.pk, "columns": ["one", "two"], "interest": {}}
+    result = {
+        **dict.fromkeys(("strange", "covered"), 1),
+        "blocks": 2,
+        "by_campaign": {"1": 1},
+        "by_discovery": {"1": 1},
+        "best": [{"chosen": [1], "covered": 1, "proven": True}],
+        "uncovered_at": [1],
+    }
+    return Run.objects.create(name="a coverage", kind="coverage", state="done", config=config, result=result)
+
+
+@pytest.fixture
+def matrix(block_set: BasicBlockSet) -> Run:
+    """Of the two columns of the set, which disagree about one block."""
+    columns = [
+        {"id": one.pk, "name": one.name, "predictor": None} for one in block_set.columns.order_by("position")
+    ]
+    result = {
+        "block_set": block_set.pk,
+        "blocks": 3,
+        "columns": columns,
+        "both": [[3, 2], [2, 2]],
+        "differing": [[0, 1], [1, 0]],
+    }
+    config = {"interest": {"metric": "relative", "threshold": 0.5}}
+    return Run.objects.create(name="a matrix", kind="matrix", state="done", config=config, result=result)
+
+
+@pytest.fixture
 def upload(isa: ISA) -> Upload:
     """A file that waits."""
     content = f'experiment,cycles\n"{ADD}",0.25\n'.encode()
     return Upload.objects.create(file_name="adds.csv", content=content, sha256="0" * 64)
+
+
+def _measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
+    """A second set with the same experiments."""
+    row = ExperimentSet.objects.create(name="again", isa=experiment_set.isa, origin="upload")
+    store_measurements(row, load_measurements(experiment_set))
+    return row
 
 
 @pytest.fixture
@@ -117,6 +182,11 @@ def world(
     evaluation: Evaluation,
     run: Run,
     upload: Upload,
+    question: Run,
+    block_set: BasicBlockSet,
+    block_file: Upload,
+    coverage: Run,
+    matrix: Run,
 ) -> dict[str, int]:
     """{parameter of a path: the number of a row that is there}."""
     other = PortMapping.objects.create(
@@ -129,6 +199,7 @@ def world(
         "machine_id": machine.pk,
         "token_id": machine.tokens.create(digest="d").pk,
         "set_id": experiment_set.pk,
+        "other_set_id": _measured_again(experiment_set).pk,
         "experiment_id": experiment_set.measurements.earliest("id").experiment_id,
         "mapping_id": mapping.pk,
         "other_id": other.pk,
@@ -137,4 +208,12 @@ def world(
         "evaluation_id": evaluation.pk,
         "run_id": run.pk,
         "upload_id": upload.pk,
+        "question_id": question.pk,
+        "block_set_id": block_set.pk,
+        "column_id": block_set.columns.get(name="two").pk,
+        "block_file_id": block_file.pk,
+        "coverage_id": coverage.pk,
+        "matrix_id": matrix.pk,
+        "first": 0,
+        "second": 1,
     }

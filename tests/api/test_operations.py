@@ -28,7 +28,11 @@ OPERATIONS = {
 }
 READING = [name for name, (method, _, _) in OPERATIONS.items() if method == "GET" and name != "get_archive"]
 MOST_QUERIES = 14
-QUERY = {"predict_experiment": f"?experiment=2*{ADD}", "get_snippet": f"?experiment={ADD}"}
+QUERY = {
+    "predict_experiment": f"?experiment=2*{ADD}",
+    "get_snippet": f"?experiment={ADD}",
+    "get_accuracy": "?reference=one",
+}
 
 
 def schemas() -> dict[str, type[BaseModel]]:
@@ -209,6 +213,10 @@ def _body(name: str, world: dict[str, int]) -> Any:
         "set_webhook": {"url": ""},
         "predict": {"experiments": [ADD]},
         "decode_blocks": {"code": "add rax, rbx"},
+        "load_ports": {"code": "add rax, rbx"},
+        "add_block_columns": {"predictors": ["a tool"]},
+        "find_accuracy": {"reference": "one"},
+        "start_coverage": {"campaigns": [1]},
         "convert_mapping": {"name": "as resources"},
         "add_a_machine": {"name": "another machine"},
     }.get(name, {})

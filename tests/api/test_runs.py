@@ -136,7 +136,8 @@ def test_the_examples_of_descriptions_have_fields_that_there_are() -> None:
     }
     for kind, shape in described.items():
         assert CONFIGS[kind].keys() <= {each.name for each in fields(shape)}
-    assert {"infer", "measure", "check-model", "block", "import", "evaluate"} == CONFIGS.keys()
+    short = {"import", "compare-sets", "merge-sets", "evaluate"}
+    assert {"infer", "measure", "check-model", "block", *short} == CONFIGS.keys()
 
 
 def test_a_measuring_run_is_started_on_a_machine(program: Program, machine: Machine) -> None:

@@ -67,6 +67,29 @@ def test_several_predictors_answer_for_the_blocks_of_a_file(mapping, blocks, tmp
     assert Predictor.objects.count() == 2
 
 
+def test_the_variants_of_a_block_are_asked_about(mapping, tmp_path):
+    path = tmp_path / "one"
+    path.write_text("add qword ptr [rcx+16], rbx")
+    program = script(tmp_path / "mine", "cat >/dev/null; echo 7")
+    own = ["--predictor", f"command:command={program},form=hex", "--memory"]
+    lines = said("predict", str(path), *own).splitlines()
+    assert [line.partition(":")[0] for line in lines[1:]] == ["same address", "other offset", "other base"]
+    path.write_text("4801d8\n\n90")
+    with pytest.raises(CommandError, match="one block, not of 2"):
+        said("predict", str(path), *own)
+
+
+def test_the_load_of_ports_is_told_by_instruction(mapping, blocks):
+    text = said("predict", blocks, "--ports", "two ports")
+    assert "block 1: 0.500 cycles" in text
+    assert any(line.split() == ["add", "rax,", "rbx", "0.500", "0.500"] for line in text.splitlines())
+    assert "block 2: the mapping describes none of its instructions" in text
+    told = json.loads(said("predict", blocks, "--ports", "two ports", "--json"))
+    assert told["blocks"][0]["loads"] == [0.5, 0.5]
+    with pytest.raises(CommandError, match="nobody"):
+        said("predict", blocks, "--ports", "nobody")
+
+
 def test_what_cannot_be_asked_is_told(mapping, blocks, tmp_path):
     with pytest.raises(CommandError, match="there is no predictor 'nobody'"):
         call_command("predict", blocks, predictor=["nobody"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -134,6 +135,27 @@ async def test_hello_comes_soon_and_signs_of_life_go_on(lab, monkeypatch):
         assert await closing_code(socket) == 4408
     assert await state() == "waiting"
     assert not await database_sync_to_async(lambda: Machine.objects.get().is_online())()
+
+
+async def test_who_does_not_know_of_the_batch_it_was_given_begins_anew(lab, monkeypatch):
+    """The message with the batch was lost, or the one with its results."""
+    _, token, _, _, number = lab
+    monkeypatch.setattr(agents, "OUT_OF_STEP_SECONDS", 0.2)
+    async with welcomed(token) as socket:
+        batch = await heard(socket)
+        for _ in range(4):
+            await socket.send_to(text_data=encode("beat", state="measuring", batch=number))
+            await asyncio.sleep(0.1)
+        assert await socket.receive_nothing()
+        await socket.send_to(text_data=encode("beat", state="idle"))
+        await asyncio.sleep(0.3)
+        await socket.send_to(text_data=encode("beat", state="idle"))
+        assert await closing_code(socket) == agents.OUT_OF_STEP
+    assert await state() == "waiting"
+    async with welcomed(token, holds=[number, batch["fence"]]) as socket:
+        await results(socket, batch)
+        assert await heard(socket) == {"type": "stored", "batch": number}
+    assert await state() == "done"
 
 
 async def test_one_agent_speaks_for_a_machine(lab):

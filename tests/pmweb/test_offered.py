@@ -43,6 +43,7 @@ OPERATORS_PAGES = {
     "inference/machine/connect.html",
     "inference/machine/measure.html",
     "inference/resources/convert.html",
+    "inference/sets_merge.html",
     "inference/upload.html",
     "inference/upload_preview.html",
     "inference/upload_run.html",

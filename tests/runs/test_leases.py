@@ -119,6 +119,32 @@ def test_a_run_given_back_is_claimed_again_but_not_before_its_delay(run):
     assert leases.claim("w") is not None
 
 
+def set_clock_back(run, by=timedelta(hours=1)):
+    """What was written before looks as if it came from the future."""
+    run.refresh_from_db()
+    Run.objects.filter(pk=run.pk).update(lease_until=run.lease_until + by)
+
+
+def test_a_clock_that_is_set_back_neither_keeps_a_dead_holder_nor_a_run_that_waits(run):
+    dead = leases.claim("dies")
+    set_clock_back(run)
+    alive = leases.claim("goes on")
+    assert alive.token == dead.token + 1
+    leases.give_back(alive, "died", counts=True, delay=timedelta(seconds=5))
+    assert leases.claim("w") is None
+    set_clock_back(run)
+    assert leases.claim("w") is not None
+
+
+def test_the_time_of_day_does_not_count_for_the_time_spent(run, monkeypatch):
+    lease = leases.claim("w")
+    later = timezone.now() + timedelta(hours=1)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    leases.heartbeat(lease)
+    run.refresh_from_db()
+    assert run.busy_seconds < 60
+
+
 def test_being_stopped_is_not_an_attempt(run):
     leases.give_back(leases.claim("w"), "the worker was stopped", counts=False)
     assert state(run) == "queued"

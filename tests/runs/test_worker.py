@@ -144,7 +144,7 @@ def test_ctrl_c_stops_a_worker_without_a_traceback(site):
 
 
 async def test_a_fault_in_supervising_one_run_puts_the_others_back_and_ends_the_worker(monkeypatch):
-    waiting = [Lease(number, 1, "w", timezone.now()) for number in (1, 2)]
+    waiting = [Lease(number, 1, "w") for number in (1, 2)]
     put_back = []
 
     class FaultySupervisor:

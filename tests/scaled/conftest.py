@@ -19,7 +19,7 @@ from inference.runs.registry import JOBS
 from pmweb import environment as site_environment
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import Site, close_worker_thread_connections, environment
-from tests.scaled.servers import NotInstalledError, PostgreSQL, Redis
+from tests.servers import NotInstalledError, PostgreSQL, Redis
 
 
 @pytest.fixture

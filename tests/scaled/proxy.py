@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from tests.launched import wait_until
-from tests.scaled.servers import Server, free_port, program
+from tests.servers import Server, free_port, program
 
 _CONFIGURATION = settings.BASE_DIR / "deploy/nginx/pmweb.conf"
 _AROUND = """

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from inference.runs import doorbell, leases, switchboard
 from tests.launched import wait_until
-from tests.scaled.servers import Redis
+from tests.servers import Redis
 
 LISTENER = """
 import sys, django

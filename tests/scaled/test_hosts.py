@@ -7,12 +7,12 @@ from django.db import transaction
 
 from inference.models import Run
 from inference.runs import lifecycle
+from tests.processes import Process
 from tests.runs.counting.job import counted
 from tests.runs.fixtures import assert_journal_is_whole, hurry, payloads, reached, state, wait_for
 from tests.scaled.conftest import opened_on
 from tests.scaled.hosts import Host, NoNamespacesError
-from tests.scaled.processes import Process
-from tests.scaled.servers import NotInstalledError, PostgreSQL, Redis
+from tests.servers import NotInstalledError, PostgreSQL, Redis
 
 HOLDER = """
 import time

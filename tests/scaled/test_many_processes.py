@@ -25,13 +25,14 @@ from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.models import LoginFailure
+from tests.processes import Process, Served
 from tests.runs.agents import TRUTH
 from tests.runs.fixtures import numbers, state, wait_for
 from tests.runs.test_worker import expire_lease
 from tests.scaled.conftest import opened_on
-from tests.scaled.processes import Browser, Process, Served
 from tests.scaled.proxy import Nginx
-from tests.scaled.servers import NotInstalledError
+from tests.scaled.visitor import Browser
+from tests.servers import NotInstalledError
 
 QUICK = {"search": "evolution", "population": 40, "max_generations": 4, "threads": 1}
 CSV = b"experiment,cycles\nalu,0.33\n2*alu;mul,1.0\nvec,0.5\n"

@@ -9,7 +9,7 @@ import sys
 import pytest
 from django.conf import settings
 
-from tests.scaled.servers import PostgreSQL
+from tests.servers import PostgreSQL
 
 SUBJECTS = {
     "the schema and its constraints": ("tests/models",),

@@ -11,10 +11,12 @@ from anica_app.models import Predictor
 from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.instruction_sets import X86, new_isa
 from inference.exchange.stored import store_mapping
-from inference.models import PortMapping
+from inference.models import PortMapping, Run
 from tests.anica.predictors.fakes import script
+from tests.runs.agents import attempt
 
 ADD = "add GPR[64]:RW, GPR[64]:R"
+MAPPED = "mapping:mapping=two ports"
 
 
 @pytest.fixture
@@ -46,25 +48,17 @@ def test_the_list_has_what_can_be_asked_and_what_the_rest_needs(admin):
     assert reverse("predictor-add", args=["command"]) in text
 
 
-def test_blocks_are_predicted_on_the_page(admin):
-    text = said(
-        admin.post(
-            reverse("predictors"),
-            {"code": "add rax, rbx\nadd rcx, rdx\n\nxor rax, rax", "predictors": ["mapping two ports"]},
-        )
-    )
-    assert ">1.00<" in text
-    assert "the mapping does not describe xor" in text
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [("ad rax, rbx", "Nothing was decoded: line 1"), ("\n\n".join(["4801d8"] * 11), "at most 10 blocks")],
-)
-def test_what_cannot_be_decoded_is_told(admin, code, words):
-    response = admin.post(reverse("predictors"), {"code": code, "predictors": ["mapping two ports"]})
-    assert response.status_code == 400
-    assert words in said(response)
+def test_blocks_are_predicted_by_a_question_with_a_page_of_its_own(admin):
+    box = admin.get(reverse("predictors")).context["form"]
+    fields = {field.name: field.value() for field in box.around}
+    asked = {"code": "add rax, rbx\nadd rcx, rdx\n\nxor rax, rax", "predictors": [MAPPED], **fields}
+    answer = admin.post(reverse("blocks"), asked)
+    run = Run.objects.get(kind="ask")
+    attempt(run)
+    assert run.state == "done", run.error
+    assert answer.headers["Location"] == reverse("asked-blocks", args=[run.pk])
+    assert ">1.00" in said(admin.get(answer.headers["Location"]))
+    assert "the mapping does not describe xor" in said(admin.get(answer.headers["Location"], {"block": 2}))
 
 
 def test_a_command_is_added_tried_and_removed(admin, tmp_path):
@@ -83,7 +77,11 @@ def test_a_command_is_added_tried_and_removed(admin, tmp_path):
     response = admin.post(
         reverse("predictor-add", args=["command"]), {**fields, "name": "halves"}, follow=True
     )
-    assert "halves is there, and gives 3.5 cycles" in said(response)
+    assert "halves is there. Here is what it says" in said(response)
+    run = Run.objects.get(kind="ask")
+    attempt(run)
+    assert run.state == "done", run.error
+    assert ">3.50" in said(admin.get(reverse("asked-blocks", args=[run.pk])))
     row = Predictor.objects.get(name="halves")
     assert row.options["command"] == [path, "two words"]
     assert "around" not in row.options  # as usual

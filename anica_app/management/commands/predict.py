@@ -16,11 +16,18 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from anica_app.campaigning.asking import ask
+from anica_app.campaigning.memory import with_switch
 from anica_app.campaigning.predictors import chosen
 from anica_app.core.answers import Answer
-from anica_app.core.errors import PredictorError
-from inference.isa.x86.blocks import Block, BlockError, read_blocks
+from anica_app.core.errors import AnicaError, PredictorError
+from anica_app.core.memory_variants import Memory, variants
+from anica_app.models import Predictor
+from inference.exchange.errors import ExchangeError
+from inference.exchange.names import by_name
+from inference.isa.x86.blocks import Block, BlockError, block_of_bytes, read_blocks
 from inference.management.commands.predict import Command as PredictExperiment
+from inference.models import PortMapping
+from inference.queries.block_load import BlockLoad, load_of
 
 MOST_BLOCKS = 100_000
 _SHOWN = 44
@@ -53,25 +60,66 @@ class Command(PredictExperiment):
         )
         parser.add_argument("--csv", action="store_true", help="with --predictor: print a CSV file")
         parser.add_argument(
+            "--memory",
+            action="store_true",
+            help="with --predictor: ask about the one block with the same address, other offsets, other "
+            "bases, in this order, and llvm-mca with -noalias=false as well",
+        )
+        parser.add_argument(
+            "--ports",
+            metavar="MAPPING",
+            help="instead of --predictor: what each instruction takes up of each port of this port mapping",
+        )
+        parser.add_argument(
             "--again", action="store_true", help="with --predictor: do not look up what was answered before"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Predict and print."""
-        if not options["predictor"]:
+        if not options["predictor"] and not options["ports"]:
             super().handle(*args, **options)
             return
         try:
             blocks = read_blocks(_text(options["experiment"]), MOST_BLOCKS)
         except BlockError as error:
             raise CommandError(str(error)) from error
-        names, answers = _asked(options["predictor"], blocks, anew=options["again"])
+        if options["ports"]:
+            self._write_ports(options["ports"], blocks, as_json=options["json"])
+            return
+        rows = _chosen(options["predictor"])
+        if options["memory"]:
+            rows, blocks = with_switch(rows), _variants(blocks)
+        names, answers = _asked(rows, blocks, anew=options["again"])
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(names, blocks, answers), ensure_ascii=False))
         elif options["csv"]:
             self._write_csv(names, blocks, answers)
         else:
-            self._write_table(names, blocks, answers)
+            labels = [f"{kind}: " for kind in Memory] if options["memory"] else [""] * len(blocks)
+            self._write_table(names, blocks, answers, labels)
+
+    def _write_ports(self, name: str, blocks: Sequence[Block], *, as_json: bool) -> None:
+        """A table per block: an instruction a line, a port a column."""
+        try:
+            row = by_name(PortMapping, name)
+        except ExchangeError as error:
+            raise CommandError(str(error)) from error
+        loads = [load_of(block, row) for block in blocks]
+        if as_json:
+            told = {"mapping": row.name, "ports": row.ports}
+            shown = [_load_json(block, load) for block, load in zip(blocks, loads, strict=True)]
+            self.stdout.write(json.dumps({**told, "blocks": shown}, ensure_ascii=False))
+            return
+        for number, (block, load) in enumerate(zip(blocks, loads, strict=True), start=1):
+            self.stdout.write(f"block {number}: {_summary(load)}")
+            if load is None:
+                continue
+            self.stdout.write("".join([f"  {'':<{_SHOWN}}", *(f"{port:>7}" for port in row.ports)]))
+            parts = zip(block.instructions, load.instructions, strict=True)
+            lines = [(one.text, part.ports) for one, part in parts]
+            for text, ports in [*lines, ("all", load.schedule.loads)]:
+                cells = [f"{cycles:>7.3f}" if cycles else f"{'·':>7}" for cycles in ports or ()]
+                self.stdout.write("".join([f"  {text[:_SHOWN]:<{_SHOWN}}", *(cells or ["  not described"])]))
 
     def _write_csv(
         self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]
@@ -84,13 +132,18 @@ class Command(PredictExperiment):
             writer.writerow([block.hex, *cells])
 
     def _write_table(
-        self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]
+        self,
+        names: Sequence[str],
+        blocks: Sequence[Block],
+        answers: Sequence[Sequence[Answer]],
+        labels: Sequence[str],
     ) -> None:
+        """A line per block; `labels` stand before them."""
         widths = [max(len(name), 11) for name in names]
         heads = "  ".join(f"{name:>{width}}" for name, width in zip(names, widths, strict=True))
         self.stdout.write(f"{'block':<{_SHOWN}}  {heads}")
-        for block, row in zip(blocks, answers, strict=True):
-            text = "; ".join(one.text for one in block.instructions)
+        for label, block, row in zip(labels, blocks, answers, strict=True):
+            text = label + "; ".join(one.text for one in block.instructions)
             text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
             cells = [answer.failure if answer.cycles is None else f"{answer.cycles:.2f}" for answer in row]
             shown = "  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
@@ -100,15 +153,32 @@ class Command(PredictExperiment):
                     self.stdout.write(f"  {name}: {answer.detail}")
 
 
-def _asked(
-    texts: Sequence[str], blocks: Sequence[Block], *, anew: bool
-) -> tuple[list[str], list[list[Answer]]]:
-    """Names of the predictors, and per block an answer of each."""
+def _chosen(texts: Sequence[str]) -> list[Predictor]:
     try:
-        rows = [chosen(text) for text in dict.fromkeys(texts)]
+        return [chosen(text) for text in dict.fromkeys(texts)]
     except PredictorError as error:
         raise CommandError(str(error)) from error
-    columns = ask(rows, [block.code for block in blocks], remembering=not anew)
+
+
+def _variants(blocks: Sequence[Block]) -> list[Block]:
+    if len(blocks) != 1:
+        raise CommandError(f"--memory compares variants of one block, not of {len(blocks):,}")
+    try:
+        found = variants(blocks[0].code)
+    except AnicaError as error:
+        raise CommandError(str(error)) from error
+    return [block_of_bytes(code) for code in found.code.values()]
+
+
+def _asked(
+    rows: Sequence[Predictor], blocks: Sequence[Block], *, anew: bool
+) -> tuple[list[str], list[list[Answer]]]:
+    """Names of the predictors, and per block an answer of each."""
+    told = {
+        column.predictor: column
+        for column in ask(rows, [block.code for block in blocks], remembering=not anew)
+    }
+    columns = [told[row] for row in rows]
     if errors := [column.error for column in columns if column.error]:
         raise CommandError("\n".join(errors))
     names = [column.predictor.name for column in columns]
@@ -130,6 +200,25 @@ def _as_json(
             }
             for block, row in zip(blocks, answers, strict=True)
         ],
+    }
+
+
+def _summary(load: BlockLoad | None) -> str:
+    if load is None:
+        return "the mapping describes none of its instructions"
+    left_out = "" if load.described else "; of the instructions that the mapping describes"
+    return f"{load.schedule.cycles:.3f} cycles{left_out}"
+
+
+def _load_json(block: Block, load: BlockLoad | None) -> dict[str, Any]:
+    if load is None:
+        return {"hex": block.hex, "cycles": None, "loads": None, "instructions": []}
+    parts = zip(block.instructions, load.instructions, strict=True)
+    return {
+        "hex": block.hex,
+        "cycles": load.schedule.cycles,
+        "loads": load.schedule.loads,
+        "instructions": [{"text": one.text, "loads": part.ports} for one, part in parts],
     }
 
 

@@ -10,7 +10,7 @@ from inference.queries import dependents
 from inference.views.runs import outcome
 
 dependents.register(Campaign, of_campaign)
-for _kind in ("campaign", "generalise", "import-anica"):
+for _kind in ("campaign", "generalise"):
     outcome.register(_kind, campaigns_of)
 outcome.register("coverage", coverages_of)
 outcome.register("matrix", matrices_of)

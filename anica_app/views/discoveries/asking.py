@@ -4,54 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
-from anica_app.campaigning.predictors import chosen, listed
-from anica_app.core.errors import PredictorError
 from anica_app.exchange.asked_answers import KIND
-from anica_app.models import Predictor
 from anica_app.queries.generalisations import samples_of_step
+from anica_app.views.choosing import ChoosingForm
 from anica_app.views.discoveries.page import PART, found_or_404, tree_or_404
 from anica_app.views.discoveries.step import about, chosen_node
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.views.runs.pages import SUMMARIES
-
-SUMMARIES[KIND] = "Predictors asked about basic blocks"
 
 
-class AskForm(forms.Form):
-    """Which of the usable predictors; `rows` are those of a valid form.
-
-    Nothing else can be named here: a predictor can be any program, which only administrators add.
-    """
-
-    predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
-    anew = forms.BooleanField(
-        required=False, label="Ask anew", help_text="Even where an answer is remembered already."
-    )
-
-    def __init__(self, data: Any = None) -> None:
-        super().__init__(data)
-        names = [one.name for one in listed() if one.usable]
-        self.fields["predictors"].choices = [(name, name) for name in names]  # type: ignore[attr-defined]
-        self.rows: list[Predictor] = []
+class AskForm(ChoosingForm):
+    """Which of the predictors that can be asked here, one at least."""
 
     def clean(self) -> dict[str, Any]:
-        """Find or make the rows of what was chosen."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
-        names = data.get("predictors", [])
-        if not names and not self.errors:
+        """Refuse a question that nobody is asked."""
+        data = super().clean()
+        if not self.rows and not self.errors:
             raise ValidationError("Choose at least one predictor.")
-        for name in names:
-            try:
-                self.rows.append(chosen(name))
-            except PredictorError as error:
-                raise ValidationError(f"{name}: {error}") from error
         return data
 
 

@@ -15,13 +15,8 @@ from anica_app.predictors import machine
 from anica_app.predictors.kinds import Kind
 from inference.exchange.errors import NameTakenError
 from inference.exchange.names import free_or_refuse
-from inference.isa.x86.blocks import Block, BlockError, read_blocks
 from inference.views.naming import NOTE_LIMIT
 
-MOST_TRIED = 10
-"""Blocks that are tried at a time: the page waits for their answers."""
-
-TEXT_LIMIT = 20_000
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options of programs that change no number."""
 
@@ -39,36 +34,6 @@ _LABELS = {
 }
 _CHOICE_LABELS = {"unknown": "Instructions it does not know"}
 _LONG = 400
-
-
-class TryForm(forms.Form):
-    """Blocks, and who shall predict them; `blocks` are those of a valid text."""
-
-    code = forms.CharField(
-        label="Basic blocks",
-        max_length=TEXT_LIMIT,
-        help_text=f"Intel or AT&T syntax, or hexadecimal digits; a paragraph each, at most {MOST_TRIED}.",
-        widget=forms.Textarea(
-            attrs={"rows": 6, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
-        ),
-    )
-    predictors = forms.MultipleChoiceField(widget=forms.CheckboxSelectMultiple)
-
-    def __init__(self, names: list[str], data: Any = None, initial: Any = None) -> None:
-        super().__init__(data, initial=initial)
-        self.blocks: list[Block] = []
-        choice = self.fields["predictors"]
-        assert isinstance(choice, forms.MultipleChoiceField)
-        choice.choices = [(name, name) for name in names]
-
-    def clean_code(self) -> str:
-        """The text, of which the blocks are kept."""
-        text: str = self.cleaned_data["code"]
-        try:
-            self.blocks = read_blocks(text, MOST_TRIED)
-        except BlockError as error:
-            raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
-        return text
 
 
 class CommandField(forms.CharField):

@@ -11,11 +11,13 @@ scheme that is all there is; there, equality of the µops is finer than equality
 - `comparison`: two mappings side by side, for a reader
 - `distinguishing`: an experiment that tells two mappings apart: `constructing` it in the two-level model,
   `searching` for it in the three-level model
+- `deciding`: an experiment that tells them apart by one scheme's µops
 """
 
 from inference.core.identity.agreement import Agreement, structural_agreement
 from inference.core.identity.canonical import canonical, same_up_to_renaming
 from inference.core.identity.comparison import ComparedScheme, Comparison, Kind, compare
+from inference.core.identity.deciding import deciding_experiment
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
 from inference.core.identity.renaming import Renaming, best_renaming
 
@@ -29,6 +31,7 @@ __all__ = [
     "best_renaming",
     "canonical",
     "compare",
+    "deciding_experiment",
     "distinguishing_experiment",
     "same_up_to_renaming",
     "structural_agreement",

@@ -14,8 +14,8 @@ from inference.core.protocols import Json
 
 GONE = 0
 
-_SETS = ("experiment_set", "evaluate")
-_MAPPINGS = ("mapping", "reference", "simulate")
+_SETS = ("experiment_set", "evaluate", "other_sets")
+_MAPPINGS = ("mapping", "mappings", "reference", "simulate")
 _DROPPED = ("evaluation", "url", "place")
 """Of results: they belong to the site that the run was done on."""
 
@@ -90,4 +90,6 @@ def _kind(key: str) -> str | None:
         return "sets"
     if key in _MAPPINGS:
         return "mappings"
-    return {"resource_mapping": "resource_mappings", "machine": "machines", "schemes": "schemes"}.get(key)
+    if key in ("resource_mapping", "resource_mappings"):
+        return "resource_mappings"
+    return {"machine": "machines", "schemes": "schemes"}.get(key)

@@ -10,17 +10,20 @@ from django.core.management.base import CommandError
 from django.db import transaction
 
 from inference.core.explain import Outcome
-from inference.core.metrics import Unit
 from inference.exchange.errors import ExchangeError
 from inference.exchange.explaining import Explanation
+from inference.exchange.file_units import FileUnit
 from inference.exchange.importing import Imported, Preview, commit, name_list_of, preview, rejects_of
 from inference.exchange.incoming import taken_in
+from inference.exchange.measurement_doubts import doubts_of, unit_in_doubt
 from inference.exchange.names import by_name, kind_of
 from inference.exchange.other_formats import importer_of_path, importers
 from inference.exchange.palmed_json import NameList
 from inference.exchange.parsing import Parsed
 from inference.management.data_command import DataCommand
 from inference.models import ISA, ExperimentSet
+
+AUTO = "auto"
 
 
 class Command(DataCommand):
@@ -46,9 +49,19 @@ class Command(DataCommand):
         )
         parser.add_argument(
             "--unit",
-            choices=[unit.value for unit in Unit],
-            default=Unit.CYCLES.value,
-            help="unit of CSV rows that name none (default: cycles)",
+            choices=[*(unit.value for unit in FileUnit), AUTO],
+            default=FileUnit.CYCLES.value,
+            help="unit of CSV rows that name none (default: cycles); auto: what the numbers seem to be",
+        )
+        parser.add_argument(
+            "--take-nearest",
+            action="store_true",
+            help="take every unknown scheme name for the known one that comes nearest",
+        )
+        parser.add_argument(
+            "--skip-broken",
+            action="store_true",
+            help="leave out experiments with a problem instead of importing nothing",
         )
         parser.add_argument(
             "--names",
@@ -105,6 +118,8 @@ class Command(DataCommand):
             raise CommandError(str(error)) from error
         for made, seen in done:
             self._tell(made, seen.parsed, seen.explanation)
+            for line in _decided(seen):
+                self.stdout.write(line)
 
     def _import(
         self, content: bytes, file_name: str, options: dict[str, Any], microarchitecture: str
@@ -114,14 +129,18 @@ class Command(DataCommand):
             file_name,
             isa=_isa(options),
             founding="" if _isa(options) else options["new_isa"],
-            unit=Unit(options["unit"]),
+            unit=None if options["unit"] == AUTO else FileUnit(options["unit"]),
             names=_names(options["names"]),
             rejects=[rejects_of(_content(each), each.name) for each in options["rejects"]],
             evidence=[by_name(ExperimentSet, each) for each in options["evidence"]],
             microarchitecture=microarchitecture,
+            take_nearest=options["take_nearest"],
+            leave_out=options["skip_broken"],
         )
         if not seen.acceptable:
-            raise CommandError("\n".join(["nothing was imported", *seen.parsed.lines()]))
+            raise CommandError(
+                "\n".join(["nothing was imported", *seen.parsed.lines(), *_advice(seen.parsed)])
+            )
         several = len(options["microarchitecture"]) > 1
         name = seen.name if several else options["name"] or seen.own_name
         made = commit(seen, name, note=options["note"])
@@ -151,6 +170,31 @@ class Command(DataCommand):
             self.stdout.write(f"left out are {len(parsed.left_out)}:")
         for name, why in parsed.left_out.items():
             self.stdout.write(f"  {name}: {why}")
+
+
+def _advice(parsed: Parsed) -> list[str]:
+    """What could be asked for instead of importing nothing."""
+    found = []
+    if any(each.nearest for each in parsed.unknown):
+        found.append("--take-nearest takes unknown names for the nearest known ones")
+    if parsed.can_leave_out:
+        found.append(f"--skip-broken imports {parsed.left} rows without the {parsed.broken} with problems")
+    return found
+
+
+def _decided(seen: Preview) -> list[str]:
+    """What was decided about the file, and what is hard to believe of it."""
+    parsed = seen.parsed
+    lines = [f"note: {name!r} was taken for {text!r}" for name, text in seen.taken.items()]
+    if seen.leave_out and parsed.broken:
+        lines += [f"left out: {parsed.broken} rows with problems", *(f"  {line}" for line in parsed.lines())]
+    doubt = unit_in_doubt(parsed)
+    if doubt:
+        lines.append(f"warning: {doubt}; see --unit")
+    for kind in doubts_of(parsed):
+        rows = ", ".join(str(each.row) for each in kind.listed[:10])
+        lines.append(f"warning: {kind.count} rows {kind.label}: {rows}{' …' if kind.count > 10 else ''}")
+    return lines
 
 
 def _isa(options: dict[str, Any]) -> ISA | None:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
+from inference.exchange.file_units import FileUnit
 from inference.exchange.importing import Preview, commit, name_list_of, preview, rejects_of
 from inference.exchange.names import by_name
 from inference.exchange.run_archive.reading import is_archive
@@ -24,7 +24,7 @@ _FIELDS = {
     "note": "",
     "isa": "",
     "new_isa": "",
-    "unit": Unit.CYCLES.value,
+    "unit": FileUnit.CYCLES.value,
 }
 _TYPES: dict[str, tuple[type, bool]] = {
     "upload": (int, False),
@@ -34,7 +34,9 @@ _TYPES: dict[str, tuple[type, bool]] = {
     "others": (str, True),
 }
 """(type, whether there are several) of fields that are no texts."""
-_OPTIONAL = ("names", "rejects", "evidence", "microarchitecture", "others")
+_OPTIONAL = ("names", "rejects", "evidence", "microarchitecture", "others", "taken", "broken")
+STOP, LEAVE_OUT = "stop", "leave out"
+"""What becomes of a file with rows that have problems."""
 Value = TypeVar("Value")
 _KINDS = {
     ExperimentSet: "experiment_set",
@@ -51,7 +53,9 @@ class ImportJob:
     that name none. `names`: id of an upload with scheme names for the instructions of a Palmed file;
     `rejects`: ids of uploads with what the runs rejected whose result the file is, `evidence`: names of
     experiment sets of those runs; `microarchitecture`: the one to read of a file that has several, `others`:
-    those to import besides, under names of their own. These are absent where there are none.
+    those to import besides, under names of their own; `taken`: {unknown name: scheme that it is taken for};
+    `broken`: "leave out" where rows with problems are left out, "stop" where they keep all from being
+    imported. These are absent where there are none.
     """
 
     short = True
@@ -66,8 +70,12 @@ class ImportJob:
         complete = {**_FIELDS, **config}
         for field, value in complete.items():
             _check_type(field, value)
-        if complete["unit"] not in {unit.value for unit in Unit}:
-            raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {complete['unit']!r}")
+        if complete["unit"] not in {unit.value for unit in FileUnit}:
+            raise ConfigError(f"unit must be one of {', '.join(FileUnit)}, not {complete['unit']!r}")
+        if complete.get("broken", STOP) not in (STOP, LEAVE_OUT):
+            raise ConfigError(f"broken must be {STOP!r} or {LEAVE_OUT!r}, not {complete['broken']!r}")
+        if complete.get("taken") and complete["new_isa"]:
+            raise ConfigError("taken: a new instruction set knows all names of its file")
         if complete["isa"]:
             by_name(ISA, complete["isa"])
         if complete["isa"] and complete["new_isa"]:
@@ -99,13 +107,23 @@ class ImportJob:
             raise JobError("the uploaded file has been deleted")
         if is_archive(bytes(upload.content)):
             return import_archive(task, upload, _discard)
+        labels = [f"Read {upload.file_name}", "Store all of it"]
+        task.reporter.tell("phase", {"name": "read", "index": 1, "labels": labels})
         seen = _seen(config, upload, config.get("microarchitecture", ""))
         besides = [_seen(config, upload, other) for other in config.get("others", ())]
+        task.reporter.pulse()
+        task.reporter.tell("log", {"level": "info", "text": _told_of(seen)})
+        task.reporter.tell("phase", {"name": "store", "index": 2, "labels": labels})
         return partial(_store, task, seen, besides, upload)
 
 
 def _check_type(field: str, value: object) -> None:
     """Raises `ConfigError` for a value of another type than the field has."""
+    if field == "taken":
+        texts = [*value, *value.values()] if isinstance(value, dict) else [None]
+        if not all(isinstance(text, str) and len(text) <= 500 for text in texts):
+            raise ConfigError('taken must be an object {"name in the file": "scheme"}')
+        return
     kind, several = _TYPES.get(field, (str, False))
     right = "a number" if kind is int else "a text"
     if several:
@@ -131,17 +149,31 @@ def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
             upload.file_name,
             isa=by_name(ISA, config["isa"]) if config["isa"] else None,
             founding=config["new_isa"],
-            unit=Unit(config["unit"]),
+            unit=FileUnit(config["unit"]),
             names=_side_file(config["names"], name_list_of) if "names" in config else None,
             rejects=[_side_file(pk, rejects_of) for pk in config.get("rejects", ())],
             evidence=[by_name(ExperimentSet, name) for name in config.get("evidence", ())],
             microarchitecture=microarchitecture,
+            taken=config.get("taken"),
+            leave_out=config.get("broken") == LEAVE_OUT,
         )
     except ExchangeError as error:
         raise JobError(str(error)) from error
     if not seen.acceptable:
         raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
     return seen
+
+
+def _told_of(seen: Preview) -> str:
+    """What was read, in a line of the log."""
+    parsed = seen.parsed
+    rows = len(parsed.measured)
+    told = [f"{rows:,} experiments read" if rows else f"{len(parsed.schemes):,} schemes read"]
+    if seen.leave_out and parsed.broken:
+        told.append(f"{parsed.broken:,} rows with problems left out, the first: {parsed.lines()[0]}")
+    if seen.taken:
+        told.append(f"{len(seen.taken):,} unknown names taken for schemes")
+    return "; ".join(told)[:1000]
 
 
 def _discard(upload: Upload) -> None:

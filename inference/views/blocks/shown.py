@@ -43,14 +43,18 @@ def shown(
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
     found = []
     for number, (block, predictions) in enumerate(zip(blocks, predicted, strict=True), start=first):
-        rows = tuple(
-            Row(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
-            for one in block.instructions
-        )
         result = (results or {}).get(number, {})
         compared = [(each, _change(each.cycles, result)) for each in predictions]
-        found.append(Shown(number, block, rows, compared, block.obstacle(), result))
+        found.append(Shown(number, block, rows_of(block, known), compared, block.obstacle(), result))
     return found
+
+
+def rows_of(block: Block, known: Mapping[str, int]) -> tuple[Row, ...]:
+    """The instructions of a block; `known`: {text of a scheme: its row id}."""
+    return tuple(
+        Row(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
+        for one in block.instructions
+    )
 
 
 def _change(predicted: float, result: Json) -> float | None:

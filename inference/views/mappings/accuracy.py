@@ -18,6 +18,7 @@ from inference.figures.lengths import length_figure
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.queries.evaluations import evaluations_on, listing_in
 from inference.queries.predictions import Predicted, listed
+from inference.views import set_offers
 from inference.views.address import one_of
 from inference.views.mappings.evaluating import evaluation_address, predictor_field
 from inference.views.mappings.list import evaluation_url
@@ -72,6 +73,8 @@ def accuracy_tab(
         "unit_label": unit.label,
         "evaluate_url": evaluation_address(row),
         "pins": isinstance(row, PortMapping),
+        "set_offers": set_offers.OFFERS.values(),
+        "predictor_field": predictor_field(row),
         "units": UNITS[:1] if chosen is not None and chosen.experiment_set is None else UNITS,
     }
     if chosen is None:

@@ -58,7 +58,7 @@ def deviation_section(request: HttpRequest, row: PortMapping, other: Model) -> d
     drawn = heat_map(found.first, found.second)
     return {
         **context,
-        "deviation_cells": list(_cells(drawn)),
+        "deviation_cells": cells_of(drawn),
         "deviation_bins": drawn.bins,
         "deviation_limit": drawn.limit,
         "deviation_outside": drawn.outside,
@@ -91,13 +91,18 @@ def _rate(text: str) -> float | None:
         raise InvalidInputError(f"R_max must be a number, not {text[:40]!r}") from None
 
 
-def _cells(drawn: HeatMap) -> Iterator[Cell]:
-    peak = max(max(row) for row in drawn.counts)
+def cells_of(drawn: HeatMap, across: str = "here", upwards: str = "there") -> list[Cell]:
+    """The bins of a map to be drawn small; `across` and `upwards` name the axes in words."""
+    return list(_cells(drawn, across, upwards))
+
+
+def _cells(drawn: HeatMap, across: str, upwards: str) -> Iterator[Cell]:
+    peak = drawn.peak
     for row, counts in enumerate(drawn.counts):
         for column, count in enumerate(counts):
             if count:
                 share = math.log(1 + count) / math.log(1 + peak)
-                title = f"{count:,}: here {drawn.bounds(column)}, there {drawn.bounds(row)}"
+                title = f"{count:,}: {across} {drawn.bounds(column)}, {upwards} {drawn.bounds(row)}"
                 yield Cell(column, drawn.bins - 1 - row, max(1, math.ceil(SHADES * share)), title)
 
 

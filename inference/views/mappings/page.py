@@ -23,6 +23,7 @@ from inference.views.address import one_of
 from inference.views.mapping_offers import offers_for
 from inference.views.mappings.accuracy import accuracy_tab
 from inference.views.mappings.compare import compare_tab
+from inference.views.mappings.doubts import doubts_tab
 from inference.views.mappings.explained import explained_tab
 from inference.views.mappings.graph import graph_tab
 from inference.views.mappings.list import evaluation_url, source_label
@@ -61,6 +62,7 @@ TABS: dict[str, Tab] = {
     "accuracy": Tab("Accuracy", _accuracy, ("js/heatmap.js", "js/figures.js")),
     "schemes": Tab("Schemes", schemes_tab),
     "compare": Tab("Compare", compare_tab),
+    "doubts": Tab("Doubts", doubts_tab),
     FRONT: Tab("Front", front_tab, ("js/front.js",)),
     CLASSES: Tab("Classes", classes_tab),
     EVIDENCE: Tab("Evidence", _evidence),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -16,14 +15,9 @@ from inference.core.explain import STAGES, Fact, Seen
 from inference.exchange.characterisations import Explained
 from inference.figures.witness import witness_picture
 from inference.models import InstructionScheme, Machine, PortMapping, Run
-from inference.queries.machines import machines
 from inference.queries.proofs import Proof, Step, Untested, blocker_uops, proof_of, untested
 from inference.queries.remeasured import Remeasured, remeasured, unfinished
-from inference.runs.errors import ConfigError
-from inference.runs.jobs.listed import MOST_REPEATS
-from inference.runs.jobs.machine_facts import obstacle_to_measuring
-from inference.runs.jobs.measure import LISTED
-from inference.runs.lifecycle import submit, unused_name
+from inference.views.mappings.remeasuring import means_of, measure_listed, posted_number
 from inference.views.mappings.witness_drawing import Drawing, drawn
 from inference.views.runs.explained import experiment_url
 
@@ -69,7 +63,7 @@ def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
         "facts": [] if value is None else [_fact(row, each) for each in value.facts],
         "again_runs": runs,
         "following": any(run.state in WORKING for run in runs),
-        "machines": _able_machines(row) if witnesses else [],
+        "machines": means_of(row).able if witnesses else [],
         "earlier": proof.neighbours[0],
         "later": proof.neighbours[1],
     }
@@ -116,50 +110,23 @@ def _fact(row: PortMapping, fact: Fact) -> tuple[Fact, str]:
     return fact, experiment_url(fact.experiment, row.isa, row)
 
 
-def _able_machines(row: PortMapping) -> list[Machine]:
-    """Those of the instruction set that answer now, the one that the mapping is of at the top."""
-    able = [
-        machine
-        for machine in machines().filter(isa=row.isa)
-        if not obstacle_to_measuring(machine)
-        and (machine.kind == Machine.Kind.SIMULATED or machine.is_online())
-    ]
-    return sorted(able, key=lambda machine: machine.pk != row.machine_id)
-
-
 @require_POST
 def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
     """Measure the posted `witness`, or all of them, again on the posted `machine`."""
     row, proof = _found(pk, scheme)
     page = f"{reverse('scheme-proof', args=[pk, scheme])}#again"
-    machine = get_object_or_404(Machine, pk=_number(request, "machine"), isa=row.isa_id)
+    machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=row.isa_id)
     steps = proof.steps
     if "witness" in request.POST:
-        wanted = _number(request, "witness")
+        wanted = posted_number(request, "witness")
         steps = [step for step in steps if step.pk == wanted]
     if not steps:
         raise Http404("no such witness of this scheme")
-    experiments = dict.fromkeys(
-        str(each) for step in steps for each in (step.witness.base, step.witness.tested)
-    )
-    config = {
-        "machine": machine.pk,
-        "plan": LISTED,
-        "experiments": list(experiments),
-        "repeats": min(MOST_REPEATS, max(1, *(step.witness.samples for step in steps))),
-    }
+    experiments = [each for step in steps for each in (step.witness.base, step.witness.tested)]
     what = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
-    try:
-        name = unused_name(f"{proof.scheme.text[:100]}: {what} again on {machine.name}"[:180])
-        submit("measure", config, name, user=request.user)
-    except ConfigError as error:
-        messages.error(request, str(error))
+    repeats = max(step.witness.samples for step in steps)
+    measure_listed(request, machine, experiments, repeats, f"{proof.scheme.text[:100]}: {what} again")
     return redirect(page)
-
-
-def _number(request: HttpRequest, name: str) -> int:
-    text = request.POST.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < 19 else -1
 
 
 urlpatterns = [

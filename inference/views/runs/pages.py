@@ -8,7 +8,8 @@ from django.urls import path, reverse
 
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap
-from inference.models import ExperimentSet, Run
+from inference.models import ExperimentSet, Run, Upload
+from inference.models.upload import UNDECIDED
 from inference.queries.paging import Order, page_of
 from inference.queries.runs import RUN_COLUMNS
 from inference.queries.runs import runs as filtered_runs
@@ -74,6 +75,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "run": found,
             "summary": SUMMARIES.get(found.kind, found.kind),
             "outcome": outcomes_of([found]).get(found.pk),
+            "upload": Upload.objects.filter(UNDECIDED, run=found).only("file_name").first(),
             "record": record,
             "busy": busy_seconds(found),
             "webhooks": told_of(found),

@@ -154,6 +154,16 @@ def test_coverage_of_a_set_is_of_the_blocks_on_which_its_columns_disagree(tools,
     other = do("coverage", {"campaigns": [row.pk], "block_set": block_set.pk, "columns": ["old", "plain"]})
     assert (other.result["blocks"], other.result["covered"]) == (1, 0)
     assert other.result["uncovered"] == [IMUL]
+    assert other.result["uncovered_at"] == [1]
+    assert other.result["url"] == f"/block-sets/{block_set.pk}/?tab=coverage&run={other.pk}"
+
+
+def test_what_is_not_covered_comes_with_the_largest_differences_first(tools) -> None:
+    text = f"bb,a,b\n{ADD},1.0,2.0\n{IMUL},1.0,9.0\n{SCAN},1.0,4.0\n{ADD},1.0,-1\n"
+    made = store(io.BytesIO(text.encode()), "b.csv", "differing", Reading())[0]
+    row = campaign_of(tools, "one", ANY_SCAN)
+    run = do("coverage", {"campaigns": [row.pk], "block_set": made.pk, "columns": ["a", "b"]})
+    assert run.result["uncovered_at"] == [1, 0]
 
 
 def test_what_campaigns_share_is_what_the_others_discoveries_include(tools) -> None:

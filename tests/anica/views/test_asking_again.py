@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from anica_app.campaigning import answering
+from anica_app.campaigning import asking
+from anica_app.campaigning.offering import Offer, Offers
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
 from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Predictor
-from anica_app.views.discoveries import asking
+from anica_app.views import choosing
 from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
@@ -48,7 +49,7 @@ def rows(monkeypatch):
             raise PredictorError("its program is gone")
         return Short()
 
-    monkeypatch.setattr(answering, "opened", opened)
+    monkeypatch.setattr(asking, "opened", opened)
     return made
 
 
@@ -56,13 +57,8 @@ def rows(monkeypatch):
 def offered(monkeypatch, rows):
     """The choice of the form: both of them."""
 
-    class Usable:
-        usable = True
-
-        def __init__(self, row):
-            self.name = row.name
-
-    monkeypatch.setattr(asking, "listed", lambda: [Usable(row) for row in rows])
+    found = Offers([Offer(row.name, row.name) for row in rows], [], [])
+    monkeypatch.setattr(choosing, "offers", lambda: found)
 
 
 def work_off() -> None:

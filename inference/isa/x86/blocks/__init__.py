@@ -9,7 +9,7 @@ from inference.isa.x86.blocks.block import (
     block_of_bytes,
     block_of_hex,
     block_of_text,
-    count_instructions,
+    mnemonics_of,
 )
 from inference.isa.x86.blocks.errors import BlockError
 from inference.isa.x86.blocks.input import read_blocks
@@ -22,6 +22,6 @@ __all__ = [
     "block_of_bytes",
     "block_of_hex",
     "block_of_text",
-    "count_instructions",
+    "mnemonics_of",
     "read_blocks",
 ]

@@ -1,0 +1,128 @@
+"""Tool × tool matrices: how often each two tools disagree about the same blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema, Status
+from pydantic import Field
+
+from anica_app.api.questions import predictors_named
+from anica_app.api.shapes import Interest, SetBlockOut, block_json
+from anica_app.campaigning.matrix import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MOST_BLOCKS, MOST_TOOLS
+from anica_app.models import BlockColumn
+from anica_app.queries.block_sets import answers_of
+from anica_app.queries.differing import ORDERS, differing_blocks
+from inference.api import access
+from inference.api.errors import ProblemError
+from inference.api.paging import Id, PageOf, Paging, listed, sorts
+from inference.api.runs import RunOut, run_json
+from inference.api.shapes import Input
+from inference.exchange.names import NAME_LIMIT
+from inference.models import Run
+from inference.queries.paging import Order, is_cursor
+from inference.queries.runs import RUN_COLUMNS
+from inference.runs.lifecycle import submit, unused_name
+
+router = Router()
+DifferingSort = sorts(ORDERS)
+
+
+class NewMatrix(Input):
+    """Which tools, and which blocks: those of a set, or so many new random ones, which become a set."""
+
+    predictors: list[str] = Field([], max_length=MOST_TOOLS, description="Names.", examples=[["osaca 0.7.1"]])
+    columns: list[Id] = Field([], max_length=MOST_TOOLS, description="Of the set.", examples=[[5, 6]])
+    block_set: Id | None = Field(None, examples=[2])
+    blocks: int = Field(DEFAULT_BLOCKS, ge=10, le=MOST_BLOCKS)
+    length: int = Field(DEFAULT_LENGTH, ge=1, le=30, description="Instructions of random blocks.")
+    interest: Interest = Interest(metric="relative", threshold=0.5)
+    name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+
+
+class MatrixToolOut(Schema):
+    """A row and column of a matrix."""
+
+    id: Id = Field(description="Of the column of the set.")
+    name: str = Field(examples=["llvm-mca 22"])
+    predictor: Id | None
+
+
+class MatrixOut(Schema):
+    """`differing[i][j]` of the `both[i][j]` blocks for which tools i and j gave a number are far apart."""
+
+    run: RunOut
+    block_set: Id
+    blocks: int = Field(examples=[2000])
+    columns: list[MatrixToolOut]
+    both: list[list[int]] = Field(examples=[[[2000, 1990], [1990, 1990]]])
+    differing: list[list[int]] = Field(examples=[[[0, 240], [240, 0]]])
+
+
+@router.post("", response={201: RunOut})
+def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
+    """Start to ask tools for the same blocks, and to count how often each two of them disagree."""
+    config = {
+        **data.dict(exclude={"name", "predictors"}),
+        "predictors": [row.pk for row in predictors_named(data.predictors)],
+    }
+    name = data.name.strip() or unused_name("Matrix through the API")
+    return Status(201, run_json(submit(KIND, config, name, user=access.account_of(request))))
+
+
+@router.get("", response=PageOf[RunOut])
+def list_matrices(request: HttpRequest, paging: Query[Paging]) -> Any:
+    """The runs that make matrices, newest first."""
+    rows = Run.objects.filter(kind=KIND)
+    return listed(rows, RUN_COLUMNS, "-created", paging, lambda found: [run_json(row) for row in found])
+
+
+@router.get("/{matrix_id}", response=MatrixOut)
+def get_matrix(request: HttpRequest, matrix_id: Id) -> Any:
+    """One matrix; 409 until it is done."""
+    run = _done(matrix_id)
+    names = ("block_set", "blocks", "columns", "both", "differing")
+    return {"run": {**run_json(run), "result": {}}, **{name: run.result[name] for name in names}}
+
+
+@router.get("/{matrix_id}/cells/{first}/{second}", response=PageOf[SetBlockOut])
+def list_differing(
+    request: HttpRequest,
+    matrix_id: Id,
+    first: Id,
+    second: Id,
+    paging: Query[Paging],
+    sort: DifferingSort = "-difference",
+) -> Any:
+    """The blocks behind a cell, the places of its tools counted from 0: those that both disagree about."""
+    run = _done(matrix_id)
+    heads = run.result["columns"]
+    ids = [heads[at]["id"] for at in (first, second) if at < len(heads)]
+    rows = BlockColumn.objects.in_bulk(ids)
+    if first == second or len(rows) < 2:
+        raise ProblemError(404, "There is no such cell, or its columns have been deleted", where="path first")
+    if paging.cursor and not is_cursor(paging.cursor):
+        raise ProblemError(422, f"{paging.cursor[:40]!r} is no cursor", where="query cursor")
+    columns = [rows[pk] for pk in ids]
+    interest = run.config["interest"]
+    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    page = differing_blocks(
+        columns[0], columns[1], interest["metric"], interest["threshold"], order, paging.cursor, paging.limit
+    )
+    return {
+        "items": [block_json(each, columns) for each in answers_of(page.rows, columns)],
+        "total": page.total,
+        "next": page.next_cursor,
+        "previous": page.previous_cursor,
+    }
+
+
+def _done(matrix_id: int) -> Run:
+    row = get_object_or_404(Run, pk=matrix_id, kind=KIND)
+    if row.state != Run.State.DONE:
+        raise ProblemError(
+            409, f"The run {row.name!r} is {row.state}", where="path matrix_id", right="one that is done"
+        )
+    return row

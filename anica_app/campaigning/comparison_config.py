@@ -1,0 +1,113 @@
+"""What a run of kind `comparison` compares: its description, checked and made complete."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.db.models import Model
+
+from anica_app.campaigning.experiment_blocks import INSTRUCTIONS
+from anica_app.models import Predictor
+from inference.core.protocols import Json
+from inference.exchange.instruction_sets import X86
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.runs.errors import ConfigError
+from inference.runs.jobs.infer_config import read_whole
+
+KIND = "comparison"
+MOST_COLUMNS = 24
+MOST_ASKED = 20_000
+"""Experiments that each tool is asked for, unless a description says otherwise."""
+
+_LIMITS = {"instructions": (1, 200), "most": (1, 1_000_000), "seed": (0, 2**31 - 1)}
+
+
+@dataclass(frozen=True)
+class ComparisonConfig:
+    """Ids of rows, by kind of column.
+
+    `tools`: names of those whose answers came with the set. `predictors` are asked for blocks of at least
+    `instructions` instructions, for `most` experiments at most, which `seed` draws.
+    """
+
+    experiment_set: int
+    mappings: list[int] = field(default_factory=list)
+    resource_mappings: list[int] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    other_sets: list[int] = field(default_factory=list)
+    predictors: list[int] = field(default_factory=list)
+    instructions: int = INSTRUCTIONS
+    most: int = MOST_ASKED
+    seed: int = 1
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return asdict(self)
+
+    @property
+    def columns(self) -> int:
+        """How many columns it asks for."""
+        rows = (*self.mappings, *self.resource_mappings, *self.other_sets, *self.predictors)
+        return len(self.tools) + len(rows)
+
+
+def read_config(given: Json) -> ComparisonConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    known = list(ComparisonConfig.__dataclass_fields__)
+    if unknown := sorted(given.keys() - set(known)):
+        raise ConfigError(f"a comparison has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+    pk = given.get("experiment_set")
+    judge = ExperimentSet.objects.filter(pk=pk).select_related("isa").first() if type(pk) is int else None
+    if judge is None:
+        raise ConfigError(f"experiment_set: there is none with the id {pk!r:.80}")
+    config = ComparisonConfig(
+        judge.pk,
+        _of_isa("mappings", given, PortMapping, judge),
+        _of_isa("resource_mappings", given, ResourceMapping, judge),
+        _tools(given.get("tools", [])),
+        _of_isa("other_sets", given, ExperimentSet, judge),
+        _predictors(given.get("predictors", []), judge),
+        **{
+            name: read_whole(name, given.get(name, getattr(ComparisonConfig, name)), *limits)
+            for name, limits in _LIMITS.items()
+        },
+    )
+    if judge.pk in config.other_sets:
+        raise ConfigError("other_sets: a set cannot be compared with itself")
+    if not 1 <= config.columns <= MOST_COLUMNS:
+        raise ConfigError(f"choose from 1 to {MOST_COLUMNS} predictors, not {config.columns}")
+    return config
+
+
+def _of_isa(name: str, given: Json, model: type[Any], judge: ExperimentSet) -> list[int]:
+    ids = _ids(name, given.get(name, []), model)
+    strange = model._default_manager.filter(pk__in=ids).exclude(isa=judge.isa_id).first()
+    if strange is not None:
+        raise ConfigError(f"{name}: {strange.name!r} and {judge.name!r} are for different instruction sets")
+    return ids
+
+
+def _predictors(given: object, judge: ExperimentSet) -> list[int]:
+    ids = _ids("predictors", given, Predictor)
+    if ids and judge.isa.name != X86:
+        raise ConfigError(
+            f"predictors can be asked about {X86} alone, and {judge.name!r} is for {judge.isa.name}"
+        )
+    return ids
+
+
+def _ids(name: str, given: object, model: type[Model]) -> list[int]:
+    if not isinstance(given, list) or not all(type(pk) is int for pk in given):
+        raise ConfigError(f"{name} must be a list of ids, not {given!r:.80}")
+    ids = list(dict.fromkeys(given))
+    there = set(model._default_manager.filter(pk__in=ids).values_list("pk", flat=True))
+    if gone := [pk for pk in ids if pk not in there]:
+        raise ConfigError(f"{name}: there is none with the id {gone[0]}")
+    return ids
+
+
+def _tools(given: object) -> list[str]:
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        raise ConfigError(f"tools must be a list of names, not {given!r:.80}")
+    return list(dict.fromkeys(given))

@@ -1,0 +1,101 @@
+"""Measured experiments as arrays, what predictors say of them, and which of them somebody looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.metrics import Unit, convert
+from inference.core.tables import ExperimentTable
+
+Floats = npt.NDArray[np.float64]
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The settled measurements of a set, in the order of their rows.
+
+    `ids` and `experiments` int64[n]: rows of the measurements and of their experiments; `cycles` float64[n],
+    each > 0; `table`: the experiments, over the schemes that occur.
+    """
+
+    ids: Int64s
+    experiments: Int64s
+    cycles: Floats
+    table: ExperimentTable
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Measurements beside predictions in one unit: `at` int64[m] are indices of points, float64[m] each."""
+
+    at: Int64s
+    measured: Floats
+    predicted: Floats
+
+
+def compared(
+    cycles: Floats, lengths: Int64s, said: Floats, unit: Unit, among: Bools | None = None
+) -> Compared:
+    """Measured `cycles` beside what a predictor `said` (NaN: nothing), of the points `among`: float64[n].
+
+    A prediction of 0 cycles is left out where the unit is instructions per cycle, as everywhere.
+    """
+    there = ~np.isnan(said) if among is None else among & ~np.isnan(said)
+    at = np.flatnonzero(there)
+    predicted = convert(said[at], lengths[at], unit)
+    finite = np.isfinite(predicted)
+    measured = convert(cycles[at], lengths[at], unit)
+    return Compared(at[finite], measured[finite], predicted[finite])
+
+
+def answered_by_all(columns: Sequence[Floats], n: int) -> Bools:
+    """The points of which every one of these that has any prediction at all has one: bool[n]."""
+    found = np.ones(n, dtype=bool)
+    for column in columns:
+        answered = ~np.isnan(column)
+        if answered.any():
+            found &= answered
+    return found
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which points to look at.
+
+    `shortest` and `longest`: numbers of instructions, inclusive. `schemes`: numbers of the table's schemes,
+    None for any; a point has one of them or, with `only`, no other. `common`: what every predictor answered.
+    """
+
+    shortest: int | None = None
+    longest: int | None = None
+    schemes: frozenset[int] | None = None
+    only: bool = False
+    common: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        return self == Selection()
+
+    def among(self, table: ExperimentTable) -> Bools:
+        """The experiments that length and schemes let through: bool[len(table)]; `common` is not heeded."""
+        chosen = np.ones(len(table), dtype=bool)
+        if self.shortest is not None:
+            chosen &= table.lengths >= self.shortest
+        if self.longest is not None:
+            chosen &= table.lengths <= self.longest
+        if self.schemes is not None and len(table):
+            wanted = np.zeros(table.n_schemes, dtype=bool)
+            wanted[list(self.schemes)] = True
+            within = np.logical_and if self.only else np.logical_or
+            chosen &= within.reduceat(wanted[table.scheme], table.offsets[:-1])
+        return chosen

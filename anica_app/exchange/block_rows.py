@@ -1,0 +1,70 @@
+"""Blocks and answers of basic-block sets as rows, and the numbers of a column as an array.
+
+Rows are written in plain SQL: instances of models would take longer than all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.db import connection
+from django.db.models import Model
+
+from anica_app.core.answers import Answer
+from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
+from anica_app.models.block_set import searchable
+
+Floats = npt.NDArray[np.float64]
+ROWS = 2000
+"""Written or read at a time."""
+
+
+def insert_blocks(
+    block_set: BasicBlockSet,
+    blocks: Iterable[tuple[bytes, str, float | None, Sequence[str]]],
+    first: int = 0,
+) -> None:
+    """Store blocks, (code, text, weight, mnemonics) each, in the places from `first` on."""
+    _insert(
+        BasicBlock,
+        ("block_set_id", "position", "code", "text", "weight", "length", "mnemonics"),
+        (
+            (block_set.pk, at, code, text, weight, len(mnemonics), searchable(mnemonics))
+            for at, (code, text, weight, mnemonics) in enumerate(blocks, start=first)
+        ),
+    )
+
+
+def insert_answers(answers: Iterable[tuple[int, int, Answer]]) -> None:
+    """Store answers: (id of the column, id of the block, what the tool says) each."""
+    _insert(
+        Prediction,
+        ("column_id", "block_id", "cycles", "failure"),
+        (
+            (column, block, one.cycles, one.failure.value if one.failure else "")
+            for column, block, one in answers
+        ),
+    )
+
+
+def cycles_of(column: BlockColumn, size: int) -> Floats:
+    """float64[size]: what the column says of each block of its set, in order; not a number where nothing."""
+    found = np.full(size, np.nan)
+    rows = Prediction.objects.filter(column=column, cycles__isnull=False)
+    for position, cycles in rows.values_list("block__position", "cycles").iterator(ROWS):
+        found[position] = cycles
+    return found
+
+
+def _insert(model: type[Model], fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    table = connection.ops.quote_name(model._meta.db_table)
+    marks = ", ".join(["%s"] * len(fields))
+    statement = f"INSERT INTO {table} ({', '.join(fields)}) VALUES ({marks})"  # noqa: S608 names of ours
+    waiting = iter(rows)
+    with connection.cursor() as cursor:
+        while part := list(islice(waiting, ROWS)):
+            cursor.executemany(statement, part)

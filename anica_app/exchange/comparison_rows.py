@@ -1,0 +1,124 @@
+"""Between the rows of a comparison and its arrays.
+
+Arrays travel as npz archives (`inference.core.checkpoint`), in the narrowest whole numbers that hold them: a
+million five-scheme mixes take about 20 MB, and 8 MB for each predictor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from anica_app.core.comparing.biases import SchemeBias
+from anica_app.core.comparing.points import Floats, Points
+from anica_app.models import ComparedColumn, Comparison
+from inference.core import checkpoint
+from inference.core.protocols import Checkpoint, Json
+from inference.core.tables import ExperimentTable
+
+Array = npt.NDArray[np.generic]
+_WHOLE = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What one predictor said: `cycles` float64[n], NaN where it said nothing.
+
+    `reasons` uint8[n] tells why: 0 where there is an answer, else one more than the index of the reason in
+    `lacks`.
+    """
+
+    cycles: Floats
+    reasons: npt.NDArray[np.uint8]
+    lacks: tuple[str, ...]
+
+    def lacking(self) -> list[tuple[str, int]]:
+        """(reason, number of points), the most frequent first."""
+        counts = np.bincount(self.reasons, minlength=len(self.lacks) + 1)[1:].tolist()
+        found = [(reason, count) for reason, count in zip(self.lacks, counts, strict=True) if count]
+        return sorted(found, key=lambda each: -each[1])
+
+
+def points_fields(points: Points) -> dict[str, bytes]:
+    """The fields `points` and `table` of a comparison."""
+    table = points.table
+    return {
+        "points": _packed(
+            {
+                "ids": narrowed(np.diff(points.ids, prepend=0)),
+                "experiments": narrowed(np.diff(points.experiments, prepend=0)),
+                "cycles": points.cycles,
+            }
+        ),
+        "table": _packed(
+            {
+                "terms": narrowed(np.diff(table.offsets)),
+                "scheme": narrowed(table.scheme),
+                "count": narrowed(table.count),
+                "lengths": narrowed(table.lengths),
+            },
+            {"schemes": list(table.schemes)},
+        ),
+    }
+
+
+def read_points(row: Comparison) -> Points:
+    """The points of a comparison."""
+    found = checkpoint.decode(bytes(row.points)).arrays
+    return Points(
+        np.cumsum(found["ids"], dtype=np.int64),
+        np.cumsum(found["experiments"], dtype=np.int64),
+        found["cycles"],
+        read_table(row),
+    )
+
+
+def read_table(row: Comparison) -> ExperimentTable:
+    """The experiments of a comparison."""
+    found = checkpoint.decode(bytes(row.table))
+    terms = found.arrays["terms"].astype(np.int64)
+    return ExperimentTable(
+        schemes=tuple(found.meta["schemes"]),
+        offsets=np.concatenate(([0], np.cumsum(terms))).astype(np.int64),
+        scheme=found.arrays["scheme"].astype(np.int32),
+        count=found.arrays["count"].astype(np.int32),
+        lengths=found.arrays["lengths"].astype(np.int64),
+    )
+
+
+def answers_field(answers: Answers) -> bytes:
+    """The field `answers` of a column."""
+    arrays: dict[str, Array] = {"cycles": answers.cycles, "reasons": answers.reasons}
+    return _packed(arrays, {"lacks": list(answers.lacks)})
+
+
+def read_answers(row: ComparedColumn) -> Answers:
+    """The answers of a column."""
+    found = checkpoint.decode(bytes(row.answers))
+    return Answers(found.arrays["cycles"], found.arrays["reasons"], tuple(found.meta["lacks"]))
+
+
+def biases_json(found: Sequence[SchemeBias]) -> list[list[float | int | None]]:
+    """Plain data; `biases_from` reads it back."""
+    return [list(astuple(each)) for each in found]
+
+
+def biases_from(told: Sequence[Sequence[float | int | None]]) -> list[SchemeBias]:
+    """What `biases_json` gave."""
+    return [SchemeBias(*each) for each in told]  # type: ignore[arg-type]  as they were stored
+
+
+def narrowed(values: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    """The same whole numbers in the narrowest type that holds them."""
+    if not len(values):
+        return values
+    least, most = int(values.min()), int(values.max())
+    fits = (kind for kind in _WHOLE if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max)
+    return values.astype(next(fits))
+
+
+def _packed(arrays: Mapping[str, Array], facts: Json | None = None) -> bytes:
+    return checkpoint.encode(Checkpoint(facts or {}, dict(arrays)))

@@ -1,0 +1,80 @@
+"""Predictors beside the measurements of a set: what each said of the same experiments."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from anica_app.models.predictor import Predictor
+
+
+class Comparison(models.Model):
+    """What a run of kind `comparison` found: the measurements that it compared with, as arrays.
+
+    `points` has rows and cycles, `table` the experiments (`anica_app.exchange.comparison_rows`). `n` of the
+    `read` measurements were settled, and `common` of these every column answered. It outlives its set.
+    """
+
+    run = models.OneToOneField("inference.Run", on_delete=models.CASCADE, related_name="comparison")
+    isa = models.ForeignKey("inference.ISA", on_delete=models.PROTECT, related_name="predictor_comparisons")
+    experiment_set = models.ForeignKey(
+        "inference.ExperimentSet",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="predictor_comparisons",
+    )
+    source = models.CharField(max_length=200, help_text="name of the set when it was compared")
+    read = models.PositiveIntegerField()
+    n = models.PositiveIntegerField()
+    common = models.PositiveIntegerField()
+    made = models.DateTimeField(auto_now_add=True)
+    points = models.BinaryField()
+    table = models.BinaryField()
+
+    class Meta:
+        ordering = ["-id"]
+
+
+class ComparedColumn(models.Model):
+    """One predictor of a comparison: its answers as an array, and what sums them up.
+
+    `error`: why it said nothing at all. `summary` has scores by unit, reasons for lacking answers and biases
+    by scheme; `pictures` the heat maps. What it came from may be gone by now: `name` stays.
+    """
+
+    class Kind(models.TextChoices):
+        MAPPING = "mapping", "port mapping"
+        RESOURCES = "resource_mapping", "resource mapping"
+        TOOL = "tool", "came with the set"
+        SET = "set", "measured"
+        PREDICTOR = "predictor", "asked"
+
+    comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="columns")
+    position = models.PositiveSmallIntegerField()
+    kind = models.CharField(max_length=20, choices=Kind.choices)
+    name = models.CharField(max_length=200)
+    mapping = models.ForeignKey(
+        "inference.PortMapping", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    resource_mapping = models.ForeignKey(
+        "inference.ResourceMapping", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    experiment_set = models.ForeignKey(
+        "inference.ExperimentSet", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    predictor = models.ForeignKey(
+        Predictor, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    error = models.TextField(blank=True)
+    summary = models.JSONField(default=dict, blank=True)
+    pictures = models.JSONField(default=dict, blank=True)
+    answers = models.BinaryField()
+
+    class Meta:
+        ordering = ["comparison_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["comparison", "position"], name="compared_column_place_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

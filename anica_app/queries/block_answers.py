@@ -1,0 +1,99 @@
+"""What was said of one block: a line for each predictor that was asked, answered or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from anica_app.core.answers import Answer
+from anica_app.exchange.asked_answers import ANSWERS, KIND, Said, read_said
+from anica_app.models import Campaign, Predictor
+from anica_app.predictors import machine
+from inference.models import Run, RunEvent
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a predictor says of a block: an answer, or an `error` that kept it from any; neither: it waits.
+
+    `share`: its cycles in per cent of the most that anybody says. `difference`: from what a machine has
+    measured, in per cent of that. `row`: None where it has been deleted.
+    """
+
+    pk: int
+    name: str
+    row: Predictor | None
+    answer: Answer | None = None
+    error: str = ""
+    share: float | None = None
+    difference: float | None = None
+
+    @property
+    def version(self) -> str:
+        """Of the tool, as it says it."""
+        return "" if self.row is None else str(self.row.identity.get("version", ""))
+
+    @property
+    def cycles(self) -> float | None:
+        """The number, where there is one."""
+        return None if self.answer is None else self.answer.cycles
+
+    @property
+    def measures(self) -> bool:
+        """Whether it is a machine."""
+        return self.row is not None and self.row.kind == machine.KIND
+
+
+def asked_predictors(run: Run) -> dict[int, Predictor | None]:
+    """The predictors of a question in their order; None for one that has been deleted (one query)."""
+    wanted = run.config["predictors"]
+    rows = Predictor.objects.in_bulk(wanted)
+    return {pk: rows.get(pk) for pk in wanted}
+
+
+def said_of(run: Run) -> dict[int, Said]:
+    """What each predictor said last, by its id (one query)."""
+    events = RunEvent.objects.filter(run=run, kind=ANSWERS).order_by("seq")
+    said = (read_said(payload) for payload in events.values_list("payload", flat=True))
+    return {one.predictor: one for one in said}
+
+
+def lines_of(predictors: Mapping[int, Predictor | None], said: Mapping[int, Said], code: bytes) -> list[Line]:
+    """A line for each predictor, in their order."""
+    told = [_line(pk, row, said.get(pk), code) for pk, row in predictors.items()]
+    numbers = [one.cycles for one in told if one.cycles is not None]
+    most = max(numbers, default=0.0)
+    measured = next((one.cycles for one in told if one.measures and one.cycles), None)
+    return [_compared(one, most, measured) for one in told]
+
+
+def _line(pk: int, row: Predictor | None, said: Said | None, code: bytes) -> Line:
+    if said is None:
+        return Line(pk, f"predictor {pk}" if row is None else row.name, row)
+    return Line(pk, said.name, row, said.answers.get(code), said.error)
+
+
+def _compared(line: Line, most: float, measured: float | None) -> Line:
+    cycles = line.cycles
+    if cycles is None:
+        return line
+    share = 100 * cycles / most if most else 0.0
+    difference = None if measured is None or line.measures else 100 * (cycles - measured) / measured
+    return Line(line.pk, line.name, line.row, line.answer, line.error, share, difference)
+
+
+def furthest_apart(lines: Sequence[Line]) -> tuple[int, int] | None:
+    """The ids of the two predictors whose numbers differ most; None where fewer than two have one."""
+    told = sorted((one.cycles, one.pk) for one in lines if one.cycles is not None)
+    return None if len(told) < 2 else (told[0][1], told[-1][1])
+
+
+def memory_run(code: bytes) -> Run | None:
+    """The newest question about the variants of a block (one query)."""
+    return Run.objects.filter(kind=KIND, config__about__memory=code.hex()).order_by("-pk").first()
+
+
+def explanations_of(code: bytes, most: int) -> list[Campaign]:
+    """The newest generalisations of a block, with predictors, discoveries and run (three queries)."""
+    rows = Campaign.objects.filter(run__kind="generalise", config__block=code.hex()).select_related("run")
+    return list(rows.prefetch_related("seats__predictor", "discoveries").order_by("-pk")[:most])

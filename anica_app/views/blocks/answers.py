@@ -1,0 +1,210 @@
+"""The page of a question: what everybody says of its blocks, live and afterwards, and what leads on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from anica_app.campaigning.memory import memory_question
+from anica_app.core.errors import AnicaError
+from anica_app.core.memory_variants import Memory
+from anica_app.exchange.asked_answers import KIND, Said
+from anica_app.models import Campaign, Predictor
+from anica_app.queries.block_answers import (
+    Line,
+    asked_predictors,
+    explanations_of,
+    lines_of,
+    memory_run,
+    said_of,
+)
+from anica_app.views.blocks import explaining
+from anica_app.views.blocks.explaining import ExplainForm
+from anica_app.views.blocks.memory import MemoryTable, memory_table
+from anica_app.views.blocks.origin import origin_of
+from anica_app.views.blocks.ports import ports_context
+from anica_app.views.discoveries.saying import words_of
+from anica_app.views.discoveries.step import lines_of as instructions_of
+from inference.core.protocols import Json
+from inference.exchange.csv_cells import written
+from inference.exchange.instruction_sets import X86
+from inference.isa.x86.blocks import block_of_hex
+from inference.models import ISA, Run
+from inference.queries.blocks import scheme_rows
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+from inference.views.address import whole_number
+from inference.views.blocks.shown import rows_of
+from inference.views.files import file_answer
+
+PAGE_SIZE = 25
+
+
+@dataclass(frozen=True)
+class Question:
+    """A run that asks, with what it has heard so far."""
+
+    run: Run
+    predictors: Mapping[int, Predictor | None]
+    said: Mapping[int, Said]
+
+    @property
+    def codes(self) -> list[bytes]:
+        """The blocks, in the order asked."""
+        return [bytes.fromhex(text) for text in self.run.config["blocks"]]
+
+    def lines(self, code: bytes) -> list[Line]:
+        """What each says of a block."""
+        return lines_of(self.predictors, self.said, code)
+
+
+def _question(pk: int) -> Question:
+    run = get_object_or_404(Run, pk=pk, kind=KIND)
+    return Question(run, asked_predictors(run), said_of(run))
+
+
+def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
+    """What was said of the block in the address (`block`, from 1), or of all; a POST starts what leads on."""
+    question = _question(pk)
+    number = whole_number(request, "block")
+    codes = question.codes
+    if number is None and len(codes) == 1:
+        number = 1
+    if number is None:
+        return render(request, "anica/block/answers.html", _table(request, question))
+    if not 1 <= number <= len(codes):
+        raise Http404(f"the question has {len(codes)} blocks")
+    code = codes[number - 1]
+    form = None
+    if request.method == "POST":
+        if request.POST.get("press") == "memory":
+            return _ask_about_memory(request, question, number)
+        form = ExplainForm(question.lines(code), code, request.POST)
+        if form.is_valid() and (campaign := _explain(request, form)) is not None:
+            return redirect("campaign", campaign.pk)
+    context = _detail(request, question, number, code, form)
+    return render(request, "anica/block/answers.html", context, status=200 if form is None else 400)
+
+
+def _explain(request: HttpRequest, form: ExplainForm) -> Campaign | None:
+    """The campaign that begins; None where it is refused, which the form then says."""
+    name = unused_name(form.title()[:190])
+    try:
+        run = submit(explaining.KIND, form.config(), name, user=request.user)
+    except ConfigError as error:
+        form.add_error(None, str(error))
+        return None
+    return Campaign.objects.get(run=run)
+
+
+def _ask_about_memory(request: HttpRequest, question: Question, number: int) -> HttpResponse:
+    code = question.codes[number - 1]
+    rows = [row for row in question.predictors.values() if row is not None]
+    name = unused_name(f"Memory dependencies of {'; '.join(instructions_of(code))}"[:190])
+    try:
+        config = memory_question(rows, code, asked=question.run.pk, block=number)
+        submit(KIND, config, name, user=request.user)
+    except (AnicaError, ConfigError) as error:
+        messages.error(request, f"Memory dependencies cannot be compared: {error}.")
+    return redirect(f"{request.get_full_path()}#memory")
+
+
+def _table(request: HttpRequest, question: Question) -> dict[str, Any]:
+    """All blocks beside all predictors, a page at a time."""
+    codes = question.codes
+    last = (len(codes) - 1) // PAGE_SIZE
+    page = min(max(whole_number(request, "page", 0) or 0, 0), last)
+    first = page * PAGE_SIZE
+    rows = [
+        (at + 1, instructions_of(code), question.lines(code))
+        for at, code in enumerate(codes[first : first + PAGE_SIZE], start=first)
+    ]
+    return {
+        **_about(question, [question.run]),
+        "rows": rows,
+        "previous_page": page - 1 if page else None,
+        "next_page": page + 1 if page < last else None,
+    }
+
+
+def _detail(
+    request: HttpRequest, question: Question, number: int, code: bytes, form: ExplainForm | None
+) -> dict[str, Any]:
+    """Everything about one block."""
+    block = block_of_hex(code.hex())
+    isa = ISA.objects.filter(name=X86).first()
+    schemes = {} if isa is None else scheme_rows([block], isa)
+    lines = question.lines(code)
+    memory = memory_run(code)
+    explanations = explanations_of(code, explaining.MOST_SHOWN)
+    followed = [question.run, *filter(None, [memory]), *(one.run for one in explanations if one.run)]
+    return {
+        **_about(question, followed),
+        "number": number,
+        "shown_block": block,
+        "instructions": rows_of(block, schemes),
+        "lines": lines,
+        "measured": any(one.measures and one.cycles is not None for one in lines),
+        **ports_context(request, block, isa, schemes),
+        "explain": form or ExplainForm(lines, code),
+        "explanations": [_explained(one) for one in explanations],
+        "memory": _memory(memory),
+        "kinds": list(Memory),
+    }
+
+
+def _about(question: Question, followed: list[Run]) -> dict[str, Any]:
+    """What the page says of the question, and the runs that it follows."""
+    run = question.run
+    waiting = [pk for pk in question.predictors if pk not in question.said]
+    return {
+        "run": run,
+        "origin": origin_of(run),
+        "asked": len(question.predictors),
+        "answered": len(question.said),
+        "count": len(run.config["blocks"]),
+        "predictors": [line.name for line in question.lines(b"")],
+        "ended": run.state in Run.FINAL,
+        "waiting": bool(waiting),
+        "live": {"runs": [_followed(one) for one in followed if one.state not in Run.FINAL]},
+    }
+
+
+def _followed(run: Run) -> Json:
+    return {"socket": f"/ws/runs/{run.pk}/", "since": run.next_seq - 1, "final": list(Run.FINAL)}
+
+
+def _memory(run: Run | None) -> MemoryTable | None:
+    if run is None:
+        return None
+    return memory_table(run, asked_predictors(run), said_of(run))
+
+
+def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
+    """A generalisation of the block: its predictors, and its discoveries that no other one includes."""
+    names = [seat.predictor.name for seat in campaign.seats.all()]
+    found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
+    return campaign, names, [(row, words_of(row.abstract)) for row in found]
+
+
+def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The answers in the published form of a set of blocks: digits, and a column per predictor; −1: none."""
+    question = _question(pk)
+    rows = []
+    for code in question.codes:
+        cycles = [line.cycles for line in question.lines(code)]
+        rows.append([code.hex(), *(-1.0 if one is None else one for one in cycles)])
+    names = [line.name for line in question.lines(b"")]
+    return file_answer(written(["bb", *names], rows), "text/csv", question.run.name, "csv")
+
+
+urlpatterns = [
+    path("blocks/<int:pk>/", asked_blocks, name="asked-blocks"),
+    path("blocks/<int:pk>/answers.csv", answers_csv, name="asked-blocks-csv"),
+]

@@ -1,0 +1,147 @@
+"""The page where basic blocks are pasted: decoded at once; predicted and measured by a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+
+from anica_app.campaigning.predictors import written
+from anica_app.exchange.asked_answers import KIND
+from anica_app.models import Predictor
+from anica_app.predictors import machine, mapping
+from anica_app.views.blocks.form import SURROUNDINGS, BlockForm
+from inference.exchange.instruction_sets import X86
+from inference.isa.x86.blocks import Block, block_of_hex
+from inference.models import ISA, Machine, Run
+from inference.views.address import whole_number
+from inference.views.blocks.shown import shown
+from inference.views.runs.pages import SUMMARIES
+from inference.views.starting import start_run
+
+SUMMARIES[KIND] = "Predictors asked about basic blocks"
+
+MOST_SHOWN = 20
+"""Blocks decoded on the page; a run may have more."""
+
+_ADDRESS_LIMIT = 3000
+"""Characters of blocks that travel in an address; longer ones are shown without one."""
+
+_NAME_LIMIT = 90
+
+
+def blocks(request: HttpRequest) -> HttpResponse:
+    """Show the form, decode what it has, or start a run."""
+    if request.method == "POST":
+        press = request.POST.get("press")
+        form = BlockForm(request.POST, asking=press != "decode")
+        if form.is_valid():
+            if press != "decode":
+                return _measure(request, form) if press == "measure" else _ask(request, form)
+            if len(form.cleaned_data["code"]) <= _ADDRESS_LIMIT:
+                return redirect(f"{reverse('blocks')}?{_address(request.POST)}")
+        return _page(request, form, status=200 if form.is_valid() else 400)
+    form = _at_first(request)
+    if "code" not in request.GET and "code" not in form.initial:
+        return _page(request, form)
+    form = BlockForm(_filled(form, request.GET), known=form.offers)
+    return _page(request, form, status=200 if form.is_valid() else 400)
+
+
+def _address(posted: QueryDict) -> str:
+    """What of the form travels in the address of the page."""
+    kept = [(name, posted[name]) for name in ("code", *SURROUNDINGS) if posted.get(name)]
+    return urlencode([*kept, *(("predictors", text) for text in posted.getlist("predictors"))])
+
+
+def _filled(form: BlockForm, given: QueryDict) -> QueryDict:
+    """The fields as the form has them at first, and in place of them what the address says."""
+    filled = QueryDict(mutable=True)
+    for field in form:
+        value = field.value()
+        filled.setlist(field.name, value if isinstance(value, list) else [] if value is None else [value])
+    for name in given:
+        if name in form.fields:
+            filled.setlist(name, given.getlist(name))
+    return filled
+
+
+def _at_first(request: HttpRequest) -> BlockForm:
+    """The form for what the address names: `from` an earlier question, or a `machine`, by their numbers."""
+    again = whole_number(request, "from")
+    if again is not None:
+        return BlockForm(initial=_as_before(get_object_or_404(Run, pk=again, kind=KIND)))
+    form = BlockForm()
+    row = Machine.objects.filter(pk=whole_number(request, "machine")).first()
+    if row is not None:
+        form.initial["predictors"].append(written(machine.KIND, {"machine": row.name}))
+    return form
+
+
+def _as_before(run: Run) -> dict[str, Any]:
+    """The blocks and predictors of an earlier question."""
+    rows = Predictor.objects.in_bulk(run.config["predictors"])
+    texts = [block_of_hex(code).text for code in run.config["blocks"]]
+    return {"code": "\n\n".join(texts), "predictors": [_offered_as(row) for row in rows.values()]}
+
+
+def _offered_as(row: Predictor) -> str:
+    """The text under which a stored predictor is offered."""
+    by_name = row.kind in (mapping.KIND, machine.KIND) and set(row.options) == {row.kind}
+    return written(row.kind, row.options) if by_name else row.name
+
+
+def _ask(request: HttpRequest, form: BlockForm) -> HttpResponse:
+    config = {
+        "predictors": [row.pk for row in form.rows],
+        "blocks": [block.hex for block in form.blocks],
+        "anew": form.cleaned_data["anew"],
+    }
+    run = start_run(request, form, KIND, config, name_of(form.blocks))
+    return _page(request, form, status=400) if run is None else redirect("asked-blocks", pk=run.pk)
+
+
+def _measure(request: HttpRequest, form: BlockForm) -> HttpResponse:
+    """A run that measures on one machine and keeps spreads, passes and counters."""
+    if len(form.machines) != 1:
+        form.add_error("predictors", "To measure in detail, choose one machine.")
+        return _page(request, form, status=400)
+    row = Machine.objects.get(name=form.machines[0].options["machine"])
+    config = {
+        "machine": row.pk,
+        "blocks": [block.hex for block in form.blocks],
+        "options": form.options().as_json(),
+    }
+    run = start_run(request, form, "block", config, f"{row.name}: {name_of(form.blocks)}"[:190])
+    return _page(request, form, status=400) if run is None else redirect("run", pk=run.pk)
+
+
+def name_of(found: list[Block]) -> str:
+    """What a run about these blocks is called unless somebody says otherwise."""
+    text = "; ".join(one.text for one in found[0].instructions)
+    text = text if len(text) <= _NAME_LIMIT else f"{text[:_NAME_LIMIT]} …"
+    return text if len(found) == 1 else f"{len(found):,} blocks from {text}"
+
+
+def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpResponse:
+    isa = ISA.objects.filter(name=X86).first()
+    decoded = shown(form.blocks[:MOST_SHOWN], isa) if form.is_bound and "code" not in form.errors else []
+    ticked = form.ticked()
+    groups = (
+        ("Machines", form.offers.machines),
+        ("Tools", form.offers.tools),
+        ("Mappings", form.offers.mappings),
+    )
+    context = {
+        "form": form,
+        "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
+        "shown": decoded,
+        "more": max(0, len(form.blocks) - len(decoded)),
+    }
+    return render(request, "anica/block/ask.html", context, status=status)
+
+
+urlpatterns = [path("blocks/", blocks, name="blocks")]

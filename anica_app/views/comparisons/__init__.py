@@ -1,0 +1,19 @@
+"""Comparisons of predictors: the list, starting one, its page, its tables as files."""
+
+from __future__ import annotations
+
+from anica_app.campaigning.comparison_config import KIND
+from anica_app.views.comparisons import files, listing, page, starting
+from inference.views import set_offers
+from inference.views.runs import outcome
+from inference.views.runs.pages import SUMMARIES
+
+SUMMARIES[KIND] = "Predictors beside the measurements of a set"
+outcome.register(KIND, listing.comparisons_of)
+set_offers.register(
+    set_offers.SetOffer(
+        "Compare predictors", "chart", "comparison-new", "comparisons", "Predictor comparisons"
+    )
+)
+
+urlpatterns = [*listing.urlpatterns, *starting.urlpatterns, *page.urlpatterns, *files.urlpatterns]

@@ -1,0 +1,111 @@
+"""What of a comparison an address asks for: unit, experiments, predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from anica_app.core.comparing.points import Selection
+from anica_app.models import ComparedColumn, Comparison
+from anica_app.queries.comparisons import Key, key_of, looked, numbers_of, schemes_found
+from inference.core.metrics import Unit
+from inference.models import InstructionScheme
+from inference.views.address import one_of, whole_number
+
+WITH, ONLY = "with", "only"
+AMONG = ((WITH, "contain such a scheme"), (ONLY, "have no other scheme"))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A part of the experiments, and the unit that it is shown in."""
+
+    selection: Selection
+    unit: Unit
+
+
+def choice_of(request: HttpRequest, row: Comparison) -> Choice:
+    """What the address says. Raises `BadRequest`, and `SearchError` for a search that cannot be read."""
+    q, pinned = _search(request), pinned_scheme(request, row)
+    schemes = schemes_found(row, q) if q else None
+    if pinned is not None:
+        schemes = numbers_of(row, {pinned.text})
+    selection = Selection(
+        shortest=whole_number(request, "shortest"),
+        longest=whole_number(request, "longest"),
+        schemes=schemes,
+        only=bool(q) and one_of(request, "among", (WITH, ONLY), WITH) == ONLY,
+        common=request.GET.get("common") == "1",
+    )
+    return Choice(selection, Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES)))
+
+
+def _search(request: HttpRequest) -> str:
+    """The search over schemes that text, extension and category make together."""
+    parts = [request.GET.get("q", "").strip()]
+    for field, key in (("ext", "ext"), ("category", "category")):
+        value = request.GET.get(field, "").replace('"', "").strip()
+        if value:
+            parts.append(f'{key}:"{value[:60]}"')
+    return " ".join(filter(None, parts))
+
+
+def pinned_scheme(request: HttpRequest, row: Comparison) -> InstructionScheme | None:
+    """The one scheme whose experiments the address asks for, in place of a search."""
+    pk = whole_number(request, "of")
+    return None if pk is None else get_object_or_404(InstructionScheme, pk=pk, isa=row.isa_id)
+
+
+def column_in(request: HttpRequest, columns: Sequence[ComparedColumn]) -> ComparedColumn:
+    """The column that the address names by its place from 0, the first one where it names none."""
+    position = whole_number(request, "column", 0)
+    found = next((column for column in columns if column.position == position), None)
+    if found is None:
+        raise BadRequest(f"column must be a number below {len(columns)}, not {position}")
+    return found
+
+
+def place_in(request: HttpRequest, bins: int) -> tuple[int, int] | None:
+    """The bin that the address names as `row,column`."""
+    text = request.GET.get("bin", "")
+    if not text:
+        return None
+    row, _, column = text.partition(",")
+    if not all(part.isdecimal() and len(part) < 6 and int(part) < bins for part in (row, column)):
+        raise BadRequest(f"bin must be two numbers below {bins}, not {text[:40]!r}")
+    return int(row), int(column)
+
+
+def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
+    """What the form above every view needs."""
+    lengths, extensions, categories = _facets(key_of(row), row.isa_id)
+    return {
+        "units": [(unit.value, unit.label) for unit in Unit],
+        "lengths": lengths,
+        "extensions": extensions,
+        "categories": categories,
+        "among_choices": AMONG,
+        "asked": {name: request.GET.get(name, "") for name in ("q", "ext", "category", "among", "common")},
+        "shortest": whole_number(request, "shortest"),
+        "longest": whole_number(request, "longest"),
+        "pinned": pinned_scheme(request, row),
+        "colours": one_of(request, "colours", ("log", "linear"), "log"),
+    }
+
+
+@lru_cache(maxsize=16)
+def _facets(key: Key, isa: int) -> tuple[list[int], list[str], list[str]]:
+    """The lengths of the experiments, and the extensions and categories of their schemes."""
+    table = looked(key).points.table
+    known = InstructionScheme.objects.filter(isa=isa).values_list("text", "extension", "category")
+    there = set(table.schemes)
+    found = [(extension, category) for text, extension, category in known if text in there]
+    extensions = {part for extension, _ in found for part in extension.split("+") if part}
+    lengths = sorted(set(table.lengths.tolist()))
+    return lengths, sorted(extensions), sorted({category for _, category in found if category})

@@ -1,0 +1,47 @@
+"""All comparisons, and where the runs that make them lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path, reverse
+
+from anica_app.campaigning.comparison_config import KIND
+from inference.models import Run
+from inference.queries.paging import Order, page_of
+from inference.queries.runs import RUN_COLUMNS
+from inference.queries.runs import runs as filtered_runs
+from inference.views.runs.outcome import Outcome
+
+
+def comparisons(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first."""
+    q = request.GET.get("q", "").strip()
+    rows = filtered_runs(q, kind=KIND).defer("config", "note")
+    page = page_of(rows, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
+    context = {
+        "page": page,
+        "rows": [(run, _best(run)) for run in page.rows],
+        "q": q,
+        "any": bool(page.rows) or Run.objects.filter(kind=KIND).exists(),
+        "working": any(run.state not in Run.FINAL for run in page.rows),
+    }
+    return render(request, "anica/comparisons.html", context)
+
+
+def _best(run: Run) -> tuple[str, float] | None:
+    """The predictor with the smallest error in cycles, and that error."""
+    scores = [one for one in run.result.get("scores", ()) if one["mape"] is not None]
+    best = min(scores, key=lambda one: one["mape"], default=None)
+    return None if best is None else (best["name"], best["mape"])
+
+
+def comparisons_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+    """The comparisons of these runs."""
+    done = [run for run in runs if run.result]
+    return {run.pk: Outcome(run.result["name"], reverse("comparison", args=[run.pk])) for run in done}
+
+
+urlpatterns = [path("comparisons/", comparisons, name="comparisons")]

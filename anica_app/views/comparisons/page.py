@@ -1,0 +1,196 @@
+"""The page of a comparison: scores and maps of all predictors, the heat map of one, biases by scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+
+from anica_app.campaigning.comparison_config import KIND
+from anica_app.models import ComparedColumn, Comparison
+from anica_app.queries.comparisons import (
+    columns_of,
+    comparison_rows,
+    heat_map_of,
+    heat_maps_of,
+    in_bin,
+    length_maps_of,
+    scores_of,
+    selected,
+)
+from anica_app.views.comparisons.biased import Strong, bias_tab, strong_biases
+from anica_app.views.comparisons.choosing import Choice, choice_of, column_in, filter_context, place_in
+from inference.core.metrics import Scores, Unit
+from inference.core.protocols import Json
+from inference.figures.heatmap import HeatMap
+from inference.isa.search import SearchError
+from inference.models import Run
+from inference.views.address import one_of
+
+TABS = (("scores", "Scores"), ("map", "Heat map"), ("schemes", "Bias by scheme"))
+_KEPT = ("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "common", "colours")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A predictor in the table of scores."""
+
+    column: ComparedColumn
+    scores: Scores
+    of: int
+    url: str
+    map_url: str
+    strong: Strong
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the experiments that it has a number for, in per cent."""
+        return 100 * self.scores.n / self.of if self.of else None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A small heat map, drawn from the `place`th of the page's figures."""
+
+    place: int
+    title: str
+    scores: Scores
+    url: str
+
+
+def comparison(request: HttpRequest, pk: int) -> HttpResponse:
+    """One comparison, by the number of its run: its tables once it is done."""
+    run = get_object_or_404(Run, pk=pk, kind=KIND)
+    row = comparison_rows().filter(run=run).first()
+    context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
+    if row is None:
+        return render(request, "anica/comparison.html", context)
+    tab = one_of(request, "tab", tuple(key for key, _ in TABS), "scores")
+    columns = columns_of(row)
+    context |= {"comparison": row, "tab": tab, "tabs": _tabs(request, row), "columns": columns}
+    try:
+        choice = choice_of(request, row)
+    except SearchError as error:
+        shown = {"filter_error": str(error), "unit": Unit.CYCLES.value, "unit_label": Unit.CYCLES.label}
+        context |= {**filter_context(request, row), **shown}
+        return render(request, "anica/comparison.html", context, status=400)
+    context |= {
+        **filter_context(request, row),
+        "unit": choice.unit.value,
+        "unit_label": choice.unit.label,
+        "selected": selected(row, choice.selection),
+        "everything": choice.selection.everything,
+        "kept": _kept(request),
+        "tab_template": f"anica/comparison/tab_{tab}.html",
+        **_FILLED[tab](request, row, columns, choice),
+    }
+    return render(request, "anica/comparison.html", context)
+
+
+def _kept(request: HttpRequest, **changed: object) -> str:
+    """The part of the address that says which experiments are shown how, with other fields changed."""
+    fields = {name: request.GET[name] for name in _KEPT if request.GET.get(name)}
+    return urlencode({**fields, **changed})
+
+
+def _tabs(request: HttpRequest, row: Comparison) -> list[tuple[str, str, str]]:
+    at = {"column": request.GET["column"]} if request.GET.get("column", "").isdecimal() else {}
+    return [(key, label, "?" + _kept(request, tab=key, **at)) for key, label in TABS]
+
+
+def _scores_tab(
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: Choice
+) -> dict[str, Any]:
+    """The table (thesis Tables 5.3, 5.4, 6.3), and the maps beside each other (Figure 6.3)."""
+    of = selected(row, choice.selection)
+    strong = strong_biases(request, columns, choice.selection)
+    lines = [
+        Line(
+            column,
+            scores_of(column, choice.unit, choice.selection),
+            of,
+            source_url(column),
+            "?" + _kept(request, tab="map", column=column.position),
+            strong[column.position],
+        )
+        for column in columns
+    ]
+    drawn = [line for line in lines if line.scores.n]
+    maps = heat_maps_of([line.column for line in drawn], choice.unit, choice.selection)
+    panels = [Panel(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(drawn)]
+    address = reverse("comparison-scores-csv", args=[row.run_id])
+    return {
+        "lines": lines,
+        "best": min((line.scores.mape for line in lines if line.scores.mape is not None), default=None),
+        "panels": panels,
+        "small_maps": _small_maps(request, maps, choice.unit),
+        "csv_url": f"{address}?{_kept(request)}",
+    }
+
+
+def _map_tab(
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: Choice
+) -> dict[str, Any]:
+    """One predictor: its map with the experiments of a bin, and its maps by length (Figure 3.7)."""
+    column = column_in(request, columns)
+    drawn = heat_map_of(column, choice.unit, choice.selection)
+    place = place_in(request, drawn.bins)
+    rows, total = in_bin(column, choice.unit, choice.selection, place)
+    by_length = length_maps_of(column, choice.unit, choice.selection)
+    panels = [
+        Panel(
+            place_of,
+            f"{each.length} instruction{'' if each.length == 1 else 's'}",
+            each.scores,
+            "?"
+            + _kept(request, tab="map", column=column.position, shortest=each.length, longest=each.length),
+        )
+        for place_of, each in enumerate(by_length)
+    ]
+    linear = request.GET.get("colours") == "linear"
+    return {
+        "column": column,
+        "source_url": source_url(column),
+        "scores": scores_of(column, choice.unit, choice.selection),
+        "heat_map": {"figure": drawn.figure(choice.unit, linear=linear)},
+        "bin_rows": rows,
+        "bin_total": total,
+        "bin": None if place is None else (drawn.bounds(place[1]), drawn.bounds(place[0])),
+        "pinned_mapping": column.mapping_id,
+        "panels": panels if len(panels) > 1 else [],
+        "small_maps": _small_maps(request, [each.heat_map for each in by_length], choice.unit),
+    }
+
+
+def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> Json:
+    """The figures of small maps, which share one scale of colours."""
+    peak = max((drawn.peak for drawn in maps), default=1)
+    linear = request.GET.get("colours") == "linear"
+    return {"figures": [drawn.figure(unit, peak=peak, linear=linear) for drawn in maps], "peak": peak}
+
+
+_FILLED: dict[str, Callable[[HttpRequest, Comparison, Sequence[ComparedColumn], Choice], dict[str, Any]]] = {
+    "scores": _scores_tab,
+    "map": _map_tab,
+    "schemes": bias_tab,
+}
+
+
+def source_url(column: ComparedColumn) -> str:
+    """The page of what a column comes from, "" where there is none."""
+    for name, pk in (
+        ("mapping", column.mapping_id),
+        ("resource-mapping", column.resource_mapping_id),
+        ("set", column.experiment_set_id),
+    ):
+        if pk is not None:
+            return reverse(name, args=[pk])
+    return reverse("predictors") if column.predictor_id is not None else ""
+
+
+urlpatterns = [path("comparisons/<int:pk>/", comparison, name="comparison")]

@@ -1,0 +1,71 @@
+"""Runs of every kind while web process, workers, runs, agents, Redis and connections are killed.
+
+Of each kind so many kills as `KILLS` says, on SQLite and on PostgreSQL with Redis: how many of the runs came
+through with all invariants. And on sites that are broken on purpose: in how many of the runs that were spoilt
+the checks find what was done to them (`docs/faults.md`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.conf import settings
+
+from benchmarks import MissingDataError, Result
+from chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
+from chaos.broken import SORTS
+from chaos.world import POSTGRESQL, SQLITE
+
+SEED = 1
+KILLS = {SQLITE: 200, POSTGRESQL: 100}
+QUICK_KILLS = 4
+_BROKEN_KILLS = 6
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """Each database, then each way to be broken; with `quick` SQLite alone, and few kills of few kinds."""
+    for database in [SQLITE] if quick else [SQLITE, POSTGRESQL]:
+        kinds = ["--kinds", "measure", "pmevo", "import"] if quick else []
+        kills = QUICK_KILLS if quick else KILLS[database]
+        case = "kills" if database == SQLITE else f"kills-{database}"
+        yield _came_through(case, _told("--database", database, "--kills", str(kills), *kinds))
+    for how in ["lost"] if quick else SORTS:
+        options = ("--broken", how, "--only-kills", "--kills", str(_BROKEN_KILLS))
+        yield _found(how, _told(*options, "--kinds", "measure", "pmevo"))
+
+
+def _told(*options: str) -> list[dict[str, Any]]:
+    """What `python -m chaos` prints: the kinds, and the whole last."""
+    command = [sys.executable, "-m", "chaos", "--seed", str(SEED), *options]
+    done = subprocess.run(command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode == EXIT_MISSING:
+        raise MissingDataError("PostgreSQL or Redis is not installed")
+    if done.returncode not in {0, EXIT_VIOLATED}:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _came_through(case: str, told: Sequence[dict[str, Any]]) -> Result:
+    *kinds, whole = told
+    violated = {pk for pk, _, _ in whole["broken"]}
+    more = {
+        "seed": whole["seed"],
+        "seconds": whole["seconds"],
+        "kills": {each["kind"]: each["kills"] for each in kinds},
+        **{name: whole[name] for name in ("disturbances", "violations", "lacks", "tracebacks")},
+    }
+    return Result(case, whole["runs"] - len(violated), "runs", whole["runs"], more)
+
+
+def _found(how: str, told: Sequence[dict[str, Any]]) -> Result:
+    """A run that was spoilt counts where something of the sort that was done is found."""
+    whole = told[-1]
+    spoilt = set(whole["sabotaged"])
+    found = {pk for pk, _, sort in whole["broken"] if sort == SORTS[how]}
+    more = {"seed": whole["seed"], "seconds": whole["seconds"], "runs": whole["runs"]}
+    more |= {"wrongly": len({pk for pk, _, _ in whole["broken"]} - spoilt)}
+    return Result(f"broken-{how}", len(found & spoilt), "runs", len(spoilt), more)

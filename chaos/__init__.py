@@ -1,0 +1,17 @@
+"""Faults on purpose: a site with everything real, of which parts are killed while runs of every kind go on.
+
+`python -m chaos --help` says how to use it, `docs/faults.md` what it proves.
+
+| file | concern |
+|---|---|
+| `world` | the site: web process, workers, agents, and what they need, each started again when it has died |
+| `postman` | between agents and site: loses, doubles and swaps their messages |
+| `scarce` | a small file system that can be filled, and a clock that can be set |
+| `kinds` | runs of every kind, small and with a known outcome |
+| `outcome` | what a run has left in the database, without what differs every time |
+| `faults` | the faults, whom each hits, and a log of them |
+| `ordeal` | submits runs and disturbs them until each kind was hit often enough |
+| `sampling` | looks at leases while all this goes on |
+| `invariants` | what must hold, checked from the database |
+| `broken` | a site that is broken on purpose: what the checks must find |
+"""

@@ -1,0 +1,76 @@
+"""`python -m chaos`: disturbs runs of every kind, and says of each kind how often, and what did not hold."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from chaos.world import DATABASES, SQLITE, opened
+from tests.servers import NotInstalledError
+
+EXIT_VIOLATED, EXIT_MISSING = 1, 3
+
+
+def main() -> int:
+    """One JSON object per kind of run, one of the whole; exit status 1 where something did not hold."""
+    parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
+    parser.add_argument(
+        "--database", choices=DATABASES, default=SQLITE, help="with Redis where it is postgresql"
+    )
+    parser.add_argument("--kills", type=int, default=40, metavar="N", help="of each kind of run (40)")
+    parser.add_argument("--seed", type=int, default=1, help="other faults at other moments (1)")
+    parser.add_argument("--kinds", nargs="*", default=[], metavar="KIND", help="these alone")
+    parser.add_argument("--first", action="store_true", help="the kinds that matter most alone")
+    parser.add_argument("--only-kills", action="store_true", help="no faults of the whole site")
+    parser.add_argument("--clock", action="store_true", help="the time of day jumps as well (slower)")
+    parser.add_argument("--broken", default="", metavar="HOW", help="break the site on purpose: lost, …")
+    options = parser.parse_args()
+    os.environ["DJANGO_SETTINGS_MODULE"] = "pmweb.settings"
+    try:
+        with opened(
+            options.database, broken=options.broken, clock=options.clock, disk=not options.only_kills
+        ) as world:
+            return _undergo(world, options)
+    except NotInstalledError as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_MISSING
+
+
+def _undergo(world, options: argparse.Namespace) -> int:  # type: ignore[no-untyped-def]
+    from chaos.kinds import FIRST_KINDS
+    from chaos.ordeal import Ordeal, prepared
+
+    kinds = prepared(world).kinds()
+    wanted = options.kinds or (FIRST_KINDS if options.first else [kind.name for kind in kinds])
+    unknown = sorted(set(wanted) - {kind.name for kind in kinds})
+    if unknown:
+        sys.stderr.write(f"no kind {unknown[0]!r}; there are {', '.join(kind.name for kind in kinds)}\n")
+        return 2
+    chosen = [kind for kind in kinds if kind.name in wanted]
+    told = Ordeal(world, chosen, options.seed, options.kills, site_faults=not options.only_kills).undergo()
+    facts = {"database": options.database, "seed": options.seed}
+    for kind in chosen:
+        name = kind.name
+        counted = {"runs": told.runs[name], "kills": told.kills[name], "by": dict(told.kills_by[name])}
+        print(json.dumps({"kind": name, **counted, **facts}), flush=True)
+    summary = {
+        "runs": told.runs.total(),
+        "kills": told.kills.total(),
+        "disturbances": dict(told.disturbances),
+        "violations": told.violations,
+        "broken": [[each.number, each.run, each.sort] for each in told.broken],
+        "sabotaged": world.sabotaged(),
+        "seconds": round(told.seconds, 1),
+        "lacks": world.lacks,
+        "tracebacks": world.complaints(),
+    }
+    print(json.dumps({**summary, **facts}), flush=True)
+    return EXIT_VIOLATED if told.violations else 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""A site that is broken on purpose, each time in one place: proves that the checks would find it.
+
+| `PMWEB_BROKEN` | what is broken | what the checks must say |
+|---|---|---|
+| `lost` | an attempt that takes a run up again loses a measurement that it believes to have | lost |
+| `doubled` | such an attempt stores its first measurements twice, as if they had been repeated | doubled |
+| `different` | such an attempt stores its measurements one percent too large | different |
+| `gap` | such an attempt tells its first event under a number too high | gap |
+| `told-twice` | whatever such an attempt tells again stays in the journal twice | doubled |
+
+Only attempts after the first are broken, so nothing of it shows unless something was killed. Each notes the
+run in a file, by which the checks are judged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+
+from chaos.world import SABOTAGED
+
+VARIABLE = "PMWEB_BROKEN"
+SORTS = {
+    "lost": "lost",
+    "doubled": "doubled",
+    "different": "different",
+    "gap": "gap",
+    "told-twice": "doubled",
+}
+"""What the checks must call each."""
+
+_FIRST_LEASE = 1
+
+
+class Sabotage(AppConfig):
+    """Replaces one function of `inference.runs` by a broken one."""
+
+    name = "chaos"
+
+    def ready(self) -> None:
+        """Break what the environment says."""
+        how = os.environ.get(VARIABLE, "")
+        if how:
+            _WAYS[how]()
+
+
+def _note(run_id: int) -> None:
+    from django.conf import settings
+
+    with (settings.HOME / SABOTAGED).open("a") as file:
+        file.write(f"{run_id}\n")
+
+
+def _lose() -> None:
+    from inference.runs import measurements
+
+    remember = measurements.RunMeasurements.remember
+
+    def losing(self: Any, results: Sequence[Any]) -> None:
+        if self._lease.token > _FIRST_LEASE and not getattr(self, "_has_lost", False):
+            fresh = [result for result in results if self._is_new(result)]
+            if fresh:
+                self._has_lost = True
+                self._known[fresh[0].experiment] = fresh[0]
+                _note(self._lease.run_id)
+        remember(self, results)
+
+    measurements.RunMeasurements.remember = losing  # type: ignore[method-assign]
+
+
+def _double() -> None:
+    from inference.runs import measurements
+
+    store = measurements.store_measurements
+    remember = measurements.RunMeasurements.remember
+
+    def doubling(self: Any, results: Sequence[Any]) -> None:
+        if self._lease.token == _FIRST_LEASE:
+            return remember(self, results)
+
+        def stored(experiment_set: Any, fresh: Any, repeat: int = 0) -> Any:
+            rows = list(fresh)
+            store(experiment_set, rows, repeat + 1)
+            _note(self._lease.run_id)
+            return store(experiment_set, rows, repeat)
+
+        measurements.store_measurements = stored
+        try:
+            return remember(self, results)
+        finally:
+            measurements.store_measurements = store
+
+    measurements.RunMeasurements.remember = doubling  # type: ignore[method-assign]
+
+
+def _differ() -> None:
+    from inference.runs import measurements
+
+    remember = measurements.RunMeasurements.remember
+
+    def differing(self: Any, results: Sequence[Any]) -> None:
+        if self._lease.token > _FIRST_LEASE and any(self._is_new(result) for result in results):
+            _note(self._lease.run_id)
+            results = [
+                result if result.cycles is None else dataclasses.replace(result, cycles=result.cycles * 1.01)
+                for result in results
+            ]
+        remember(self, results)
+
+    measurements.RunMeasurements.remember = differing  # type: ignore[method-assign]
+
+
+def _skip() -> None:
+    from django.db.models import F
+
+    from inference.models import Run
+    from inference.runs import journal
+
+    append = journal.append
+    skipped: set[int] = set()
+
+    def skipping(lease: Any, *arguments: Any, **options: Any) -> int:
+        if lease.token > _FIRST_LEASE and lease.run_id not in skipped:
+            skipped.add(lease.run_id)
+            Run.objects.filter(pk=lease.run_id).update(next_seq=F("next_seq") + 1)
+            _note(lease.run_id)
+        return append(lease, *arguments, **options)
+
+    journal.append = skipping
+
+
+def _retell() -> None:
+    from inference.runs import reporter
+
+    is_known = reporter.JournalReporter._is_known
+
+    def never(self: Any, kind: str, payload: Any) -> bool:
+        if not is_known(self, kind, payload):
+            return False
+        if kind in reporter.NUMBERED:
+            _note(self._lease.run_id)
+            return False
+        return True
+
+    reporter.JournalReporter._is_known = never  # type: ignore[method-assign]
+
+
+_WAYS = {"lost": _lose, "doubled": _double, "different": _differ, "gap": _skip, "told-twice": _retell}

@@ -1,0 +1,155 @@
+"""What must hold of every run, whatever was killed meanwhile; checked from the database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from chaos.outcome import difference, outcome
+from chaos.sampling import Sampling
+from inference.core.protocols import Json
+from inference.models import Measurement, Run, RunEvent
+from inference.runs.reporter import NUMBERED, series_of
+
+LOST, DOUBLED, DIFFERENT, HELD_TWICE, GAP = "lost", "doubled", "different", "held twice", "gap"
+
+_NEXT = {
+    None: {"queued"},
+    "queued": {"running", "paused", "cancelled"},
+    "running": {"running", "queued", "paused", "done", "failed", "cancelled"},
+    "paused": {"queued", "cancelled"},
+}
+"""Which state of a run may follow which; nothing follows its end. A run is taken over while it is running."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Something that does not hold: of which run, what sort, and in words; `number` is the run's."""
+
+    run: str
+    sort: str
+    text: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What came of the same question when nothing was disturbed."""
+
+    outcome: Json
+    measured: Mapping[tuple[str, str, int], tuple[str, float | None]]
+    told: Counter[tuple[str, int, int]]
+
+    @classmethod
+    def of(cls, run: Run) -> Expected:
+        """As an undisturbed run has it."""
+        return cls(outcome(run), measured(run), told(run))
+
+
+def check(run: Run, expected: Expected) -> list[Broken]:
+    """Everything that does not hold of a run that should have ended."""
+    run.refresh_from_db()
+    found = [*_journal(run), *_ending(run), *_measurements(run, expected), *_result(run, expected)]
+    return [Broken(run.name, sort, text, run.pk) for sort, text in found]
+
+
+def check_leases(run: Run, sampling: Sampling) -> list[Broken]:
+    """What was seen of a run's leases while it was disturbed."""
+    found = []
+    for (pk, token), workers in sampling.holders.items():
+        if pk == run.pk and len(workers) > 1:
+            names = " and ".join(sorted(workers))
+            found.append(Broken(run.name, HELD_TWICE, f"lease {token} was held by {names}", pk))
+    if run.pk in sampling.backwards:
+        found.append(Broken(run.name, HELD_TWICE, sampling.backwards[run.pk], run.pk))
+    return found
+
+
+def measured(run: Run) -> dict[tuple[str, str, int], tuple[str, float | None]]:
+    """{(purpose of the set, experiment, repetition): (state, cycles)} of what a run measured or imported."""
+    rows = Measurement.objects.filter(experiment_set__run=run)
+    columns = ("experiment_set__source", "experiment__key", "repeat", "state", "cycles")
+    return {
+        (source, key, repeat): (state, cycles)
+        for source, key, repeat, state, cycles in rows.values_list(*columns)
+    }
+
+
+def told(run: Run) -> Counter[tuple[str, int, int]]:
+    """How often the journal tells each step of those that are told once per run."""
+    steps: Counter[tuple[str, int, int]] = Counter()
+    for kind, payload in _events(run).filter(kind__in=NUMBERED).values_list("kind", "payload"):
+        field = NUMBERED[kind]
+        steps[*series_of(kind, payload), int(payload[field]) if field else 0] += 1
+    return steps
+
+
+def _events(run: Run):  # type: ignore[no-untyped-def]
+    return RunEvent.objects.filter(run=run).order_by("seq")
+
+
+def _journal(run: Run) -> Iterator[tuple[str, str]]:
+    """Numbers from 1 without gaps; states that follow each other; a claim for each lease."""
+    numbers = list(_events(run).values_list("seq", flat=True))
+    if numbers != list(range(1, run.next_seq)):
+        missing = sorted(set(range(1, run.next_seq)) - set(numbers))[:5]
+        yield GAP, f"its journal has {len(numbers)} events of {run.next_seq - 1}; missing {missing}"
+    states = [
+        payload["state"] for payload in _events(run).filter(kind="state").values_list("payload", flat=True)
+    ]
+    for before, after in zip([None, *states], states, strict=False):
+        if after not in _NEXT.get(before, set()):
+            yield DOUBLED, f"its journal says {after} after {before}"
+    if run.state in Run.FINAL and (not states or states[-1] != run.state):
+        yield GAP, f"it is {run.state}, and its journal ends with {states[-1:] or 'nothing'}"
+    if states.count("running") != run.lease_token:
+        yield HELD_TWICE, f"it was leased {run.lease_token} times and claimed {states.count('running')} times"
+    twice = [step for step, times in told(run).items() if times > 1]
+    if twice:
+        yield (
+            DOUBLED,
+            f"its journal tells {twice[0][0]} {twice[0][2]} more than once, and {len(twice) - 1} others",
+        )
+
+
+def _ending(run: Run) -> Iterator[tuple[str, str]]:
+    """Done, with one result."""
+    if run.state != Run.State.DONE:
+        yield LOST, f"it is {run.state}, not done{f': {run.error.splitlines()[0]}' if run.error else ''}"
+        return
+    results = _events(run).filter(kind="result").count()
+    if results != 1:
+        yield DOUBLED if results else LOST, f"its journal has {results} results"
+
+
+def _measurements(run: Run, expected: Expected) -> Iterator[tuple[str, str]]:
+    """The same ones, each once."""
+    found = measured(run)
+    rows = Measurement.objects.filter(experiment_set__run=run).count()
+    if rows != len(found):
+        yield DOUBLED, f"{rows - len(found)} of its measurements are there more than once"
+    if lost := sorted(expected.measured.keys() - found.keys()):
+        yield LOST, f"{len(lost)} of {len(expected.measured)} measurements are missing, such as {lost[0]}"
+    if more := sorted(found.keys() - expected.measured.keys()):
+        yield DOUBLED, f"{len(more)} measurements are too many, such as {more[0]}"
+    other = [key for key in found.keys() & expected.measured.keys() if found[key] != expected.measured[key]]
+    if other:
+        key = min(other)
+        yield (
+            DIFFERENT,
+            f"{len(other)} measurements differ; {key}: {found[key]}, not {expected.measured[key]}",
+        )
+
+
+def _result(run: Run, expected: Expected) -> Iterator[tuple[str, str]]:
+    """The same result, and a journal that tells the same steps."""
+    if run.state != Run.State.DONE:
+        return
+    if where := difference(expected.outcome, outcome(run)):
+        yield DIFFERENT, f"its outcome is another one: {where}"
+    steps = told(run)
+    if lost := sorted(expected.told.keys() - steps.keys()):
+        yield LOST, f"its journal does not tell {lost[0]}, and {len(lost) - 1} other steps"
+    if more := sorted(steps.keys() - expected.told.keys()):
+        yield DIFFERENT, f"its journal tells {more[0]}, and {len(more) - 1} other steps that nobody expects"

@@ -1,0 +1,222 @@
+"""Runs of every kind, small enough for many, large enough to be caught in the middle.
+
+All are about one instruction set of a few dozen schemes of x86-64, a made-up processor that both machines
+simulate, and two predictors that are port mappings: the true one and one that is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from anica_app.campaigning.predictors import row_for
+from chaos.world import MACHINES, World, write_truth
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import uops_of
+from inference.core.mixes import random_mixes
+from inference.core.protocols import Json
+from inference.exchange.instruction_sets import X86
+from inference.exchange.mapping_json import write_mapping_json
+from inference.exchange.stored import store_mapping, store_measurements
+from inference.measuring.simulated import SimulatedProcessor
+from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
+from inference.runs import lifecycle
+from inference.runs.machines import tokens
+
+PORTS = "0123456"
+USAGE = {
+    "add GPR[64]:RW, GPR[64]:R": "0123",
+    "sub GPR[64]:RW, GPR[64]:R": "0123",
+    "imul GPR[64]:RW, GPR[64]:R": "1",
+    "popcnt GPR[64]:W, GPR[64]:R": "1",
+    "bsf GPR[64]:RW, GPR[64]:R": "12",
+    "lzcnt GPR[64]:W, GPR[64]:R": "12",
+    "mov GPR[64]:W, MEM[64]:R": "45",
+    "movzx GPR[32]:W, MEM[8]:R": "45",
+    "vaddps XMM:W, XMM:R, XMM:R": "6",
+    "add GPR[64]:RW, MEM[64]:R": "0123 45",
+    "imul GPR[64]:RW, MEM[64]:R": "1 45",
+    "vaddps XMM:W, XMM:R, MEM[128]:R": "6 45",
+}
+"""What the machines simulate; ports of each µop."""
+
+R_MAX = 6.0
+FIRST_KINDS = ("cegar", "pmevo", "explain", "campaign", "measure", "import")
+"""Those that may cost hours or bring somebody's data, and so must survive before all."""
+
+KINDS = {
+    "cegar": "infer",
+    "pmevo": "infer",
+    "explain": "infer",
+    "campaign": "campaign",
+    "measure": "measure",
+    "import": "import",
+    "check-model": "check-model",
+    "block": "block",
+    "evaluate": "evaluate",
+    "import-anica": "import-anica",
+    "generalise": "generalise",
+    "matrix": "matrix",
+    "ask": "ask",
+}
+"""What they are called here, and in `inference.runs.registry`."""
+
+_ONCE = "stores in the transaction that ends it alone, as `evaluate` does"
+WITHOUT = {
+    "coverage": _ONCE,
+    "comparison": _ONCE,
+    "columns": _ONCE,
+    "accuracy": _ONCE,
+    "compare-sets": _ONCE,
+    "merge-sets": _ONCE,
+    "llvm-difference": "asks llvm-mca, which is not everywhere; stores as `evaluate` does",
+}
+"""Registered kinds that are not disturbed, each with the reason."""
+
+_EXACT = tuple(USAGE)[2:9:3]  # one µop each
+_BLOCKS = ("4801d8", "480fafc3", "4801d8480fafc3", "488b07", "4803074801d8", "480fbcc3", "f3480fb8c3")
+_SEARCHED = '"GPR[64]" -width:128 -width:256'
+_HASTY = {"batch": 20, "samples": 20, "first_look": 10, "confirming": 20, "orders": 1, "longest": 3}
+_ROWS = 3000
+
+
+def mapping_of(usage: dict[str, str]) -> Mapping:
+    """`{"fma": "01 1"}`: a µop on ports 0 and 1, one on port 1."""
+    return Mapping(
+        tuple(PORTS),
+        {
+            scheme: uops_of((sum(1 << PORTS.index(port) for port in uop), 1) for uop in uops.split())
+            for scheme, uops in usage.items()
+        },
+        R_MAX,
+    )
+
+
+TRUTH = mapping_of(USAGE)
+WRONG = mapping_of({**USAGE, "bsf GPR[64]:RW, GPR[64]:R": "1 1 1", "mov GPR[64]:W, MEM[64]:R": "4 4"})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`describe(number)`: the configuration of one more run, for the job that is `registered` so."""
+
+    name: str
+    registered: str
+    describe: Callable[[int], Json]
+
+    def submit(self, number: int) -> Run:
+        """Queue one more run."""
+        return lifecycle.submit(self.registered, self.describe(number), f"{self.name} {number}")
+
+
+class Questions:
+    """The rows that runs of every kind need, made once, and the kinds over them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._isa = ISA.objects.get(name=X86)  # made when the site prepared its database
+        rows = self._isa.schemes.filter(text__in=USAGE).values_list("text", "pk")
+        self._schemes = dict(sorted(rows))
+        self._all = list(self._schemes.values())
+        assert len(self._schemes) == len(USAGE), USAGE.keys() - self._schemes.keys()
+        self._mappings = [
+            store_mapping(name, self._isa, mapping, origin=PortMapping.Origin.IMPORT)
+            for name, mapping in (("true", TRUTH), ("wrong", WRONG))
+        ]
+        self._recorded = ExperimentSet.objects.create(
+            name="recorded", isa=self._isa, origin=ExperimentSet.Origin.UPLOAD
+        )
+        store_measurements(self._recorded, SimulatedProcessor(TRUTH).measure(_mixes(_ROWS)))
+        self._predictors = [row_for("mapping", {"mapping": row.name}).pk for row in self._mappings]
+        for name in MACHINES:
+            tokens.add_machine(name, self._isa)
+        self.truth = write_truth(world, write_mapping_json(TRUTH, name="true", isa=X86))
+
+    def kinds(self) -> list[Kind]:
+        """All of them, those of `FIRST_KINDS` first."""
+        return [
+            Kind(name, registered, getattr(self, f"_{name.replace('-', '_')}"))
+            for name, registered in KINDS.items()
+        ]
+
+    def _on(self, machine: str) -> Json:
+        """Kinds that are slow have machines of their own: on each, one run measures at a time."""
+        return {"machine": self._world.machine(machine).pk}
+
+    def _cegar(self, number: int) -> Json:
+        schemes = [self._schemes[text] for text in _EXACT]
+        settings = {"epsilon": 0.02, "most_ports": 4, "alternatives": 4}
+        asked = {"algorithm": "cegar", "schemes": schemes, "mixes": 40, "settings": settings}
+        return {**asked, "source": self._on("east")}
+
+    def _pmevo(self, number: int) -> Json:
+        settings = {"search": "evolution", "population": 60, "max_generations": 8, "threads": 1}
+        asked = {
+            "algorithm": "pmevo",
+            "ports": 4,
+            "schemes": self._all,
+            "mixes": 60,
+            "settings": settings,
+        }
+        return {**asked, "source": self._on("west")}
+
+    def _explain(self, number: int) -> Json:
+        return {
+            "algorithm": "explain",
+            "schemes": self._all,
+            "mixes": 60,
+            "source": self._on("north"),
+        }
+
+    def _campaign(self, number: int) -> Json:
+        asked = {"predictors": self._predictors, "scheme_filter": _SEARCHED, "settings": _HASTY}
+        return {**asked, "end": {"blocks": 80}}
+
+    def _measure(self, number: int) -> Json:
+        asked = {"schemes": self._all, "plan": "mixes", "mixes": 240, "length": 7}
+        return {**asked, **self._on("west")}
+
+    def _import(self, number: int) -> Json:
+        lines = [f'"{each}",{k % 7 + 1}.5' for k, each in enumerate(_mixes(_ROWS))]
+        content = "\n".join(["experiment,cycles", *lines])
+        return {"upload": _uploaded("rows.csv", content), "isa": self._isa.name, "name": f"imported {number}"}
+
+    def _check_model(self, number: int) -> Json:
+        asked = {"schemes": self._all, "mixes": 4, "sequences": 2, "permutations": 2}
+        return {**asked, **self._on("east"), "reference": self._mappings[0].pk}
+
+    def _block(self, number: int) -> Json:
+        blocks = [one + other for one in _BLOCKS for other in _BLOCKS[:3]]
+        return {"blocks": blocks, **self._on("north")}
+
+    def _evaluate(self, number: int) -> Json:
+        return {"mapping": self._mappings[1].pk, "experiment_set": self._recorded.pk, "unit": "cycles"}
+
+    def _import_anica(self, number: int) -> Json:
+        codes = dict.fromkeys(one + other + last for one in _BLOCKS for other in _BLOCKS for last in _BLOCKS)
+        lines = [f"{code},{k % 9 + 1}.0" for k, code in enumerate(codes)]
+        content = "\n".join(["bb,mca", *lines])
+        return {"upload": _uploaded("blocks.csv", content), "name": f"blocks {number}"}
+
+    def _generalise(self, number: int) -> Json:
+        block = "480fbcc34801d8"
+        return {"predictors": self._predictors, "block": block, "settings": _HASTY}
+
+    def _matrix(self, number: int) -> Json:
+        return {"predictors": self._predictors, "blocks": 300, "length": 4}
+
+    def _ask(self, number: int) -> Json:
+        blocks = [one + other for one in _BLOCKS for other in _BLOCKS]
+        return {"predictors": self._predictors, "blocks": blocks, "anew": True}
+
+
+def _mixes(count: int) -> list[Experiment]:
+    return list(dict.fromkeys(random_mixes(sorted(USAGE), count, 7)))
+
+
+def _uploaded(name: str, content: str) -> int:
+    """A file as the site has it between its preview and its import."""
+    data = content.encode()
+    return Upload.objects.create(file_name=name, content=data, sha256=hashlib.sha256(data).hexdigest()).pk

@@ -1,0 +1,230 @@
+"""Runs of every kind go on while faults happen, until each kind was hit often enough; then all is checked.
+
+A run is struck at a random moment of its life: the moment is drawn when it is claimed, from a little longer
+than an undisturbed one takes. The seed decides what happens; what the processes are just doing, no seed can.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from chaos.faults import KILLS, Fault, Strikes, Struck
+from chaos.invariants import Broken, Expected, check, check_leases
+from chaos.kinds import Kind, Questions
+from chaos.sampling import Sampling
+from chaos.world import World, steady
+from inference.models import Run
+
+MOST_CLAIMS = 3
+"""A run that is claimed oftener without getting on is left alone: the fifth time it would be given up."""
+
+_LOOK_EVERY = 0.1
+_PAUSE_ON_SITE = (8.0, 20.0)
+_LATE = 1.2  # a moment may be later than a run lasts: then it is spared once
+_CALM_SECONDS = 900.0
+_SETTLE_SECONDS = 900.0
+
+
+@dataclass
+class Told:
+    """What an ordeal has come to."""
+
+    runs: Counter[str] = field(default_factory=Counter)
+    kills: Counter[str] = field(default_factory=Counter)
+    kills_by: dict[str, Counter[str]] = field(default_factory=dict)
+    disturbances: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass
+class Ordeal:
+    """`kills`: how often each kind of run is hit at least."""
+
+    world: World
+    kinds: Sequence[Kind]
+    seed: int
+    kills: int
+    site_faults: bool = True
+    say: Callable[[str], None] = lambda text: sys.stderr.write(f"{text}\n")
+
+    def __post_init__(self) -> None:
+        self._dice = Random(self.seed)
+        self._strikes = Strikes(self.world, self._dice)
+        self._submitted: dict[int, Kind] = {}
+        self._faults: list[Fault] = []
+        self._expected: dict[str, Expected] = {}
+        self._lasts: dict[str, float] = {}
+        self._moments: dict[tuple[int, int], float] = {}
+        self._mends: list[tuple[float, Callable[[], None]]] = []
+        self._next_on_site = 0.0
+        self._numbers: Counter[str] = Counter()
+        self.told = Told(kills_by={kind.name: Counter() for kind in self.kinds})
+
+    def undergo(self) -> Told:
+        """All of it."""
+        self._calm()
+        self._began = time.monotonic()
+        sampling = Sampling()
+        sampling.start()
+        try:
+            while self._lacking():
+                self._disturb()
+                time.sleep(_LOOK_EVERY)
+            self._settle()
+        finally:
+            sampling.stop()
+        self.told.seconds = time.monotonic() - self._began
+        for run in Run.objects.filter(pk__in=self._submitted).order_by("pk"):
+            for broken in [
+                *check(run, self._expected[self._submitted[run.pk].name]),
+                *check_leases(run, sampling),
+            ]:
+                self._note(run, broken)
+        return self.told
+
+    def _calm(self) -> None:
+        """One run of each kind without a fault: how long it takes, and what comes of it."""
+        runs = {kind: self._submit(kind) for kind in self.kinds}
+        self._wait(list(runs.values()), _CALM_SECONDS)
+        for kind, run in runs.items():
+            run.refresh_from_db()
+            if run.state != Run.State.DONE:
+                raise RuntimeError(f"{run} is {run.state} although nothing was disturbed: {run.error}")
+            self._expected[kind.name] = Expected.of(run)
+            self._lasts[kind.name] = run.busy_seconds
+            for broken in check(run, self._expected[kind.name]):
+                raise RuntimeError(f"undisturbed, too: {broken}")
+            self.say(f"{kind.name}: {run.busy_seconds:.1f} s undisturbed")
+
+    def _submit(self, kind: Kind) -> Run:
+        number = self._numbers[kind.name]
+        self._numbers[kind.name] += 1
+        return kind.submit(number)
+
+    def _lacking(self) -> list[Kind]:
+        """The kinds that have not been hit often enough."""
+        return [kind for kind in self.kinds if self.told.kills[kind.name] < self.kills]
+
+    def _disturb(self) -> None:
+        """One look: mend, revive, submit, strike."""
+        now = time.monotonic()
+        self._mend(now)
+        self.world.revive()
+        running = steady(self._running)
+        assert isinstance(running, list)
+        if not self._mends:  # the disk may be full
+            steady(self._refill)
+        self._strikes.running = running
+        if any(run.attempts > MOST_CLAIMS for run in running):
+            self._strike_children(running, now)
+            return
+        if self.site_faults and now >= self._next_on_site:
+            self._next_on_site = now + self._dice.uniform(*_PAUSE_ON_SITE)
+            self._strike(_drawn(self._dice, self._strikes.on_site()), None)
+        self._strike_due(running, now, self._strikes.on_run())
+
+    def _strike_children(self, running: list[Run], now: float) -> None:
+        """While a run must not be hit any more, only single ones are."""
+        self._strike_due([run for run in running if run.attempts <= MOST_CLAIMS], now, {"child": 1})
+
+    def _strike_due(self, running: list[Run], now: float, choices: dict[str, int]) -> None:
+        for run in running:
+            kind = self._submitted[run.pk]
+            key = (run.pk, run.lease_token)
+            if key not in self._moments:
+                self._moments[key] = now + self._dice.uniform(0.0, _LATE * self._lasts[kind.name])
+            elif now >= self._moments[key] and self.told.kills[kind.name] < self.kills:
+                self._moments[key] = float("inf")
+                self._strike(_drawn(self._dice, choices), run)
+                return
+
+    def _strike(self, name: str, target: Run | None) -> None:
+        struck: Struck | None = self._strikes.strike(name, target)
+        if struck is None and target is not None:  # it has no machine, or has just ended
+            name = "child"
+            struck = self._strikes.strike(name, target)
+        if struck is None:
+            return
+        moment = time.monotonic() - self._began
+        detail = f"{target.name}{f', {struck.detail}' if struck.detail else ''}" if target else struck.detail
+        self._faults.append(Fault(name, moment, frozenset(struck.hit), detail))
+        if struck.mend is not None:
+            self._mends.append((time.monotonic() + struck.after, struck.mend))
+        if name in KILLS:
+            for run in struck.hit:
+                self.told.kills[self._submitted[run].name] += 1
+                self.told.kills_by[self._submitted[run].name][name] += 1
+        else:
+            self.told.disturbances[name] += 1
+        counted = " ".join(f"{kind.name} {self.told.kills[kind.name]}" for kind in self.kinds)
+        self.say(f"{self._faults[-1]}; kills: {counted}")
+
+    def _running(self) -> list[Run]:
+        rows = Run.objects.filter(pk__in=self._submitted, state=Run.State.RUNNING)
+        return list(rows.order_by("pk"))
+
+    def _refill(self) -> None:
+        """Of each kind that is still to be hit there is one that waits or is worked on."""
+        unfinished = Run.objects.filter(pk__in=self._submitted).exclude(state__in=Run.FINAL)
+        busy = {self._submitted[pk].name for pk in unfinished.values_list("pk", flat=True)}
+        for kind in self._lacking():
+            if kind.name not in busy:
+                run = self._submit(kind)
+                self._submitted[run.pk] = kind
+                self.told.runs[kind.name] += 1
+
+    def _mend(self, now: float) -> None:
+        due = [(moment, mend) for moment, mend in self._mends if moment <= now]
+        self._mends = [each for each in self._mends if each not in due]
+        for _, mend in due:
+            mend()
+
+    def _settle(self) -> None:
+        """No more faults; every run has time to end."""
+        self._mend(float("inf"))
+        runs = Run.objects.filter(pk__in=self._submitted)
+        self._wait(list(runs), _SETTLE_SECONDS)
+
+    def _wait(self, runs: list[Run], seconds: float) -> None:
+        """Until they have ended, or for so long: those that have not are lost."""
+        deadline = time.monotonic() + seconds
+        ids = [run.pk for run in runs]
+        while time.monotonic() < deadline:
+            self.world.revive()
+            open_ones = steady(lambda: Run.objects.filter(pk__in=ids).exclude(state__in=Run.FINAL).count())
+            if not open_ones:
+                return
+            time.sleep(5 * _LOOK_EVERY)
+
+    def _note(self, run: Run, broken: Broken) -> None:
+        """A violation, with the faults that hit its run."""
+        hits = [fault for fault in self._faults if run.pk in fault.hit]
+        others = [fault for fault in self._faults if not fault.hit]
+        told = "; ".join(map(str, hits)) or f"none; of the site: {'; '.join(map(str, others)) or 'none'}"
+        self.told.broken.append(broken)
+        self.told.violations.append(
+            f"{broken.run}, seed {self.seed}: {broken.text} [{broken.sort}]. Faults: {told}"
+        )
+
+
+def prepared(world: World) -> Questions:
+    """The questions of a world, and its agents at work."""
+    questions = Questions(world)
+    world.hire_agents(questions.truth)
+    deadline = time.monotonic() + _CALM_SECONDS
+    while not all(world.machine(name).is_online() for name in world.agents):
+        if time.monotonic() > deadline:
+            raise TimeoutError("the agents do not come online")
+        time.sleep(_LOOK_EVERY)
+    return questions
+
+
+def _drawn(dice: Random, choices: dict[str, int]) -> str:
+    return dice.choices(list(choices), weights=list(choices.values()))[0]

@@ -1,0 +1,121 @@
+"""What a run has left in the database, as a value: the same for the same question, whatever happened.
+
+It is found by following the tables' own references from the run, so a new kind of run needs nothing here.
+Left out is what differs every time: numbers of rows, names, moments and durations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import models
+from django.db.models import Model
+
+from inference.core.protocols import Json
+from inference.models import Batch, Run, RunCheckpoint, RunEvent, Upload
+from inference.models.webhook import Webhook
+
+APART = (RunEvent, RunCheckpoint, Batch, Webhook, Upload, Run)
+"""What says how the run went, not what came of it; the journal has checks of its own."""
+
+VOLATILE = frozenset(
+    (
+        *("seconds", "searching_seconds", "solver_seconds", "busy", "eta", "rate", "per_second", "began"),
+        *("name", "run", "mapping", "experiment_set", "evaluation", "campaign", "block_set", "file"),
+        *("machine", "url"),
+        *("created", "saved", "finished", "started", "at", "summary", "measured_in"),
+    )
+)
+"""Fields and keys that are another's every time: names, numbers of rows, moments, durations."""
+
+_NATURAL = ("key", "text", "number", "position", "name")
+"""What tells a row that another one refers to from its neighbours."""
+
+
+def outcome(run: Run) -> Json:
+    """Everything that came of a run: its state and result, and the rows that belong to it."""
+    run.refresh_from_db()
+    return {"state": run.state, "result": cleaned(run.result), **_belongings(run, {Run})}
+
+
+def digest(outcome_of_run: Json) -> str:
+    """The same for the same outcome."""
+    return hashlib.sha256(_text(outcome_of_run).encode()).hexdigest()[:16]
+
+
+def difference(expected: Any, found: Any, where: str = "") -> str:
+    """The first place at which two outcomes differ, in words; "" where they do not."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted(expected.keys() | found.keys()):
+            if key not in expected or key not in found:
+                return f"{where}/{key} is {'missing' if key not in found else 'too much'}"
+            if told := difference(expected[key], found[key], f"{where}/{key}"):
+                return told
+        return ""
+    if isinstance(expected, list) and isinstance(found, list):
+        if len(expected) != len(found):
+            return f"{where} has {len(found)} entries, not {len(expected)}"
+        pairs = enumerate(zip(expected, found, strict=True))
+        return next(
+            (told for k, (one, other) in pairs if (told := difference(one, other, f"{where}/{k}"))), ""
+        )
+    return "" if expected == found else f"{where} is {found!r:.120}, not {expected!r:.120}"
+
+
+def cleaned(value: Any) -> Any:
+    """A JSON value without what differs every time."""
+    if isinstance(value, Mapping):
+        return {key: cleaned(each) for key, each in value.items() if key not in VOLATILE}
+    if isinstance(value, list | tuple):
+        return [cleaned(each) for each in value]
+    return value
+
+
+def _belongings(row: Model, above: set[type[Model]]) -> dict[str, list[Json]]:
+    """The rows that refer to this one and are gone without it, by table, in an order of their own."""
+    found: dict[str, list[Json]] = {}
+    for relation in row._meta.related_objects:
+        model = relation.related_model
+        if model in APART or model in above or not (_is_owned(relation) or isinstance(row, Run)):
+            continue
+        rows = model._default_manager.filter(**{relation.field.name: row.pk}).order_by("pk")
+        told = sorted((_told(each, above | {type(row)}) for each in rows), key=_text)
+        if told:
+            found[f"{model._meta.label_lower} by {relation.field.name}"] = told
+    return found
+
+
+def _is_owned(relation: Any) -> bool:
+    return getattr(relation, "on_delete", None) is models.CASCADE and not relation.many_to_many
+
+
+def _told(row: Model, above: set[type[Model]]) -> Json:
+    facts: Json = {}
+    for field in row._meta.concrete_fields:
+        if field.primary_key or field.name in VOLATILE or isinstance(field, models.DateTimeField):
+            continue
+        if field.is_relation:
+            if field.related_model not in above and getattr(row, field.attname) is not None:
+                facts[field.name] = _referred(getattr(row, field.name))
+        else:
+            facts[field.name] = _plain(field.value_from_object(row))
+    return facts | _belongings(row, above)
+
+
+def _referred(row: Model) -> str:
+    """A row that stands elsewhere, by what it is called there."""
+    names: Sequence[str] = [name for name in _NATURAL if hasattr(row, name)]
+    return f"{row._meta.label_lower} {getattr(row, names[0]) if names else ''}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes | memoryview):
+        return hashlib.sha256(bytes(value)).hexdigest()
+    return cleaned(value)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)

@@ -1,0 +1,289 @@
+"""A site with everything real: web process, workers, simulated agents; SQLite, or PostgreSQL and Redis.
+
+Each process is started again when it has died, as a service manager does. The process that has this world
+reads and writes the same database, past all that is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.postman import Postman
+from chaos.scarce import Clock, NotHereError, SmallDisk
+from tests.launched import descendants
+from tests.processes import Process
+from tests.servers import PostgreSQL, Redis, free_port
+
+if TYPE_CHECKING:
+    from inference.models import Machine, Run
+
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
+DATABASES = (SQLITE, POSTGRESQL)
+WORKERS = 2
+JOBS = 2
+"""Inferences that each worker does at a time; measuring and short runs have slots beside them."""
+
+MACHINES = ("east", "north", "west")
+PACE = 150
+"""Experiments per second of a simulated agent: a batch takes long enough to be caught."""
+
+SABOTAGED = "sabotaged"
+"""The file, below a home, in which `chaos.broken` notes the runs it has spoilt."""
+
+_DISK_MEGABYTES = 192
+_BEARER = "Bearer "
+
+
+@dataclass
+class Part:
+    """A process of the site that is started again when it has died."""
+
+    name: str
+    home: Path
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    starts: int = 0
+    process: Process | None = None
+
+    def start(self) -> None:
+        """Start it unless it runs."""
+        if not self.runs():
+            self.process = Process(self.home, *self.command, environment=self.environment)
+            self.starts += 1
+
+    def runs(self) -> bool:
+        """Whether it does."""
+        return self.process is not None and not self.process.has_ended
+
+    @property
+    def pid(self) -> int:
+        """The process id of the last start."""
+        assert self.process is not None
+        return self.process.pid
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self.process is not None:
+            self.process.kill()
+
+    def said(self) -> str:
+        """All that it has said, over all starts."""
+        log = self.home / "log"
+        return log.read_text(errors="replace") if log.exists() else ""
+
+
+@dataclass
+class World:
+    """The parts of a site; see `opened`."""
+
+    database: str
+    folder: Path
+    variables: dict[str, str]
+    web: Part
+    workers: list[Part]
+    postman: Postman
+    agents: dict[str, Part] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    postgresql: PostgreSQL | None = None
+    database_name: str = ""
+    redis: Redis | None = None
+    disk: SmallDisk | None = None
+    clock: Clock | None = None
+    lacks: dict[str, str] = field(default_factory=dict)
+
+    def parts(self) -> list[Part]:
+        """All processes."""
+        return [self.web, *self.workers, *self.agents.values()]
+
+    def revive(self) -> None:
+        """Start whatever has died."""
+        for part in self.parts():
+            part.start()
+
+    def machine(self, name: str) -> Machine:
+        """The row of one of the machines."""
+        from inference.models import Machine
+
+        return Machine.objects.get(name=name)
+
+    def worker_of(self, run: Run) -> Part | None:
+        """The worker that holds a run, if it is one that lives."""
+        pid = run.worker.rpartition(":")[2]
+        return next((part for part in self.workers if part.runs() and str(part.pid) == pid), None)
+
+    def child_of(self, run: Run) -> int | None:
+        """The process id of a run's own process."""
+        worker = self.worker_of(run)
+        if worker is None:
+            return None
+        for pid, command in descendants(worker.pid).items():
+            if f"execute-run {run.pk} " in f"{command.strip()} ":
+                return pid
+        return None
+
+    def hire_agents(self, truth: str) -> None:
+        """Start an agent for each machine; `truth` is the file with the mapping that they simulate."""
+        from inference.runs.machines import tokens
+
+        for name in MACHINES:
+            token = tokens.issue(self.machine(name))
+            self.tokens[name] = f"{_BEARER}{token}"
+            command = ("simulate-agent", "--server", self.postman.address, "--mapping", truth)
+            options = ("--token", token, "--pace", str(PACE), "--noise", "0.001", "--counters", "uops")
+            home = self.folder / f"agent-{name}"
+            self.agents[name] = Part(f"agent {name}", home, (*command, *options), self.variables)
+            self.agents[name].start()
+
+    def sabotaged(self) -> list[int]:
+        """The runs in which what is broken on purpose has happened (`chaos.broken`)."""
+        homes = [Path(self.variables["PMWEB_HOME"]), *(worker.home / "home" for worker in self.workers)]
+        files = [file for home in homes if (file := home / SABOTAGED).exists()]
+        return sorted({int(line) for file in files for line in file.read_text().split()})
+
+    def complaints(self) -> dict[str, int]:
+        """How often each part has written a traceback."""
+        counted = {part.name: part.said().count("Traceback (most recent") for part in self.parts()}
+        return {name: count for name, count in counted.items() if count}
+
+
+@contextmanager
+def opened(database: str, *, broken: str = "", clock: bool = False, disk: bool = False) -> Iterator[World]:
+    """A site that is up, with Django of this process set up for its database. Once per process.
+
+    `broken`: what is broken in it on purpose (`chaos.broken`). Raises `tests.servers.NotInstalledError`.
+    """
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="pmweb-chaos-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        home = folder / "home"
+        home.mkdir()
+        variables, lacks = {"PMWEB_HOME": str(home), "PMWEB_RUNS_PER_USER": "0"}, {}
+        settings = "chaos.broken_settings" if broken else "pmweb.settings"
+        variables |= {"DJANGO_SETTINGS_MODULE": settings, "PMWEB_BROKEN": broken}
+        small = _small_disk(stack, home, lacks) if disk and database == SQLITE else None
+        if database != SQLITE:
+            lacks["disk"] = "the disk of a database server is its own matter"
+        made_clock = _clock(folder, lacks) if clock else None
+        servers, name = _servers(stack, database, variables)
+        os.environ |= variables
+        _set_up_django()
+        started = {**variables, **(made_clock.environment if made_clock else {})}
+        port = free_port()
+        postman = Postman(f"http://127.0.0.1:{port}")
+        web = Part("web", folder / "web", ("serve", "--port", str(port)), started)
+        workers = [
+            Part(
+                f"worker {k}",
+                folder / f"worker-{k}",
+                ("work", "--jobs", str(JOBS)),
+                _own_home(started, database, folder, k),
+            )
+            for k in range(WORKERS)
+        ]
+        world = World(database, folder, started, web, workers, postman, lacks=lacks)
+        world.disk, world.clock = small, made_clock
+        if servers:
+            world.postgresql, world.redis, world.database_name = *servers, name
+        stack.callback(_end, world)
+        web.start()
+        assert web.process is not None
+        web.process.wait_for("pmweb serves at")
+        postman.start()
+        stack.callback(postman.stop)
+        for worker in workers:
+            worker.start()
+        yield world
+
+
+def _own_home(variables: dict[str, str], database: str, folder: Path, number: int) -> dict[str, str]:
+    """Workers of a spread-out site are on hosts of their own; those beside SQLite share its home."""
+    if database == SQLITE:
+        return variables
+    return {**variables, "PMWEB_HOME": str(folder / f"worker-{number}" / "home")}
+
+
+def _small_disk(stack: ExitStack, home: Path, lacks: dict[str, str]) -> SmallDisk | None:
+    try:
+        disk = SmallDisk(home, _DISK_MEGABYTES)
+    except NotHereError as error:
+        lacks["disk"] = str(error)
+        return None
+    stack.callback(disk.remove)
+    return disk
+
+
+def _clock(folder: Path, lacks: dict[str, str]) -> Clock | None:
+    try:
+        return Clock(folder / "clock")
+    except NotHereError as error:
+        lacks["clock"] = str(error)
+        return None
+
+
+def _servers(
+    stack: ExitStack, database: str, variables: dict[str, str]
+) -> tuple[tuple[PostgreSQL, Redis] | None, str]:
+    """PostgreSQL and Redis where the site is to have them, and the name of its database."""
+    if database == SQLITE:
+        return None, ""
+    postgresql, redis = PostgreSQL(), Redis()
+    for server in (postgresql, redis):
+        stack.callback(server.remove)
+        server.start()
+    name = postgresql.copy()
+    variables |= {**postgresql.environment(name), "PMWEB_REDIS_URL": redis.url}
+    return (postgresql, redis), name
+
+
+def _set_up_django() -> None:
+    import django
+
+    django.setup()
+
+
+def _end(world: World) -> None:
+    from django.db import connections
+
+    connections.close_all()
+    for part in world.parts():
+        part.kill()
+    time.sleep(0.2)  # their children, which the kernel ends with them
+    if os.environ.get("PMWEB_CHAOS_KEEP"):
+        for part in world.parts():
+            shutil.copy(part.home / "log", Path(os.environ["PMWEB_CHAOS_KEEP"]) / part.name.replace(" ", "-"))
+
+
+def write_truth(world: World, document: object) -> str:
+    """The mapping that the agents simulate, as a file."""
+    path = world.folder / "truth.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def steady(action: object, seconds: float = 60.0) -> object:
+    """What a function of the database answers; asked again while the disk is full or a connection was cut."""
+    from django.db import OperationalError, connection
+
+    assert callable(action)
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return action()
+        except OperationalError as error:
+            if time.monotonic() > deadline:
+                raise
+            sys.stderr.write(f"asking again: {error}\n")
+            with contextlib.suppress(Exception):
+                connection.close()
+            time.sleep(0.2)

@@ -1,0 +1,98 @@
+"""Which ports a basic block keeps busy by a port mapping, instruction by instruction."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping as MappingValue
+from inference.core.mapping import Uops, uops_of
+from inference.core.schedule import Schedule, schedule
+from inference.isa.x86.blocks import Block
+from inference.models import ISA, PortMapping, PortUsage
+
+MOST_CHOICES = 50
+
+
+@dataclass(frozen=True)
+class Describing:
+    """A port mapping, and how many of a block's schemes it describes."""
+
+    mapping: PortMapping
+    schemes: int
+
+
+@dataclass(frozen=True)
+class InstructionLoad:
+    """The µops of an instruction, and the cycles per execution of the block that it takes up of each port.
+
+    Both are None where the mapping does not describe it.
+    """
+
+    uops: Uops | None = None
+    ports: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class BlockLoad:
+    """How a mapping spreads the µops of a block; `instructions` are in the block's order.
+
+    `experiment` holds those that the mapping describes, and `schedule` is of these alone.
+    """
+
+    mapping: PortMapping
+    experiment: Experiment
+    schedule: Schedule
+    instructions: tuple[InstructionLoad, ...]
+
+    @property
+    def described(self) -> bool:
+        """Whether the mapping describes every instruction."""
+        return all(one.uops is not None for one in self.instructions)
+
+
+def describing(schemes: Collection[int], isa: ISA) -> list[Describing]:
+    """The mappings that describe any of these schemes (row ids), those that describe most first.
+
+    The newest come first of equals. Two queries.
+    """
+    found = PortUsage.objects.filter(scheme__in=schemes, mapping__isa=isa).values_list("mapping")
+    counts = dict(found.annotate(n=Count("scheme", distinct=True)))
+    rows = PortMapping.objects.filter(pk__in=counts).defer("report", "note")
+    told = [Describing(row, counts[row.pk]) for row in rows]
+    return sorted(told, key=lambda one: (-one.schemes, -one.mapping.pk))[:MOST_CHOICES]
+
+
+def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
+    """The fair optimal distribution of what the mapping describes; None where that is nothing (one query)."""
+    texts = {text for text, _ in block.terms}
+    found = PortUsage.objects.filter(mapping=row, scheme__text__in=texts)
+    pairs: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for text, mask, count in found.values_list("scheme__text", "mask", "count"):
+        own = pairs[text]
+        if count:
+            own.append((mask, count))
+    usage = {text: uops_of(own) for text, own in pairs.items()}
+    if not usage:
+        return None
+    counts = {text: count for text, count in block.terms if text in usage}
+    experiment = Experiment.of(counts)
+    spread = schedule(MappingValue(tuple(row.ports), usage, r_max=row.r_max), experiment)
+    loads = {text: _ports(spread, text, counts[text]) for text in usage}
+    instructions = tuple(
+        InstructionLoad(usage[one.scheme], loads[one.scheme]) if one.scheme in usage else InstructionLoad()
+        for one in block.instructions
+    )
+    return BlockLoad(row, experiment, spread, instructions)
+
+
+def _ports(spread: Schedule, scheme: str, count: int) -> tuple[float, ...]:
+    """Of one instruction of the scheme: those of one scheme share alike."""
+    loads = [0.0] * len(spread.ports)
+    for (_, port), amount in spread.scheme_shares.get(scheme, {}).items():
+        loads[port] += amount / count
+    return tuple(loads)

@@ -1,0 +1,64 @@
+"""Measuring listed experiments again from a page: who can do it now, what is missing if nobody can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest
+
+from inference.core.experiment import Experiment
+from inference.models import Machine, PortMapping, Run
+from inference.queries.machines import machines
+from inference.runs.errors import ConfigError
+from inference.runs.jobs.listed import MOST_REPEATS
+from inference.runs.jobs.machine_facts import obstacle_to_measuring
+from inference.runs.jobs.measure import LISTED
+from inference.runs.lifecycle import submit, unused_name
+
+
+@dataclass(frozen=True)
+class Means:
+    """`able`: machines that answer now, the one that the mapping is of at the top. `lacking`: why others
+    cannot be asked, with what would help.
+    """
+
+    able: Sequence[Machine]
+    lacking: Sequence[str]
+
+
+def means_of(row: PortMapping) -> Means:
+    """The machines of the mapping's instruction set."""
+    able, lacking = [], []
+    for machine in machines().filter(isa=row.isa).exclude(kind=Machine.Kind.PUBLISHED):
+        if obstacle := obstacle_to_measuring(machine):
+            lacking.append(obstacle)
+        elif machine.kind == Machine.Kind.SIMULATED or machine.is_online():
+            able.append(machine)
+        else:
+            lacking.append(f"the agent of {machine.name!r} is not connected: start it there")
+    return Means(sorted(able, key=lambda machine: machine.pk != row.machine_id), lacking)
+
+
+def measure_listed(
+    request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, what: str
+) -> Run | None:
+    """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
+    config = {
+        "machine": machine.pk,
+        "plan": LISTED,
+        "experiments": list(dict.fromkeys(map(str, experiments))),
+        "repeats": min(MOST_REPEATS, max(1, repeats)),
+    }
+    try:
+        return submit("measure", config, unused_name(f"{what} on {machine.name}"[:180]), user=request.user)
+    except ConfigError as error:
+        messages.error(request, str(error))
+        return None
+
+
+def posted_number(request: HttpRequest, name: str) -> int:
+    """The whole number under `name`; -1, which no row has, for anything else."""
+    text = request.POST.get(name, "")
+    return int(text) if text.isdecimal() and len(text) < 19 else -1

@@ -1,0 +1,113 @@
+"""Blocks with other addresses: Table 8.4's, and what holds of every variant."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from iced_x86 import Decoder, Instruction, RegisterExt
+
+from anica_app.core.errors import AnicaError
+from anica_app.core.memory_variants import APART, Memory, variants
+from inference.isa.x86.blocks import Block, block_of_bytes, block_of_text
+
+REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r12", "r13"]
+ADDRESSES = st.builds(
+    lambda base, index, offset: f"[{base}{index}+{offset}]",
+    st.sampled_from(REGISTERS),
+    st.sampled_from(["", "+4*rbp", "+r9"]),
+    st.sampled_from([0, 8, 100, 4000]),
+)
+LINES = st.one_of(
+    st.builds("add qword ptr {}, {}".format, ADDRESSES, st.sampled_from(REGISTERS)),
+    st.builds("mov {}, qword ptr {}".format, st.sampled_from(REGISTERS), ADDRESSES),
+    st.builds("vaddps xmm1, xmm2, xmmword ptr {}".format, ADDRESSES),
+    st.builds("add {}, {}".format, st.sampled_from(REGISTERS), st.sampled_from(REGISTERS)),
+)
+BLOCKS = st.lists(LINES, min_size=1, max_size=4)
+
+
+def texts(code: bytes) -> str:
+    return block_of_bytes(code).text.replace("\n", "; ")
+
+
+def block(*lines: str) -> Block:
+    return block_of_text("\n".join(lines))
+
+
+def test_the_blocks_of_the_published_table_come_out():
+    found = variants(block("add qword ptr [rcx+16], rbx", "add qword ptr [rcx+16], rbx").code)
+    assert {kind: texts(code) for kind, code in found.code.items()} == {
+        Memory.SAME: "add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x10], rbx",
+        Memory.OFFSET: "add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x90], rbx",
+        Memory.BASE: "add qword ptr [rcx+0x10], rbx; add qword ptr [rdx+0x10], rbx",
+    }
+    assert not found.twice
+
+
+def test_a_single_access_gets_a_second_one_to_meet():
+    found = variants(block("add qword ptr [r13], rbx").code)
+    assert found.twice
+    assert texts(found.code[Memory.OFFSET]).count("add") == 2
+
+
+def test_a_base_that_an_instruction_writes_is_replaced():
+    found = variants(block("mov rax, qword ptr [rax]", "mov rbx, qword ptr [rax+8]").code)
+    same = texts(found.code[Memory.SAME])
+    assert same == "mov rax, qword ptr [rcx]; mov rbx, qword ptr [rcx]"
+
+
+def test_what_cannot_be_chosen_is_left_and_counted():
+    found = variants(block("push rax", "mov rbx, qword ptr [rdi]", "mov qword ptr [rsi], rcx").code)
+    assert found.untouched == 1
+    assert all("push rax" in texts(code) for code in found.code.values())
+
+
+@pytest.mark.parametrize(
+    "lines", [["add rax, rbx"], ["lea rax, [rbx+8]"], ["push rax"], ["mov eax, [rip+5]"]]
+)
+def test_a_block_without_an_address_to_choose_is_refused(lines: list[str]):
+    with pytest.raises(AnicaError, match="accesses memory at an address that can be chosen"):
+        variants(block(*lines).code)
+
+
+def test_a_block_with_more_accesses_than_registers_is_refused():
+    with pytest.raises(AnicaError, match="general-purpose registers left"):
+        variants(block(*["mov xmm0, [rcx]".replace("mov", "movups")] * 16).code)
+
+
+@given(BLOCKS)
+def test_only_addresses_change_and_they_relate_as_they_should(lines: list[str]):
+    given_block = block(*lines)
+    if "[" not in given_block.text:
+        return
+    found = variants(given_block.code)
+    times = 2 if found.twice else 1
+    for code in found.code.values():
+        assert [one.scheme for one in block_of_bytes(code).instructions] == [
+            one.scheme for one in given_block.instructions
+        ] * times
+    at = {
+        kind: [(a.memory_base, a.memory_displacement) for a in _accesses(code)]
+        for kind, code in found.code.items()
+    }
+    first = at[Memory.SAME][0]
+    assert set(at[Memory.SAME]) == {first}
+    assert at[Memory.OFFSET] == [(first[0], first[1] + APART * n) for n in range(len(at[Memory.OFFSET]))]
+    bases = [base for base, _ in at[Memory.BASE]]
+    assert len(set(bases)) == len(bases)
+    assert {offset for _, offset in at[Memory.BASE]} == {first[1]}
+    written = {
+        RegisterExt.full_register(one.op0_register)
+        for one in _decoded(found.code[Memory.BASE])
+        if one.op0_register
+    }
+    assert not written.intersection(bases)
+
+
+def _decoded(code: bytes) -> list[Instruction]:
+    return list(Decoder(64, code))
+
+
+def _accesses(code: bytes) -> list[Instruction]:
+    return [one for one in _decoded(code) if one.memory_base]

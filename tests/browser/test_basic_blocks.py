@@ -1,0 +1,175 @@
+"""The basic-block page in the browser: pasting, answers of every kind as they come, and all that leads on."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from tests.browser.axe import TOLERATED, violations
+from tests.browser.test_look import PHONE, SCREEN, overflow, picture
+from tests.launched import LaunchedSite
+
+SAYING = ["says 4.25", "says 2", "ends badly", "never ends", "knows nothing", "says nothing"]
+_PREPARE = """
+from anica_app.campaigning.predictors import row_for
+for name, words, more in (
+    ("says 4.25", ["/bin/echo", "4.25"], {}),
+    ("says 2", ["/bin/echo", "2"], {}),
+    ("ends badly", ["/bin/false"], {}),
+    ("never ends", ["/bin/sleep", "60"], {"seconds": 0.3}),
+    ("knows nothing", ["/bin/echo", "unknown instruction"], {"unknown": "unknown instruction"}),
+    ("says nothing", ["/bin/echo", "hello"], {}),
+):
+    row_for("command", {"command": words, "title": name, **more}, name)
+"""
+CODE = "add rax, rbx\nadd qword ptr [rcx+16], rbx\nadd qword ptr [rcx+16], rbx"
+
+
+@pytest.fixture(scope="module")
+def tools(site: LaunchedSite) -> None:
+    """Six commands: two that say numbers, and one for each way of having none."""
+    subprocess.run(
+        [sys.executable, settings.BASE_DIR / "manage.py", "shell", "-c", _PREPARE],
+        env={**os.environ, "PMWEB_HOME": str(site.home)},
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+
+
+def choose(page: Page, *names: str) -> None:
+    """Tick these and nobody else: what is installed here must not matter."""
+    for box in page.locator("input[name=predictors]:checked").all():
+        box.uncheck()
+    for name in names:
+        page.get_by_label(re.compile(f"^{re.escape(name)}")).check()
+
+
+def ask(page: Page, code: str, *names: str) -> None:
+    page.goto("/blocks/")
+    page.get_by_label("Basic blocks").fill(code)
+    choose(page, *names)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_url(re.compile(r"/blocks/\d+/$"))
+
+
+@pytest.fixture(scope="module")
+def answered(site: LaunchedSite, address: str, session, browser, tools: None, example: None) -> str:
+    """The path of a question that has been answered, memory dependencies included."""
+    context = browser.new_context(base_url=address, storage_state=session)
+    page = context.new_page()
+    ask(page, CODE, *SAYING, "mapping Example")
+    expect(page.locator("#asked-state[data-state=done]")).to_be_attached()
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#memory tbody tr")).to_have_count(len(SAYING) + 1)
+    expect(page.locator("#memory")).not_to_contain_text("waiting")
+    path = re.sub(r"^https?://[^/]+|[?#].*", "", page.url)
+    context.close()
+    return path
+
+
+@pytest.mark.usefixtures("example")
+def test_a_block_is_pasted_decoded_and_put_right(page: Page, tolerated: list[str]):
+    tolerated.append(r"400 \(Bad Request\)")  # the first block is refused
+    page.goto("/blocks/")
+    code = page.get_by_label("Basic blocks")
+    code.fill("add rax, rbx\njne again")
+    page.get_by_role("button", name="Decode").last.click()
+    expect(page.get_by_text("line 2: jne changes the control flow")).to_be_visible()
+    code.fill("addq %rbx, %rax\nvpaddd (%rdi), %ymm2, %ymm1")
+    page.get_by_role("button", name="Decode").last.click()
+    expect(page).to_have_url(re.compile(r"/blocks/\?code=add"))
+    expect(page.get_by_role("heading", name="Block 1")).to_be_visible()
+    expect(page.get_by_role("row", name=re.compile("4801d8"))).to_contain_text("add")
+    page.reload()
+    expect(page.get_by_label("Basic blocks")).to_have_value(re.compile("vpaddd"))
+
+
+def test_answers_of_every_kind_come_one_by_one_without_a_reload(page: Page, tools: None):
+    ask(page, "sub rax, rbx", *SAYING)
+    page.evaluate("window.notReloaded = true")
+    rows = page.locator("#answers tbody tr")
+    for name, said in zip(
+        SAYING, ["4.25", "2.00", "crash", "timeout", "unsupported", "no number"], strict=True
+    ):
+        expect(rows.filter(has_text=name).locator("td.num").first).to_contain_text(said)
+    expect(page.locator("#asked-state[data-state=done]")).to_be_attached()
+    assert page.evaluate("window.notReloaded")
+    page.reload()
+    expect(rows.filter(has_text="never ends")).to_contain_text("timeout")
+
+
+def test_several_blocks_stand_in_a_table_that_leads_to_each(page: Page, tools: None):
+    ask(page, "add rax, rbx\n\nadd rcx, rdx", "says 2")
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 basic blocks")
+    expect(page.locator("#answers td.num")).to_have_text(["2.00", "2.00"])
+    page.get_by_role("link", name="add rcx, rdx").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Block 2")
+    page.get_by_role("link", name="Change and ask again").click()
+    expect(page.get_by_label("Basic blocks")).to_have_value("add rax, rbx\n\nadd rcx, rdx")
+    expect(page.locator("input[name=predictors]:checked")).to_have_count(1)
+
+
+def test_ports_memory_and_files_of_a_question(page: Page, answered: str):
+    page.goto(answered)
+    expect(page.locator(".port-load tbody tr")).to_have_count(4)
+    expect(page.locator("[data-buckets] svg")).to_be_visible()
+    expect(page.locator("#memory tbody tr").first).to_contain_text("makes no difference between them")
+    with page.expect_download() as coming:
+        page.get_by_role("link", name="CSV").click()
+    content = coming.value.path().read_text()
+    assert content.startswith("bb,")
+    assert "4.25" in content
+    page.get_by_role("link", name="Run", exact=True).click()
+    page.get_by_role("link", name="Open result").click()
+    expect(page).to_have_url(re.compile(rf"{answered}$"))
+
+
+def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answered: str, tolerated: list[str]):
+    tolerated.append(r"400 \(Bad Request\)")  # two that agree
+    page.goto(answered)
+    form = page.locator("#explain")
+    form.get_by_label("Predictor", exact=True).select_option("says 2")
+    form.get_by_label("Differs from").select_option("says 2")
+    form.get_by_role("button", name="Explain").click()
+    expect(form.get_by_text("agrees with itself")).to_be_visible()
+    for second in ("says 4.25", "nobody"):
+        page.goto(answered)
+        form.get_by_label("Predictor", exact=True).select_option("says 2")
+        form.get_by_label("Differs from").select_option(second)
+        form.get_by_role("button", name="Explain").click()
+        page.wait_for_url(re.compile(r"/campaigns/\d+/"))
+        page.get_by_role("button", name="Cancel").click()  # thousands of processes say nothing new
+    page.goto(answered)
+    expect(page.locator("#explanations")).to_contain_text("says 2 and says 4.25")
+    expect(page.locator("#explanations")).to_contain_text("says 2 alone")
+
+
+def test_a_tool_is_tried_where_it_is_listed(page: Page, tools: None):
+    page.goto("/predictors/")
+    choose(page, "says 4.25")
+    page.get_by_role("button", name="Predict").click()
+    page.wait_for_url(re.compile(r"/blocks/\d+/$"))
+    expect(page.locator("#answers td.num").first).to_contain_text("4.25")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_accessible_and_fit_a_phone(
+    page: Page, answered: str, scheme: str, tolerated: list[str]
+):
+    tolerated.append(TOLERATED)
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    for path in (answered, "/blocks/?code=4801d8"):
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        for kind, screen in (("screen", SCREEN), ("phone", PHONE)):
+            page.set_viewport_size(screen)
+            picture(page, f"{kind}-{scheme}", path.partition("?")[0])
+            assert overflow(page) == 0, (path, kind)
+            assert violations(page) == [], (path, kind)

@@ -1,0 +1,56 @@
+"""`doubts` as scripts use it."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from inference.core.mapping import PortMapping as Value
+from inference.exchange.stored import store_mapping
+from inference.models import ExperimentSet, PortMapping
+from tests.explained import BSF, IMUL, PORTS, TRUTH, explained_mapping, toy_isa
+
+OTHER = Value(PORTS, {**TRUTH.usage, IMUL: ((0b1000, 1),)}, 5.0)
+
+
+def manage(*arguments: object) -> str:
+    out = StringIO()
+    call_command("doubts", *(str(argument) for argument in arguments), stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def row(db: None) -> PortMapping:
+    isa = toy_isa()
+    store_mapping("other", isa, OTHER, origin=PortMapping.Origin.IMPORT)
+    return explained_mapping(isa)
+
+
+def test_doubts_are_counted_listed_and_written(row: PortMapping, tmp_path: Path):
+    out = manage("found", "--against", "other", "--csv", tmp_path / "doubts.csv")
+    assert "excluded: 2" in out
+    assert "in conflict: 1" in out
+    assert "1.48 µops beside imul" in out
+    assert BSF in (tmp_path / "doubts.csv").read_text()
+
+
+def test_one_scheme_is_told_with_its_experiments(row: PortMapping):
+    told = json.loads(manage("found", "--against", "other", "--scheme", IMUL, "--kind", "conflict", "--json"))
+    (doubt,) = told["doubts"]
+    assert doubt["uops"] == "1×[1]"
+    assert doubt["others"] == ["1×[3]"]
+    assert IMUL in doubt["decides"]
+    assert doubt["again"][0] == IMUL
+    assert "would decide: " in manage("found", "--against", "other", "--scheme", IMUL)
+
+
+def test_what_is_missing_is_said(row: PortMapping):
+    with pytest.raises(CommandError, match="nowhere"):
+        manage("nowhere")
+    ExperimentSet.objects.create(name="unused", isa=row.isa, origin="upload")
+    with pytest.raises(CommandError, match="has not been evaluated on 'unused'"):
+        manage("found", "--dataset", "unused")

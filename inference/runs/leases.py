@@ -66,6 +66,11 @@ def claim(
     return None
 
 
+def anything_waits(kinds: Collection[str]) -> bool:
+    """Whether a run of these kinds waits, or lost its holder: all that a look costs while there is none."""
+    return _claimable(timezone.now()).filter(kind__in=kinds).exists()
+
+
 def heartbeat(lease: Lease) -> str:
     """Renew the lease; what the run's user wants ("", "pause" or "cancel"). Raises `LeaseLostError`."""
     renewed = held(lease).update(lease_until=timezone.now() + LEASE_TIME, busy_seconds=lease.busy_seconds())

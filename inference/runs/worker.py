@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +41,10 @@ class _Lane:
 
     queue: queue.Lane
     supervised: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def is_free(self) -> bool:
+        return len(self.supervised) < self.queue.slots
 
 
 class RunWorker(Worker):  # type: ignore[misc]
@@ -79,21 +84,21 @@ class RunWorker(Worker):  # type: ignore[misc]
         logger.info("worker %s has stopped", worker_name())
 
     async def _start_what_fits(self) -> None:
-        for lane in self._lanes:
-            while len(lane.supervised) < lane.queue.slots and not self._stopping.is_set():
-                lease = await self._claim(lane.queue)
-                if lease is None:
-                    break
-                logger.info("run %s claimed", lease.run_id)
-                lane.supervised.add(asyncio.create_task(Supervisor(lease, self._stopping).run()))
+        while not self._stopping.is_set():
+            claimed = await self._claim([lane for lane in self._lanes if lane.is_free])
+            if claimed is None:
+                return
+            lane, lease = claimed
+            logger.info("run %s claimed", lease.run_id)
+            lane.supervised.add(asyncio.create_task(Supervisor(lease, self._stopping).run()))
 
     @property
     def _supervised(self) -> set[asyncio.Task[None]]:
         return set().union(*(lane.supervised for lane in self._lanes))
 
-    async def _claim(self, lane: queue.Lane) -> Lease | None:
+    async def _claim(self, lanes: Sequence[_Lane]) -> tuple[_Lane, Lease] | None:
         try:
-            return await database_sync_to_async(_claim)(lane)
+            return await database_sync_to_async(_claim)(lanes)
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
             return None
@@ -113,5 +118,13 @@ class RunWorker(Worker):  # type: ignore[misc]
             task.result()  # a fault of the supervisor itself ends this worker; its leases run out
 
 
-def _claim(lane: queue.Lane) -> Lease | None:
-    return leases.claim(worker_name(), kinds=lane.kinds, besides=queue.held_up())
+def _claim(lanes: Sequence[_Lane]) -> tuple[_Lane, Lease] | None:
+    """A run for one of the lanes; all in one go, since every call from async code opens a connection."""
+    if not leases.anything_waits(set().union(*(lane.queue.kinds for lane in lanes))):
+        return None
+    besides = queue.held_up()
+    for lane in lanes:
+        lease = leases.claim(worker_name(), kinds=lane.queue.kinds, besides=besides)
+        if lease is not None:
+            return lane, lease
+    return None

@@ -157,8 +157,8 @@ async def test_a_fault_in_supervising_one_run_puts_the_others_back_and_ends_the_
             await self.stopping.wait()
             put_back.append(self.lease.run_id)
 
-    async def claim(_worker, _kinds):
-        return waiting.pop(0) if waiting else None
+    async def claim(_worker, lanes):
+        return (lanes[0], waiting.pop(0)) if waiting else None
 
     monkeypatch.setattr(worker_module, "Supervisor", FaultySupervisor)
     monkeypatch.setattr(RunWorker, "_claim", claim)

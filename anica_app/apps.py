@@ -13,6 +13,7 @@ class AnicaConfig(AppConfig):
         """Offer on inference's pages what belongs to this app."""
         from inference.api import registry as operations  # noqa: PLC0415
         from inference.exchange import other_formats  # noqa: PLC0415
+        from inference.queries import finding  # noqa: PLC0415
         from inference.runs import registry  # noqa: PLC0415  models are there only now
         from inference.views import mapping_offers, scheme_panels  # noqa: PLC0415
 
@@ -56,6 +57,7 @@ class AnicaConfig(AppConfig):
             ("/predictor-comparisons", "comparisons", "Predictor comparisons"),
         ):
             operations.register(prefix, f"anica_app.api.{module}.router", tag)
+        finding.register("anica_app.queries.finding.found_of_anica")
         mapping_offers.register(
             mapping_offers.Offer(
                 "Difference to LLVM’s model …",

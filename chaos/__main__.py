@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
 from chaos.world import DATABASES, SQLITE, opened
 from tests.servers import NotInstalledError
 
-EXIT_VIOLATED, EXIT_MISSING = 1, 3
+EXIT_VIOLATED, EXIT_MISSING, EXIT_ENDED = 1, 3, 143
 
 
 def main() -> int:
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--broken", default="", metavar="HOW", help="break the site on purpose: lost, …")
     options = parser.parse_args()
     os.environ["DJANGO_SETTINGS_MODULE"] = "pmweb.settings"
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))  # whatever was started and mounted goes
     try:
         with opened(
             options.database, broken=options.broken, clock=options.clock, disk=not options.only_kills

@@ -1,7 +1,8 @@
 """Runs of every kind go on while faults happen, until each kind was hit often enough; then all is checked.
 
-A run is struck at a random moment of its life: the moment is drawn when it is claimed, from a little longer
-than an undisturbed one takes. The seed decides what happens; what the processes are just doing, no seed can.
+A run is struck at a random moment of its life: the moment is drawn when it is claimed, from the time that an
+undisturbed one takes, or from a part of it where it goes on from a checkpoint. The seed decides what happens;
+what the processes are just doing, no seed can.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ MOST_CLAIMS = 3
 
 _LOOK_EVERY = 0.1
 _PAUSE_ON_SITE = (8.0, 20.0)
-_LATE = 1.2  # a moment may be later than a run lasts: then it is spared once
+_LATEST, _LATEST_AGAIN = 1.0, 0.5  # share of an undisturbed run's time up to which it is struck
+_IN_FLIGHT = 2
+"""Unfinished runs of a kind that is still to be hit."""
 _CALM_SECONDS = 900.0
 _SETTLE_SECONDS = 900.0
 
@@ -139,7 +142,8 @@ class Ordeal:
             kind = self._submitted[run.pk]
             key = (run.pk, run.lease_token)
             if key not in self._moments:
-                self._moments[key] = now + self._dice.uniform(0.0, _LATE * self._lasts[kind.name])
+                latest = _LATEST if run.lease_token == 1 else _LATEST_AGAIN
+                self._moments[key] = now + self._dice.uniform(0.0, latest * self._lasts[kind.name])
             elif now >= self._moments[key] and self.told.kills[kind.name] < self.kills:
                 self._moments[key] = float("inf")
                 self._strike(_drawn(self._dice, choices), run)
@@ -171,11 +175,18 @@ class Ordeal:
         return list(rows.order_by("pk"))
 
     def _refill(self) -> None:
-        """Of each kind that is still to be hit there is one that waits or is worked on."""
-        unfinished = Run.objects.filter(pk__in=self._submitted).exclude(state__in=Run.FINAL)
-        busy = {self._submitted[pk].name for pk in unfinished.values_list("pk", flat=True)}
+        """Of each kind that is still to be hit there are some that wait or are worked on."""
+        rows = Run.objects.filter(pk__in=self._submitted).values_list(
+            "pk", "state", "lease_token", "busy_seconds"
+        )
+        unfinished: Counter[str] = Counter()
+        for pk, state, token, seconds in rows:
+            name = self._submitted[pk].name
+            unfinished[name] += state not in Run.FINAL
+            if state == Run.State.DONE and token == 1:  # the computer may have less to do by now
+                self._lasts[name] = min(self._lasts[name], seconds)
         for kind in self._lacking():
-            if kind.name not in busy:
+            if unfinished[kind.name] < _IN_FLIGHT:
                 run = self._submit(kind)
                 self._submitted[run.pk] = kind
                 self.told.runs[kind.name] += 1

@@ -104,6 +104,7 @@ TEMPLATES = [
                 "django.templatetags.static",
                 "inference.views.presentation",
                 "anica_app.views.presentation",
+                "pmweb.help.tags",
             ],
         },
     }

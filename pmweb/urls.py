@@ -3,14 +3,18 @@
 from django.urls import include, path
 
 from pmweb.views.about import about
+from pmweb.views.glossary import glossary
 from pmweb.views.health import health
 from pmweb.views.metrics import metrics
 from pmweb.views.start import start
+from pmweb.views.tour import tour
 
 urlpatterns = [
     path("", start, name="start"),
     path("", include("pmweb.accounts.urls")),
     path("about/", about, name="about"),
+    path("glossary/", glossary, name="glossary"),
+    path("tour/", tour, name="tour"),
     path("health/", health, name="health"),
     path("metrics/", metrics, name="metrics"),
     path("", include("inference.urls")),

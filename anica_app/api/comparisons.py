@@ -187,7 +187,7 @@ def list_biases(
 ) -> Any:
     """By which factor one predictor is too slow or too quick, scheme by scheme."""
     column = _column(comparison_id, position)
-    schemes = looked(key_of(column.comparison)).points.table.schemes
+    schemes = column.comparison.schemes
     found = biases_in(column, _selection(column.comparison, part))
     return listed_in_memory(
         found, paging, lambda page: [{**asdict(each), "scheme": schemes[each.scheme]} for each in page]
@@ -229,7 +229,7 @@ def export_answers(request: HttpRequest, comparison_id: Id) -> StreamingHttpResp
     there, columns = looked(key_of(row)), columns_of(row)
     names, answers = [each.name for each in columns], [there.answers(each.position) for each in columns]
     return StreamingHttpResponse(
-        answer_lines(there.points, names, answers), content_type="text/csv; charset=utf-8"
+        answer_lines(there.points, there.table, names, answers), content_type="text/csv; charset=utf-8"
     )
 
 

@@ -81,8 +81,13 @@ class Reading:
             np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.ids for chunk in chunks)]),
             np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.experiments for chunk in chunks)]),
             np.concatenate([np.zeros(0), *(chunk.cycles for chunk in chunks)]),
-            joined([chunk.table for chunk in chunks]),
+            np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.table.lengths for chunk in chunks)]),
         )
+
+    @property
+    def table(self) -> ExperimentTable:
+        """Their experiments."""
+        return joined([chunk.table for chunk in self._chunks])
 
     @property
     def modelled(self) -> list[Answers]:
@@ -139,13 +144,13 @@ def measured_elsewhere(points: Points, other: ExperimentSet) -> Answers:
 class Asking:
     """The experiments of a comparison as basic blocks, which every tool is asked for."""
 
-    def __init__(self, task: Task, points: Points, config: ComparisonConfig) -> None:
+    def __init__(self, task: Task, table: ExperimentTable, config: ComparisonConfig) -> None:
         self._task = task
-        self._n = len(points)
-        self._at: Int64s = sampled(points.table, config.most, config.seed)
+        self._n = len(table)
+        self._at: Int64s = sampled(table, config.most, config.seed)
         self._blocks: list[ExperimentBlock] = []
         began = time.monotonic()
-        for made, block in enumerate(blocks_of(points.table, self._at, config.instructions)):
+        for made, block in enumerate(blocks_of(table, self._at, config.instructions)):
             self._blocks.append(block)
             if made % 200 == 0:
                 tell_progress(task, "blocks", made, len(self._at), "experiments", began)

@@ -17,6 +17,7 @@ from anica_app.exchange.comparison_rows import Answers, answers_field, points_fi
 from anica_app.models import ComparedColumn, Comparison, Predictor
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable
 from inference.exchange.resource_mappings import load_predictor
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import JobError
@@ -64,7 +65,7 @@ class ComparisonJob:
         models = [load_predictor(row) for row in (*mappings, *resources)]
         reading = Reading(judge, models, config.tools)
         reading.add_all(task)
-        points = reading.points
+        points, table = reading.points, reading.table
         if not len(points):
             raise JobError(f"{judge.name!r} has no settled measurement to compare with")
         said = iter(reading.modelled)
@@ -81,9 +82,11 @@ class ComparisonJob:
             for row in _rows(ExperimentSet, config.other_sets)
         ]
         _stage(task, 1)
-        columns += _asked(task, points, config)
+        columns += _asked(task, table, config)
         _stage(task, 2)
-        return partial(_store, task.run, judge, reading.read, points, _summed_up(task, points, columns))
+        return partial(
+            _store, task.run, judge, reading.read, points, _summed_up(task, points, table, columns)
+        )
 
 
 def _stage(task: Task, index: int) -> None:
@@ -98,11 +101,11 @@ def _rows(model: type[Any], ids: Sequence[int]) -> list[Any]:
     return [found[pk] for pk in ids]
 
 
-def _asked(task: Task, points: Points, config: ComparisonConfig) -> list[Column]:
+def _asked(task: Task, table: ExperimentTable, config: ComparisonConfig) -> list[Column]:
     if not config.predictors:
         return []
     rows = _rows(Predictor, config.predictors)
-    asking = Asking(task, points, config)
+    asking = Asking(task, table, config)
     columns = []
     for row in rows:
         try:
@@ -121,10 +124,10 @@ class _SummedUp:
 
     fields: list[Json]
     common: int
-    points: dict[str, bytes]
+    points: Json
 
 
-def _summed_up(task: Task, points: Points, columns: Sequence[Column]) -> _SummedUp:
+def _summed_up(task: Task, points: Points, table: ExperimentTable, columns: Sequence[Column]) -> _SummedUp:
     common = answered_by_all([column.answers.cycles for column in columns], len(points))
     fields = []
     began = time.monotonic()
@@ -135,13 +138,13 @@ def _summed_up(task: Task, points: Points, columns: Sequence[Column]) -> _Summed
                 "kind": column.kind,
                 "name": column.name[:200],
                 "error": column.error,
-                "summary": summarised(points, column.answers, common),
+                "summary": summarised(points, table, column.answers, common),
                 "pictures": pictured(points, column.answers),
                 "answers": answers_field(column.answers),
                 **column.source,
             }
         )
-    return _SummedUp(fields, int(common.sum()), points_fields(points))
+    return _SummedUp(fields, int(common.sum()), points_fields(points, table))
 
 
 def _store(

@@ -8,12 +8,13 @@ from anica_app.exchange.comparison_rows import Answers, biases_json
 from anica_app.figures.length_maps import length_maps
 from inference.core.metrics import Unit, score
 from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import heat_map
 
 
-def summarised(points: Points, answers: Answers, common: Bools) -> Json:
+def summarised(points: Points, table: ExperimentTable, answers: Answers, common: Bools) -> Json:
     """`scores` and, on what all columns answered, `common` by unit; `lacks` by reason; `biases` by scheme."""
-    lengths = points.table.lengths
+    lengths = points.lengths
     scores, on_common = {}, {}
     for unit in Unit:
         found = compared(points.cycles, lengths, answers.cycles, unit)
@@ -29,13 +30,13 @@ def summarised(points: Points, answers: Answers, common: Bools) -> Json:
         "scores": scores,
         "common": on_common,
         "lacks": [list(each) for each in answers.lacking()],
-        "biases": biases_json(biases(points.table, in_cycles)),
+        "biases": biases_json(biases(table, in_cycles)),
     }
 
 
 def pictured(points: Points, answers: Answers) -> Json:
     """{unit: {"all": heat map, "lengths": heat maps by length}}."""
-    lengths = points.table.lengths
+    lengths = points.lengths
     pictures = {}
     for unit in Unit:
         found = compared(points.cycles, lengths, answers.cycles, unit)

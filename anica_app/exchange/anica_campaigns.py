@@ -17,6 +17,7 @@ from anica_app.exchange.anica_documents import (
     MINIMISED_BLOCK,
     START_BLOCK,
     Published,
+    duration,
     read_published,
 )
 from anica_app.exchange.anica_measurements import DATABASE_LIMIT, opened
@@ -35,6 +36,8 @@ IMPORTED = "imported"
 """The kind of a predictor that only a file knows of."""
 TITLE = "AnICA campaign"
 ONE_TITLE = "AnICA generalisation"
+_HIGHEST = 1e300
+"""Of a threshold: what no number of ours can hold is none."""
 
 
 def read_campaign(tree: FileTree, told: Told | None = None) -> CampaignRows:
@@ -59,7 +62,6 @@ def read_campaign(tree: FileTree, told: Told | None = None) -> CampaignRows:
 
 def _campaign(published: Published, tree: FileTree) -> Campaign:
     report = published.report
-    seconds = report.facts.get("seconds_passed")
     return Campaign(
         name=tree.name[:NAME_LIMIT],
         kind=Campaign.Kind.CAMPAIGN if published.is_campaign else Campaign.Kind.GENERALISATION,
@@ -71,7 +73,7 @@ def _campaign(published: Published, tree: FileTree) -> Campaign:
         sampled=report.total("num_sampled"),
         interesting=report.total("num_interesting"),
         subsumed=report.total("num_interesting_subsumed"),
-        seconds=float(seconds) if isinstance(seconds, (int, float)) else 0.0,
+        seconds=duration(report.facts.get("seconds_passed")),
         facts={"report": report.facts} if report.facts else {},
     )
 
@@ -99,9 +101,12 @@ def _keep_files(rows: CampaignRows, tree: FileTree) -> None:
 
 def judge_of(config: Json) -> Judge | None:
     """What a campaign found interesting; None where that cannot be told, or was turned around."""
-    metric = (config.get("abstraction_config") or {}).get("interestingness_metric") or {}
-    least = metric.get("min_interestingness", 0.5)
-    if metric.get("invert_interestingness") or not isinstance(least, (int, float)):
+    match config:
+        case {"abstraction_config": {"interestingness_metric": {**metric}}}:
+            least = metric.get("min_interestingness", 0.5)
+        case _:
+            metric, least = {}, 0.5
+    if metric.get("invert_interestingness") or not (isinstance(least, (int, float)) and abs(least) < _HIGHEST):
         return None
     try:
         settings = InterestSettings(

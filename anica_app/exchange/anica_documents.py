@@ -39,6 +39,8 @@ ONE = "generalization"
 """Label of the one discovery in a generalisation's directory."""
 LABEL_LENGTH = 100
 REASON_LENGTH = 200
+LONGEST = 1e9
+"""Seconds: decades."""
 
 _DOC = ".doc"
 
@@ -271,15 +273,14 @@ def _predictors(config: Json, name: str) -> tuple[str, ...]:
 
 
 def _report(data: Json) -> Report:
-    batches = [each for each in data.get("per_batch_stats") or () if isinstance(each, dict)]
+    batches = _objects(data, "per_batch_stats")
     lost: list[LostGeneralisation] = []
     seconds: dict[str, float] = {}
     absorbed: dict[str, str] = {}
     for stats in _generalisations(batches):
         label = str(stats.get("id", ""))[:LABEL_LENGTH]
-        took = stats.get("generalization_time")
-        seconds[label] = float(took) if isinstance(took, (int, float)) else 0.0
-        absorbed |= {str(each)[:LABEL_LENGTH]: label for each in stats.get("subsumes") or ()}
+        seconds[label] = duration(stats.get("generalization_time"))
+        absorbed |= {str(each)[:LABEL_LENGTH]: label for each in _entries(stats, "subsumes")}
         repeats = stats.get("already_found") is True
         lost.append(LostGeneralisation(label, repeats, seconds[label], _count(stats.get("witness_len"))))
     facts = {key: value for key, value in data.items() if key != "per_batch_stats"}
@@ -290,11 +291,27 @@ def _generalisations(batches: Sequence[Json]) -> list[Json]:
     return [
         stats
         for batch in batches
-        for sample in batch.get("per_interesting_sample_stats") or ()
-        if isinstance(sample, dict)
-        for stats in sample.get("per_generalization_stats") or ()
-        if isinstance(stats, dict)
+        for sample in _objects(batch, "per_interesting_sample_stats")
+        for stats in _objects(sample, "per_generalization_stats")
     ]
+
+
+def _objects(data: Json, key: str) -> list[Json]:
+    return [each for each in _entries(data, key) if isinstance(each, dict)]
+
+
+def _entries(data: Json, key: str) -> list[Any]:
+    """The list of this name, an empty one for nothing. Anything else is an error."""
+    found = data.get(key) or []
+    if not isinstance(found, list):
+        raise _wrong(REPORT, key, found, "a list")
+    return found
+
+
+def duration(value: Any) -> float:
+    """Seconds as some document has them; 0 for what can be none."""
+    fits = isinstance(value, (int, float)) and 0 <= value < LONGEST
+    return float(value) if fits else 0.0
 
 
 def _ratings(data: Json) -> dict[str, Rating]:

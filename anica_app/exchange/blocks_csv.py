@@ -198,13 +198,12 @@ class BlockFile:
         """(code, text, mnemonics) of a block, None after noting what is wrong."""
         digits = cell.strip().lower()
         try:
-            if _HEX.fullmatch(digits):
-                code, text = bytes.fromhex(digits), ""
-            elif not digits:
+            code, text = _code_of(digits), ""
+            if not digits:
                 raise BlockError("the block is empty")
-            elif _LOOKS_HEX.fullmatch(digits):
+            if not code and _LOOKS_HEX.fullmatch(digits):
                 raise BlockError(f"machine code has two hexadecimal digits per byte; these are {len(digits)}")
-            else:
+            if not code:
                 text = _readable(cell).strip().replace("\r\n", "\n").replace(";", "\n")
                 code = block_of_text(text).code
             return code, text, mnemonics_of(code)
@@ -219,17 +218,13 @@ class BlockFile:
 
     def _number(self, line: int, name: str, cell: str) -> float | None:
         """The number of a cell; None for an empty one, and after noting what is wrong."""
-        try:
-            value = float(cell)  # what nearly all cells are; the pattern keeps out what only Python reads
-        except ValueError:
-            value = float("nan")
         text = cell.strip().lower()
         if not text:
             return None
-        if not _NUMBER.fullmatch(text):
+        if not (_is_plain(text) or _NUMBER.fullmatch(text)):
             right = "use a decimal point" if re.fullmatch(r"[0-9]+,[0-9]+", text) else "cycles are expected"
             self.problems.add(f"{excerpt(cell)} is not a number", right, row=line, column=name)
-        elif value == -1.0 or 0 <= value <= HIGHEST:
+        elif (value := float(text)) == -1.0 or 0 <= value <= HIGHEST:
             return value
         else:
             self.problems.add(
@@ -266,6 +261,21 @@ def _is_title(cells: Sequence[str]) -> bool:
 
 def _numbers(cells: Sequence[str]) -> bool:
     return all(not cell.strip() or _NUMBER.fullmatch(cell.strip().lower()) for cell in cells)
+
+
+def _code_of(digits: str) -> bytes:
+    """Machine code from two hexadecimal digits per byte without blanks; nothing from anything else."""
+    try:
+        code = bytes.fromhex(digits)
+    except ValueError:
+        return b""
+    return code if 2 * len(code) == len(digits) else b""
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is a number of digits and a point, as nearly all cells are: cheaper than the pattern."""
+    digits = text.replace(".", "", 1)
+    return digits.isascii() and digits.isdigit()
 
 
 def _readable(cell: str) -> str:

@@ -39,15 +39,15 @@ def score_table(found: Iterable[tuple[ComparedColumn, Scores]], of: int, unit: U
     return written(head, lines)
 
 
-def scheme_table(table: ExperimentTable, biases: Sequence[SchemeBias]) -> str:
+def scheme_table(schemes: Sequence[str], biases: Sequence[SchemeBias]) -> str:
     """A line per scheme: by which factor its experiments are predicted too slow (> 1) or too quick."""
     head = ("scheme", "n", "factor", "factor_alone", "free")
-    return written(
-        head, [(table.schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases]
-    )
+    return written(head, [(schemes[one.scheme], one.n, one.factor, one.alone, one.free) for one in biases])
 
 
-def answer_lines(points: Points, names: Sequence[str], answers: Sequence[Answers]) -> Iterator[str]:
+def answer_lines(
+    points: Points, table: ExperimentTable, names: Sequence[str], answers: Sequence[Answers]
+) -> Iterator[str]:
     """Pieces of a file with a line per measurement: cycles measured and said, nothing where nothing is."""
     yield written(("experiment", "instructions", "measured", *names), [])
     for start in range(0, len(points), _LINES):
@@ -55,8 +55,8 @@ def answer_lines(points: Points, names: Sequence[str], answers: Sequence[Answers
         columns = [one.cycles[start : rows.stop].tolist() for one in answers]
         lines = [
             (
-                experiment_text(points.table, at),
-                int(points.table.lengths[at]),
+                experiment_text(table, at),
+                int(points.lengths[at]),
                 float(points.cycles[at]),
                 *(None if math.isnan(column[at - start]) else column[at - start] for column in columns),
             )

@@ -42,15 +42,17 @@ class Answers:
         return sorted(found, key=lambda each: -each[1])
 
 
-def points_fields(points: Points) -> dict[str, bytes]:
-    """The fields `points` and `table` of a comparison."""
-    table = points.table
+def points_fields(points: Points, table: ExperimentTable) -> Json:
+    """The fields of a comparison that hold its measurements and its experiments."""
     return {
+        "schemes": list(table.schemes),
+        "lengths": np.unique(points.lengths).tolist(),
         "points": _packed(
             {
                 "ids": narrowed(np.diff(points.ids, prepend=0)),
                 "experiments": narrowed(np.diff(points.experiments, prepend=0)),
                 "cycles": points.cycles,
+                "lengths": narrowed(points.lengths),
             }
         ),
         "table": _packed(
@@ -58,9 +60,7 @@ def points_fields(points: Points) -> dict[str, bytes]:
                 "terms": narrowed(np.diff(table.offsets)),
                 "scheme": narrowed(table.scheme),
                 "count": narrowed(table.count),
-                "lengths": narrowed(table.lengths),
-            },
-            {"schemes": list(table.schemes)},
+            }
         ),
     }
 
@@ -72,20 +72,19 @@ def read_points(row: Comparison) -> Points:
         np.cumsum(found["ids"], dtype=np.int64),
         np.cumsum(found["experiments"], dtype=np.int64),
         found["cycles"],
-        read_table(row),
+        found["lengths"].astype(np.int64),
     )
 
 
-def read_table(row: Comparison) -> ExperimentTable:
-    """The experiments of a comparison."""
-    found = checkpoint.decode(bytes(row.table))
-    terms = found.arrays["terms"].astype(np.int64)
+def read_table(row: Comparison, points: Points) -> ExperimentTable:
+    """The experiments of a comparison, of which the points are at hand."""
+    found = checkpoint.decode(bytes(row.table)).arrays
     return ExperimentTable(
-        schemes=tuple(found.meta["schemes"]),
-        offsets=np.concatenate(([0], np.cumsum(terms))).astype(np.int64),
-        scheme=found.arrays["scheme"].astype(np.int32),
-        count=found.arrays["count"].astype(np.int32),
-        lengths=found.arrays["lengths"].astype(np.int64),
+        schemes=tuple(row.schemes),
+        offsets=np.concatenate(([0], np.cumsum(found["terms"], dtype=np.int64))),
+        scheme=found["scheme"].astype(np.int32),
+        count=found["count"].astype(np.int32),
+        lengths=points.lengths,
     )
 
 

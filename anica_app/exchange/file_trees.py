@@ -105,7 +105,7 @@ class Archive:
             self._zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise ExchangeError(f"{name} is no zip archive: {error}") from error
-        entries = [one for one in self._zip.infolist() if not one.is_dir()]
+        entries = [one for one in self._zip.infolist() if not one.filename.endswith("/")]
         if len(entries) > MOST_FILES:
             raise ExchangeError(f"{name} has {len(entries):,} files, of {MOST_FILES:,} at most")
         members: dict[str, zipfile.ZipInfo] = {}
@@ -164,6 +164,7 @@ class Archive:
             OSError,
             RuntimeError,
             NotImplementedError,
+            UnicodeDecodeError,  # of the name that a file's own header has
         ) as error:
             raise ExchangeError(f"{name} in the archive {self._name} is broken: {error}") from error
 

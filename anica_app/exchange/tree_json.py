@@ -9,6 +9,7 @@ from anica_app.exchange.file_trees import FileTree
 from inference.exchange.errors import ExchangeError
 from inference.exchange.problems import Problems, excerpt
 from inference.exchange.source import read_source
+from inference.exchange.strict_json import DEEPEST
 
 
 def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
@@ -31,14 +32,16 @@ def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
 
 def _odd(value: Any) -> str:
     """A part that cannot be stored, "" where all can."""
-    waiting = [value]
+    waiting = [(value, 0)]
     while waiting:
-        one = waiting.pop()
+        one, depth = waiting.pop()
+        if depth > DEEPEST:
+            return f"what is nested in more than {DEEPEST} levels"
         if isinstance(one, dict):
-            waiting += one
-            waiting += one.values()
+            waiting += ((key, depth) for key in one)
+            waiting += ((each, depth + 1) for each in one.values())
         elif isinstance(one, list):
-            waiting += one
+            waiting += ((each, depth + 1) for each in one)
         elif isinstance(one, float) and not math.isfinite(one):
             return "an infinite number"
         elif isinstance(one, str) and not one.isascii() and any("\ud800" <= char <= "\udfff" for char in one):

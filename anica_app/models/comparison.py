@@ -10,8 +10,9 @@ from anica_app.models.predictor import Predictor
 class Comparison(models.Model):
     """What a run of kind `comparison` found: the measurements that it compared with, as arrays.
 
-    `points` has rows and cycles, `table` the experiments (`anica_app.exchange.comparison_rows`). `n` of the
-    `read` measurements were settled, and `common` of these every column answered. It outlives its set.
+    `points` has rows and cycles, `table` the experiments (`anica_app.exchange.comparison_rows`), over
+    `schemes`, of `lengths`. `n` of the `read` measurements were settled, and `common` of these every column
+    answered. It outlives its set.
     """
 
     run = models.OneToOneField("inference.Run", on_delete=models.CASCADE, related_name="comparison")
@@ -28,6 +29,8 @@ class Comparison(models.Model):
     n = models.PositiveIntegerField()
     common = models.PositiveIntegerField()
     made = models.DateTimeField(auto_now_add=True)
+    schemes = models.JSONField()
+    lengths = models.JSONField()
     points = models.BinaryField()
     table = models.BinaryField()
 

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from anica_app.core.answers import Answer, Failure
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.exchange.errors import ExchangeError
+from inference.queries.by_name import having_words
 from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
 
 SET_ORDERS: Mapping[str, str] = {
@@ -63,7 +64,7 @@ def block_sets(text: str = "") -> QuerySet[BasicBlockSet]:
     counts = BlockColumn.objects.filter(block_set=OuterRef("pk")).order_by().values("block_set")
     counted = Subquery(counts.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
     rows = BasicBlockSet.objects.defer("report").annotate(column_count=Coalesce(counted, Value(0)))
-    return rows.filter(Q(name__icontains=text) | Q(note__icontains=text)) if text else rows
+    return rows.filter(having_words(text)) if text else rows
 
 
 def columns_of(block_set: BasicBlockSet) -> list[BlockColumn]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django.db.models import Count, F, FloatField, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, F, FloatField, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Least
 
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
+from inference.queries.by_name import having_words
 from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {
@@ -46,7 +47,7 @@ def campaigns(
     """
     rows = listed_campaigns()
     if text:
-        rows = rows.filter(Q(name__icontains=text) | Q(note__icontains=text))
+        rows = rows.filter(having_words(text))
     if kind:
         rows = rows.filter(kind=kind)
     if tool is not None:

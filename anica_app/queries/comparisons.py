@@ -24,11 +24,12 @@ from anica_app.core.comparing.points import (
     answered_by_all,
     compared,
 )
-from anica_app.exchange.comparison_rows import Answers, biases_from, read_answers, read_points
+from anica_app.exchange.comparison_rows import Answers, biases_from, read_answers, read_points, read_table
 from anica_app.figures.length_maps import LengthMap, length_maps
 from anica_app.models import ComparedColumn, Comparison
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
+from inference.core.tables import ExperimentTable
 from inference.exchange.stored import StoredMeasurement, measurements_of
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Measurement
@@ -80,8 +81,13 @@ class Looked:
 
     @cached_property
     def points(self) -> Points:
-        """Measurements and experiments."""
-        return read_points(Comparison.objects.only("points", "table").get(pk=self._pk))
+        """Measurements."""
+        return read_points(Comparison.objects.only("points").get(pk=self._pk))
+
+    @cached_property
+    def table(self) -> ExperimentTable:
+        """Their experiments; only what looks at schemes needs them."""
+        return read_table(Comparison.objects.only("table", "schemes").get(pk=self._pk), self.points)
 
     def answers(self, position: int) -> Answers:
         """What one column says."""
@@ -99,14 +105,14 @@ class Looked:
 
     def among(self, selection: Selection) -> Bools:
         """The points of a selection."""
-        chosen = selection.among(self.points.table)
+        chosen = selection.among(self.points.lengths, self.table if selection.schemes is not None else None)
         return chosen & self.common if selection.common else chosen
 
     def compared(self, position: int, unit: Unit, selection: Selection) -> Compared:
         """A column beside the measurements of a selection."""
         points = self.points
         among = None if selection.everything else self.among(selection)
-        return compared(points.cycles, points.table.lengths, self.answers(position).cycles, unit, among)
+        return compared(points.cycles, points.lengths, self.answers(position).cycles, unit, among)
 
 
 Key = tuple[int, datetime]
@@ -131,8 +137,7 @@ def schemes_found(row: Comparison, q: str) -> frozenset[int]:
 
 def numbers_of(row: Comparison, texts: Collection[str]) -> frozenset[int]:
     """The numbers that these schemes have among the comparison's experiments."""
-    schemes = looked(key_of(row)).points.table.schemes
-    return frozenset(number for number, text in enumerate(schemes) if text in texts)
+    return frozenset(number for number, text in enumerate(row.schemes) if text in texts)
 
 
 def selected(row: Comparison, selection: Selection) -> int:
@@ -200,7 +205,7 @@ def length_maps_of(column: ComparedColumn, unit: Unit, selection: Selection) -> 
 def _length_maps(key: Key, position: int, unit: Unit, selection: Selection) -> list[LengthMap]:
     there = looked(key)
     found = there.compared(position, unit, selection)
-    return length_maps(there.points.table.lengths[found.at], found.measured, found.predicted)
+    return length_maps(there.points.lengths[found.at], found.measured, found.predicted)
 
 
 @lru_cache(maxsize=64)
@@ -219,7 +224,7 @@ def biases_in(column: ComparedColumn, selection: Selection) -> list[SchemeBias]:
 @lru_cache(maxsize=_WORKED_OUT)
 def _biases(key: Key, position: int, selection: Selection) -> list[SchemeBias]:
     there = looked(key)
-    return biases_of(there.points.table, there.compared(position, Unit.CYCLES, selection))
+    return biases_of(there.table, there.compared(position, Unit.CYCLES, selection))
 
 
 def in_bin(

@@ -232,11 +232,11 @@ class Result:
         """Raises `ProtocolError`."""
         result = read_fields(cls, given, cycles=maybe_number, spread=maybe_number, counters=_counters)
         if result.state not in RESULT_STATES:
-            raise ProtocolError(f"result {result.id}: unknown state {result.state!r}")
+            raise ProtocolError(f"result {result.id[:60]}: unknown state {result.state[:60]!r}")
         if (result.state == "failed") != (result.cycles is None):
-            raise ProtocolError(f"result {result.id}: {result.state} with cycles {result.cycles!r}")
+            raise ProtocolError(f"result {result.id[:60]}: {result.state} with cycles {result.cycles!r}")
         if result.cycles is not None and result.cycles <= 0:
-            raise ProtocolError(f"result {result.id}: cycles must be > 0, not {result.cycles!r}")
+            raise ProtocolError(f"result {result.id[:60]}: cycles must be > 0, not {result.cycles!r}")
         return result
 
 
@@ -277,7 +277,7 @@ class Beat:
             checks=_checks,
         )
         if beat.state not in AGENT_STATES:
-            raise ProtocolError(f"unknown state {beat.state!r}")
+            raise ProtocolError(f"unknown state {beat.state[:60]!r}")
         return beat
 
 

@@ -23,7 +23,7 @@ def read_fields(cls: type[Value], given: object, **special: Callable[[str, Any],
     known = {entry.name: str(entry.type) for entry in fields(cls)}  # type: ignore[arg-type]
     unknown = sorted(given.keys() - known.keys())
     if unknown:
-        raise ProtocolError(f"{cls.__name__}: unknown field {unknown[0]!r}")
+        raise ProtocolError(f"{cls.__name__}: unknown field {unknown[0]!r:.80}")
     values = {}
     for name, value in given.items():
         reader = special.get(name)

@@ -25,6 +25,7 @@ _OWN = (
     ("run_events", "Runs"),
     ("uploads", "Uploads"),
     ("blocks", "Basic blocks"),
+    ("search", "Search"),
 )
 _OTHERS: list[tuple[str, str, str]] = []
 

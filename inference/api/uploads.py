@@ -60,7 +60,7 @@ class UnknownNameOut(Schema):
 class DoubtfulOut(Schema):
     """Numbers that are hard to believe: what is odd, in how many rows, and in which, the first 50."""
 
-    what: str = Field(examples=["more than 12 instructions per cycle"])
+    what: str = Field(examples=["with more than 12 instructions per cycle"])
     count: int = Field(examples=[1])
     rows: list[int] = Field(examples=[[17]])
 

@@ -73,7 +73,7 @@ def doubts_of(parsed: Parsed, ports: Predictor | None = None) -> list[DoubtKind]
 def _too_wide(measured: ReadExperiments, cycles: Floats, lengths: Floats) -> DoubtKind:
     at = np.flatnonzero(cycles * WIDEST < lengths * (1 - TOLERANCE))
     whys = (f"{lengths[k] / cycles[k]:.1f} instructions per cycle" for k in at.tolist())
-    return _kind(f"more than {WIDEST:g} instructions per cycle", measured, at, whys)
+    return _kind(f"with more than {WIDEST:g} instructions per cycle", measured, at, whys)
 
 
 def _below_ports(measured: ReadExperiments, cycles: Floats, ports: Predictor) -> DoubtKind:

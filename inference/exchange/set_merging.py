@@ -7,8 +7,7 @@ new set.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -19,9 +18,9 @@ from django.db import transaction
 
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
+from inference.exchange.measurement_copies import copy_as_repeats, copy_measurements, store_medians
 from inference.exchange.names import free_or_refuse
 from inference.exchange.set_summary import keep_summary
-from inference.exchange.stored import RawMeasurement, raw_measurements, store_raw
 from inference.exchange.streaming import CHUNK
 from inference.models import ExperimentSet, Measurement, Run
 
@@ -31,6 +30,8 @@ Bools = npt.NDArray[np.bool_]
 
 SETS = (2, 20)
 """How many can be merged at once."""
+MOST = 1_000_000
+"""Measurements in all of them: storing them keeps others from writing for some seconds."""
 TOLERANCE = 5.0
 """Per cent that numbers of one experiment may be apart without being a conflict."""
 
@@ -63,13 +64,15 @@ _LABELS = {
 
 @dataclass(frozen=True)
 class Merging:
-    """What goes into the new set: `rows` of measurements, and `medians` of the sets' numbers by experiment.
+    """What goes into the new set: `rows` of measurements as they are, others as `repeats` of their
+    experiments, and `medians` of the sets' numbers by experiment.
 
     `experiments` in all, of them `in_several` sets, of them `conflicting`, of them `left_out`. `medians`:
     {experiment: (cycles, spread, number of sets)}.
     """
 
     rows: Int64s
+    repeats: Int64s
     experiments: int
     in_several: int
     conflicting: int
@@ -94,6 +97,9 @@ def require_mergeable(sets: Sequence[ExperimentSet], tolerance: float) -> None:
 def plan_merging(sets: Sequence[ExperimentSet], conflicts: Conflicts, tolerance: float) -> Merging:
     """Which measurements the new set gets; reads every row's number, changes nothing."""
     require_mergeable(sets, tolerance)
+    rows = sum(each.measurements.count() for each in sets)
+    if rows > MOST:
+        raise ExchangeError(f"the sets have {rows:,} measurements; at most {MOST:,} are merged")
     found = _usable(np.concatenate([_numbers(each, place) for place, each in enumerate(sets)]))
     experiments, which = np.unique(found["experiment"], return_inverse=True)
     middle = _medians(found, which, len(experiments), len(sets))
@@ -105,8 +111,11 @@ def plan_merging(sets: Sequence[ExperimentSet], conflicts: Conflicts, tolerance:
     if conflicts is Conflicts.MEDIAN:
         pairs = zip(experiments[at].tolist(), middle[at], strict=True)
         medians = {experiment: _middle_of(numbers) for experiment, numbers in pairs}
+    kept = _kept(found, which, middle, conflicting, conflicts, _by_age(sets))
+    again = conflicting[which] & (conflicts is Conflicts.KEEP)
     return Merging(
-        rows=found["row"][_kept(found, which, middle, conflicting, conflicts, _by_age(sets))],
+        rows=found["row"][kept],
+        repeats=found["row"][again],
         experiments=len(experiments),
         in_several=int(several.sum()),
         conflicting=len(at),
@@ -121,9 +130,6 @@ def _kept(
     """Which rows go into the new set as they are: bool[rows]."""
     first = np.full(len(middle), middle.shape[1])
     np.minimum.at(first, which, found["place"])
-    odd = conflicting[which]
-    if conflicts is Conflicts.KEEP:
-        return np.asarray((found["place"] == first[which]) | odd)
     if conflicts is Conflicts.NEWEST:
         first = np.where(conflicting, by_age[np.argmax(~np.isnan(middle[:, by_age]), axis=1)], first)
     elif conflicts is Conflicts.SMALLEST:
@@ -214,7 +220,9 @@ def store_merged(
         identity=identities[0] if all(each == identities[0] for each in identities) else {},
         making=making_of(sets, merging, conflicts, tolerance),
     )
-    store_raw(row, _merged_rows(merging))
+    copy_measurements(row, merging.rows.tolist())
+    copy_as_repeats(row, merging.repeats.tolist())
+    store_medians(row, sorted(merging.medians.items()))
     keep_summary(row)
     return row
 
@@ -232,18 +240,6 @@ def making_of(
         "conflicting": merging.conflicting,
         "left_out": merging.left_out,
     }
-
-
-def _merged_rows(merging: Merging) -> Iterator[RawMeasurement]:
-    seen: Counter[int] = Counter()
-    for raw in raw_measurements(merging.rows.tolist()):
-        yield raw.as_repeat(seen[raw.experiment])
-        seen[raw.experiment] += 1
-    for experiment, (cycles, spread, sets) in sorted(merging.medians.items()):
-        note = f"median of {sets} sets"
-        yield RawMeasurement(
-            experiment, 0, str(Measurement.State.SETTLED), cycles, spread, sets, note, {}, {}
-        )
 
 
 def said_of(conflicts: Conflicts, merging: Merging) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice, tee
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from inference.models import Run
 
 BATCH = 2000  # rows per INSERT and ids per SELECT: few round trips, bounded statements
+AHEAD = 5000  # measurements whose experiments are stored in one transaction
 NOTE_LIMIT = 500  # characters, as the column has it
 
 
@@ -103,6 +104,21 @@ def _terms(rows: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
             yield row, int(scheme), int(count)
 
 
+def store_ahead(isa: ISA, measured: Iterable[Measured], told: Callable[[int], None]) -> None:
+    """Store the experiments of measurements that will be stored, a portion at a time, each by itself.
+
+    An import of many measurements in one transaction would keep everybody else from writing for long; of this
+    part nobody sees anything before there are measurements. `told` hears after each portion how many
+    measurements have been looked at, and may raise to end it.
+    """
+    remaining = iter(measured)
+    done = 0
+    while portion := list(islice(remaining, AHEAD)):
+        store_experiments(isa, (result.experiment for result in portion))
+        done += len(portion)
+        told(done)
+
+
 def _experiment_rows(isa: ISA, keys: Iterable[str]) -> dict[str, int]:
     """{key: row id} of those that are there."""
     wanted = iter(keys)
@@ -150,7 +166,6 @@ def store_measurements(
 
 
 _COLUMNS = ("state", "cycles", "spread", "passes", "note", "annotations", "counters")
-_RAW = ("experiment_id", "repeat", *_COLUMNS)
 
 
 def _keyed(measured: Iterable[Measured], isa: ISA) -> Iterator[tuple[str, Measured]]:
@@ -179,50 +194,6 @@ def _counted(seen: Counter[int], experiment: int, first: int) -> int:
 
 def _json(numbers: Mapping[str, float]) -> str:
     return json.dumps(dict(numbers)) if numbers else "{}"
-
-
-@dataclass(frozen=True)
-class RawMeasurement:
-    """A measurement as its row has it, without a set: for copying many of them."""
-
-    experiment: int
-    repeat: int
-    state: str
-    cycles: float | None
-    spread: float | None
-    passes: int
-    note: str
-    annotations: Mapping[str, float]
-    counters: Mapping[str, float]
-
-    def as_repeat(self, repeat: int) -> RawMeasurement:
-        """The same as the k-th measurement of its experiment."""
-        return replace(self, repeat=repeat)
-
-
-def raw_measurements(ids: Iterable[int]) -> Iterator[RawMeasurement]:
-    """The rows with these ids, in their order."""
-    wanted = iter(ids)
-    while portion := list(islice(wanted, BATCH)):
-        rows = Measurement.objects.filter(pk__in=portion)
-        found = {pk: RawMeasurement(*values) for pk, *values in rows.values_list("id", *_RAW)}
-        yield from (found[pk] for pk in portion if pk in found)
-
-
-def store_raw(experiment_set: ExperimentSet, rows: Iterable[RawMeasurement]) -> None:
-    """Add rows to a set."""
-    insert_missing(
-        Measurement,
-        ("experiment_set_id", "experiment_id", "repeat", *_COLUMNS),
-        (
-            (
-                experiment_set.pk,
-                *(row.experiment, row.repeat, row.state, row.cycles, row.spread, row.passes, row.note),
-                *(_json(row.annotations), _json(row.counters)),
-            )
-            for row in rows
-        ),
-    )
 
 
 @dataclass(frozen=True)

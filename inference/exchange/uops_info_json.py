@@ -52,7 +52,7 @@ def read_uops_info(source: Source, problems: Problems, unit: FileUnit | None) ->
     dropped: dict[str, str] = {}
     for row, (name, entries) in enumerate(source.data.items(), start=1):
         said = {str(measured[wanted]) for measured in _measurements(entries) if wanted in measured}
-        if len(said) > 1:
+        if len(said) > 1 and check_name(name, problems, row=row, column="scheme") is not None:
             dropped[name] = SEVERAL
         for text in said if len(said) == 1 else ():
             if is_usage(text, row, wanted, problems):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from inference.exchange.set_summary import SetSummary, keep_summary, kept_summary, summarise
 from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
 from inference.models.scheme_search import search_schemes
+from inference.queries.by_name import having_words
 
 SET_COLUMNS = {"added": "id", "name": "name", "measurements": "measurement_count"}
 MEASUREMENT_COLUMNS = {"row": "id", "cycles": "cycles_or_0", "length": "experiment__length"}
@@ -29,7 +30,7 @@ def experiment_sets(text: str = "") -> QuerySet[ExperimentSet]:
         measurement_count=Coalesce(Subquery(counts, output_field=IntegerField()), Value(0))
     )
     if text:
-        sets = sets.filter(Q(name__icontains=text) | Q(note__icontains=text))
+        sets = sets.filter(having_words(text))
     return sets
 
 

@@ -9,7 +9,6 @@ from django.db.models import (
     FloatField,
     IntegerField,
     OuterRef,
-    Q,
     QuerySet,
     Subquery,
     Value,
@@ -18,6 +17,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from inference.models import Evaluation, PortMapping, PortUsage
+from inference.queries.by_name import having_words
 
 UNKNOWN_ERROR = 1e300  # sorts mappings without a score behind all others; no MAPE is as large
 UNKNOWN_AGREEMENT = -2.0  # r and τ are at least -1
@@ -62,5 +62,5 @@ def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping
         )
     )
     if text:
-        rows = rows.filter(Q(name__icontains=text) | Q(note__icontains=text))
+        rows = rows.filter(having_words(text))
     return rows

@@ -7,13 +7,14 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
 from inference.core.resources import Loads
 from inference.core.resources import ResourceMapping as Resources
 from inference.models import ISA, Evaluation, InstructionScheme, ResourceLoad, ResourceMapping
+from inference.queries.by_name import having_words
 
 RESOURCE_MAPPING_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_count"}
 
@@ -35,7 +36,7 @@ def resource_mappings(text: str = "") -> QuerySet[ResourceMapping]:
         )
     )
     if text:
-        rows = rows.filter(Q(name__icontains=text) | Q(note__icontains=text))
+        rows = rows.filter(having_words(text))
     return rows
 
 

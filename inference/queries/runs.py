@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from inference.models import Run
+from inference.queries.by_name import having_words
 
 RUN_COLUMNS = {"created": "id", "name": "name", "state": "state", "time": "busy_seconds"}
 """Columns that runs can be sorted by, for `paging.Order`."""
@@ -14,7 +15,7 @@ def runs(text: str = "", state: str = "", kind: str = "") -> QuerySet[Run]:
     """All runs, those with a text in name or note, in a state, of a kind, where these are given."""
     rows = Run.objects.all()
     if text:
-        rows = rows.filter(Q(name__icontains=text) | Q(note__icontains=text))
+        rows = rows.filter(having_words(text))
     if state:
         rows = rows.filter(state=state)
     if kind:

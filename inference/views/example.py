@@ -13,12 +13,14 @@ from inference.exchange.example.loading import load_example
 
 @require_POST
 def example(request: HttpRequest) -> HttpResponse:
-    """Load what is missing of the example, and show its mapping."""
+    """Load what is missing of the example, and show its mapping, or the walk through it."""
     made = load_example()
     messages.success(
         request,
         f"The example is loaded: two sets of measurements of a Zen 3 core, and “{made.mapping.name}”.",
     )
+    if request.POST.get("then") == "tour":
+        return redirect("tour")
     return redirect("mapping", made.mapping.pk)
 
 

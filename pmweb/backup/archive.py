@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import zipfile
+import zlib
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from inference.exchange import strict_json
 from inference.models.schema import OWN
 from pmweb import __version__
 from pmweb.backup.errors import BackupError
@@ -28,7 +30,12 @@ SUFFIX = ".pmweb-backup"
 _MANIFEST, _DUMP, _SECRET = "manifest.json", "database", "secret-key"
 _FORMAT = 1
 _MANIFEST_LIMIT = 4 * 2**20
+_SECRET_LIMIT = 4096
 _CHUNK = 2**20
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError),
+    *(NotImplementedError, RuntimeError),  # packed in a way, or with a password, that no back-up has
+)
 
 
 @dataclass(frozen=True)
@@ -78,10 +85,10 @@ def read_manifest(path: Path) -> Manifest:
         with zipfile.ZipFile(path) as packed:
             if packed.getinfo(_MANIFEST).file_size > _MANIFEST_LIMIT:
                 raise BackupError(f"{path} is no back-up of pmweb: its manifest is too large")
-            facts = json.loads(packed.read(_MANIFEST))
+            facts = strict_json.load(packed.read(_MANIFEST), _MANIFEST)
     except FileNotFoundError:
         raise BackupError(f"there is no file {path}") from None
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, *_DAMAGED) as error:
         raise BackupError(f"{path} is no back-up of pmweb, or a damaged one ({error})") from error
     if not isinstance(facts, dict) or facts.get("product") != "pmweb":
         raise BackupError(f"{path} is no back-up of pmweb")
@@ -89,23 +96,42 @@ def read_manifest(path: Path) -> Manifest:
         raise BackupError(f"{path} is of version {facts.get('version')}: this is {__version__}, get that one")
     try:
         manifest = Manifest(**facts)
+        _check_types(manifest)
     except TypeError as error:
-        raise BackupError(f"{path} has a manifest that makes no sense ({error})") from error
+        raise BackupError(f"{path} has a manifest that makes no sense ({str(error)[:200]})") from error
     _check_known(path, manifest)
     return manifest
+
+
+def _check_types(manifest: Manifest) -> None:
+    """Raises `TypeError` for a field of another type than the class has."""
+    numbered = isinstance(manifest.rows, dict) and all(type(each) is int for each in manifest.rows.values())
+    named = isinstance(manifest.migrations, list) and all(isinstance(one, str) for one in manifest.migrations)
+    texts = (manifest.database, manifest.sha256, manifest.created, manifest.version)
+    if not (numbered and named and all(isinstance(text, str) for text in texts)):
+        raise TypeError("rows are numbers by table, migrations a list of names, and all else is text")
 
 
 def unpack(path: Path, manifest: Manifest, target: Path) -> bytes | None:
     """Put the dump where `target` says; the secret key, or None. Raises `BackupError` for a damaged file."""
     try:
         with zipfile.ZipFile(path) as packed:
+            room_for(target.parent, packed.getinfo(_DUMP).file_size)  # no more than that is unpacked
             with packed.open(_DUMP) as source, target.open("wb") as copy:
                 digest = _copy(source, copy)
-            secret = packed.read(_SECRET) if _SECRET in packed.namelist() else None
-    except (KeyError, zipfile.BadZipFile, EOFError) as error:
+            secret = _secret(packed) if _SECRET in packed.namelist() else None
+    except _DAMAGED as error:
         raise BackupError(f"{path} is damaged ({error}): take another back-up") from error
     if digest != manifest.sha256:
         raise BackupError(f"{path} is damaged: the dump is not the one that was made. Take another back-up")
+    return secret
+
+
+def _secret(packed: zipfile.ZipFile) -> bytes:
+    with packed.open(_SECRET) as file:
+        secret = file.read(_SECRET_LIMIT + 1)
+    if len(secret) > _SECRET_LIMIT:
+        raise zipfile.BadZipFile(f"{_SECRET} is no key: it has more than {_SECRET_LIMIT} bytes")
     return secret
 
 

@@ -80,6 +80,14 @@ def _take_alone(database: sqlite3.Connection, place: Path) -> None:
 
 
 def _checked(database: sqlite3.Connection, name: Path) -> dict[str, int]:
+    """{table: rows}. Raises `BackupError` for what is no sound database."""
+    try:
+        return _counted(database, name)
+    except sqlite3.DatabaseError as error:
+        raise BackupError(f"the database {name} is damaged: {error}") from error
+
+
+def _counted(database: sqlite3.Connection, name: Path) -> dict[str, int]:
     said = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if said != "ok":
         raise BackupError(f"the database {name} is damaged: {said}")

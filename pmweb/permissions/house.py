@@ -8,6 +8,8 @@ from pmweb.permissions.rules import ANYBODY, Rule, button, by_token, form, page
 
 RULES = {
     "start": page(),
+    "glossary": page(),
+    "tour": page(),
     "about": page(Level.MEMBER),
     "health": ANYBODY,
     "metrics": by_token(),

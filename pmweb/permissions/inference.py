@@ -17,6 +17,7 @@ ISA, MACHINE, RUN, SET = "inference.ISA", "inference.Machine", "inference.Run", 
 MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
 
 RULES = {
+    "search": page(),
     # instruction sets, experiments
     "isas": page(),
     "isa": page(),

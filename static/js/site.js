@@ -43,15 +43,33 @@ document.addEventListener("keydown", (event) => {
       menu.querySelector("summary").focus();
     }
   }
-  if (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.target.closest("input, textarea, select")) {
-    const search = document.querySelector("input[data-search]");
+  const control = event.ctrlKey || event.metaKey;
+  const slash = event.key === "/" && !control && !event.target.closest("input, textarea, select");
+  const site = control && !event.altKey && event.key.toLowerCase() === "k";
+  if (slash || site) {
+    // The filter of the page goes before the search over the site, which has a key of its own.
+    const search = (slash && document.querySelector("input[data-search]")) || siteSearch();
     if (search) {
       event.preventDefault();
       search.focus();
-      search.select();
+      search.select?.();
     }
   }
 });
+
+// The search over the site: its own page has a large one; on a narrow screen the bar has only a link to that.
+function siteSearch() {
+  const fields = [...document.querySelectorAll("[data-site-search]")];
+  return fields.reverse().find((field) => field.offsetParent) ?? document.querySelector(".search-link");
+}
+
+for (const field of document.querySelectorAll("[data-site-search]")) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (field.value.trim()) field.form.requestSubmit();
+  });
+}
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
@@ -79,6 +97,7 @@ async function refresh(form, signal) {
     return;
   }
   region.replaceWith(fresh);
+  document.dispatchEvent(new Event("refreshed"));
   history.replaceState(null, "", url);
 }
 

@@ -32,6 +32,7 @@ QUERY = {
     "predict_experiment": f"?experiment=2*{ADD}",
     "get_snippet": f"?experiment={ADD}",
     "get_accuracy": "?reference=one",
+    "search": "?q=three",
 }
 
 

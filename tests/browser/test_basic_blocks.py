@@ -45,10 +45,10 @@ def tools(site: LaunchedSite) -> None:
 
 def choose(page: Page, *names: str) -> None:
     """Tick these and nobody else: what is installed here must not matter."""
-    for box in page.locator("input[name=predictors]:checked").all():
-        box.uncheck()
+    boxes = page.locator("input[name=predictors]")
+    boxes.evaluate_all("boxes => boxes.forEach((box) => { box.checked = false; })")
     for name in names:
-        page.get_by_label(re.compile(f"^{re.escape(name)}")).check()
+        page.get_by_label(name).check()
 
 
 def ask(page: Page, code: str, *names: str) -> None:

@@ -160,12 +160,15 @@ HARMS = {
 }
 
 
-def test_a_lease_in_two_hands_is_seen(pair: Pair):
+RUN = Run(pk=3, name="a run")
+
+
+def test_a_lease_in_two_hands_is_seen():
     seen = Sampling()
     for worker in ("one:1", "two:2"):
-        seen.note(pair.run.pk, 7, 9, "running", worker)
-    seen.note(pair.run.pk, 8, 10, "running", "two:2")
-    assert [broken.text for broken in check_leases(pair.run, seen)] == ["lease 7 was held by one:1 and two:2"]
+        seen.note(RUN.pk, 7, 9, "running", worker)
+    seen.note(RUN.pk, 8, 10, "running", "two:2")
+    assert [broken.text for broken in check_leases(RUN, seen)] == ["lease 7 was held by one:1 and two:2"]
 
 
 @pytest.mark.parametrize(
@@ -176,11 +179,11 @@ def test_a_lease_in_two_hands_is_seen(pair: Pair):
         ((7, 9, "queued"), "done, and then queued"),
     ],
 )
-def test_what_goes_backwards_is_seen(pair: Pair, later, said: str):
+def test_what_goes_backwards_is_seen(later, said: str):
     seen = Sampling()
-    seen.note(pair.run.pk, 7, 9, "done", "one:1")
-    seen.note(pair.run.pk, *later, "one:1")
-    assert said in check_leases(pair.run, seen)[0].text
+    seen.note(RUN.pk, 7, 9, "done", "one:1")
+    seen.note(RUN.pk, *later, "one:1")
+    assert said in check_leases(RUN, seen)[0].text
 
 
 def test_a_difference_is_told_by_its_place():
@@ -196,7 +199,7 @@ def test_every_kind_of_run_is_disturbed_or_there_is_a_reason_why_not():
     assert not disturbed & WITHOUT.keys()
 
 
-def test_leases_is_what_gives_a_run_up_before_the_runner_would(pair: Pair):
+def test_no_run_is_struck_so_often_that_it_is_given_up():
     from chaos.ordeal import MOST_CLAIMS
 
     assert MOST_CLAIMS + 1 < leases.MAX_ATTEMPTS

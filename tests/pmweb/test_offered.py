@@ -30,6 +30,7 @@ CONDITIONS = {
 }
 OPERATORS_PAGES = {
     "anica/campaign_new.html",
+    "anica/comparison_new.html",
     "anica/discovery/ask.html",
     "anica/discovery/ask_form.html",
     "anica/import.html",

@@ -21,13 +21,13 @@ class Points:
     """The settled measurements of a set, in the order of their rows.
 
     `ids` and `experiments` int64[n]: rows of the measurements and of their experiments; `cycles` float64[n],
-    each > 0; `table`: the experiments, over the schemes that occur.
+    each > 0; `lengths` int64[n]: instructions of the experiments.
     """
 
     ids: Int64s
     experiments: Int64s
     cycles: Floats
-    table: ExperimentTable
+    lengths: Int64s
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -86,14 +86,17 @@ class Selection:
         """Whether nothing is left out."""
         return self == Selection()
 
-    def among(self, table: ExperimentTable) -> Bools:
-        """The experiments that length and schemes let through: bool[len(table)]; `common` is not heeded."""
-        chosen = np.ones(len(table), dtype=bool)
+    def among(self, lengths: Int64s, table: ExperimentTable | None) -> Bools:
+        """The experiments that length and schemes let through: bool[n]; `common` is not heeded.
+
+        `lengths` int64[n] of the experiments; the table of them is needed where schemes are chosen.
+        """
+        chosen = np.ones(len(lengths), dtype=bool)
         if self.shortest is not None:
-            chosen &= table.lengths >= self.shortest
+            chosen &= lengths >= self.shortest
         if self.longest is not None:
-            chosen &= table.lengths <= self.longest
-        if self.schemes is not None and len(table):
+            chosen &= lengths <= self.longest
+        if self.schemes is not None and table is not None and len(table):
             wanted = np.zeros(table.n_schemes, dtype=bool)
             wanted[list(self.schemes)] = True
             within = np.logical_and if self.only else np.logical_or

@@ -80,7 +80,7 @@ class Command(RunCommand):
             there = looked(key_of(row))
             names = [column.name for column in columns]
             answers = [there.answers(column.position) for column in columns]
-            self._write(options["answers"], "".join(answer_lines(there.points, names, answers)))
+            self._write(options["answers"], "".join(answer_lines(there.points, there.table, names, answers)))
         self.stderr.write(f"its page: /comparisons/{run}/")
 
     def _write(self, file: Path, text: str) -> None:

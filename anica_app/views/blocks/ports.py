@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest
 
-from inference.core.mapping import Uops
 from inference.isa.x86.blocks import Block
 from inference.models import ISA
-from inference.queries.block_load import BlockLoad, describing, load_of
+from inference.queries.block_load import describing, load_of
 from inference.views.address import whole_number
-from inference.views.experiments.picture import picture
-
-SHADES = 4
-"""Steps from no load to the load of the busiest port."""
+from inference.views.blocks.load import load_context
 
 
 def ports_context(
@@ -33,28 +28,5 @@ def ports_context(
         "no_such_mapping": wanted is not None and (chosen is None or chosen.mapping.pk != wanted),
     }
     if load is not None:
-        drawn = picture(load.schedule, load.experiment.terms)
-        letters = {text: letter for letter, text, _ in drawn.schemes}
-        context |= {"drawing": drawn, "rows": list(_rows(block, load, letters))}
+        context |= load_context(block, load)
     return context
-
-
-def _rows(
-    block: Block, load: BlockLoad, letters: dict[str, str]
-) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]]]]:
-    """Letter in the picture, text, µops, and per port (cycles, shade) of every instruction."""
-    most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
-    return [
-        (
-            letters.get(instruction.scheme or "", ""),
-            instruction.text,
-            one.uops,
-            [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
-        )
-        for instruction, one in zip(block.instructions, load.instructions, strict=True)
-    ]
-
-
-def _shade(cycles: float, most: float) -> int:
-    """0 for no load, else 1 to `SHADES`."""
-    return 0 if cycles <= 0 else max(1, round(SHADES * cycles / most))

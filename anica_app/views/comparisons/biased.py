@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from anica_app.core.comparing.biases import GRADES, STEPS, SchemeBias
 from anica_app.core.comparing.points import Selection
 from anica_app.models import ComparedColumn, Comparison
-from anica_app.queries.comparisons import biases_in, key_of, looked
+from anica_app.queries.comparisons import biases_in
 from anica_app.views.comparisons.choosing import Choice, column_in
 from inference.queries.paging import Order, page_in_memory
 from inference.views.address import one_of, whole_number
@@ -176,7 +176,7 @@ def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool =
 
 
 def _rows(row: Comparison, found: Sequence[SchemeBias]) -> list[Row]:
-    texts = looked(key_of(row)).points.table.schemes
+    texts = row.schemes
     named = row.isa.schemes.filter(text__in=[texts[bias.scheme] for bias in found])
     ids = dict(named.values_list("text", "pk"))
     return [Row(texts[bias.scheme], ids.get(texts[bias.scheme]), bias) for bias in found]

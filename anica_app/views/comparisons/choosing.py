@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404
 
 from anica_app.core.comparing.points import Selection
 from anica_app.models import ComparedColumn, Comparison
-from anica_app.queries.comparisons import Key, key_of, looked, numbers_of, schemes_found
+from anica_app.queries.comparisons import numbers_of, schemes_found
 from inference.core.metrics import Unit
 from inference.models import InstructionScheme
 from inference.views.address import one_of, whole_number
@@ -84,10 +84,10 @@ def place_in(request: HttpRequest, bins: int) -> tuple[int, int] | None:
 
 def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
     """What the form above every view needs."""
-    lengths, extensions, categories = _facets(key_of(row), row.isa_id)
+    extensions, categories = _facets(row.isa_id, tuple(row.schemes))
     return {
         "units": [(unit.value, unit.label) for unit in Unit],
-        "lengths": lengths,
+        "lengths": row.lengths,
         "extensions": extensions,
         "categories": categories,
         "among_choices": AMONG,
@@ -100,12 +100,10 @@ def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=16)
-def _facets(key: Key, isa: int) -> tuple[list[int], list[str], list[str]]:
-    """The lengths of the experiments, and the extensions and categories of their schemes."""
-    table = looked(key).points.table
+def _facets(isa: int, schemes: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The extensions and categories of some schemes."""
+    there = set(schemes)
     known = InstructionScheme.objects.filter(isa=isa).values_list("text", "extension", "category")
-    there = set(table.schemes)
     found = [(extension, category) for text, extension, category in known if text in there]
     extensions = {part for extension, _ in found for part in extension.split("+") if part}
-    lengths = sorted(set(table.lengths.tolist()))
-    return lengths, sorted(extensions), sorted({category for _, category in found if category})
+    return sorted(extensions), sorted({category for _, category in found if category})

@@ -45,7 +45,7 @@ def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
         selection = choice_of(request, row).selection
     except SearchError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
-    text = scheme_table(looked(key_of(row)).points.table, biases_in(column, selection))
+    text = scheme_table(row.schemes, biases_in(column, selection))
     return file_answer(text, "text/csv", f"{row.run.name} {column.name} schemes", "csv")
 
 
@@ -57,7 +57,10 @@ def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpRespon
 
     def lines() -> Iterator[str]:
         yield from answer_lines(
-            there.points, [column.name for column in columns], [there.answers(at.position) for at in columns]
+            there.points,
+            there.table,
+            [column.name for column in columns],
+            [there.answers(at.position) for at in columns],
         )
 
     name = slugify(row.run.name) or "comparison"

@@ -74,6 +74,11 @@ FACTS: Json = {
 }
 
 
+def source_of(file: Path) -> str:
+    """What a row that was made of one of the example's files has as its source."""
+    return f"{SOURCE}: {file.name}"
+
+
 @dataclass(frozen=True)
 class Example:
     """The rows of the recorded example."""
@@ -119,7 +124,7 @@ def _machine(isa: ISA) -> Machine:
 
 
 def _experiment_set(machine: Machine, name: str, file: Path, note: str) -> ExperimentSet:
-    source = f"{SOURCE}: {file.name}"
+    source = source_of(file)
     known = ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE, source=source).first()
     if known is not None:
         return known
@@ -137,7 +142,7 @@ def _experiment_set(machine: Machine, name: str, file: Path, note: str) -> Exper
 
 
 def _mapping(machine: Machine) -> PortMapping:
-    source = f"{SOURCE}: {MAPPING.name}"
+    source = source_of(MAPPING)
     known = PortMapping.objects.filter(origin=PortMapping.Origin.EXAMPLE, source=source).first()
     if known is not None:
         return known

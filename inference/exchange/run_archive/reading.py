@@ -111,6 +111,8 @@ class _Files:
                 content = file.read(self._left + 1)
         except KeyError:
             raise ExchangeError(f"{name} is missing in the zip of the run") from None
+        except UnicodeDecodeError as error:
+            raise ExchangeError(f"{name} has another name in its own header: {error}") from error
         self._left -= len(content)
         if self._left < 0:
             raise ExchangeError(

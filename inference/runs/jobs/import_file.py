@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
 from inference.exchange.file_units import FileUnit
 from inference.exchange.importing import Preview, commit, name_list_of, preview, rejects_of
 from inference.exchange.names import by_name
 from inference.exchange.run_archive.reading import is_archive
+from inference.exchange.stored import store_ahead
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
@@ -114,6 +117,8 @@ class ImportJob:
         task.reporter.pulse()
         task.reporter.tell("log", {"level": "info", "text": _told_of(seen)})
         task.reporter.tell("phase", {"name": "store", "index": 2, "labels": labels})
+        for each in (seen, *besides):
+            _store_ahead(task, each)
         return partial(_store, task, seen, besides, upload)
 
 
@@ -162,6 +167,24 @@ def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
     if not seen.acceptable:
         raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
     return seen
+
+
+def _store_ahead(task: Task, seen: Preview) -> None:
+    """Store what nobody sees before the set is there, and tell how far that is."""
+    if seen.isa is None:
+        return
+    total = len(seen.parsed.measured)
+    began = time.monotonic()
+
+    def told(done: int) -> None:
+        rate = done / max(time.monotonic() - began, 1e-3)
+        task.reporter.tell(
+            "progress",
+            Progress("store", done, total, round(rate), "experiments", (total - done) / rate).payload(),
+        )
+        task.reporter.pulse()
+
+    store_ahead(seen.isa, seen.parsed.measured, told)
 
 
 def _told_of(seen: Preview) -> str:

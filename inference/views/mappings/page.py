@@ -27,6 +27,7 @@ from inference.views.mappings.doubts import doubts_tab
 from inference.views.mappings.explained import explained_tab
 from inference.views.mappings.graph import graph_tab
 from inference.views.mappings.list import evaluation_url, source_label
+from inference.views.mappings.loop import loop_tab, suits
 from inference.views.mappings.schemes import schemes_tab
 from inference.views.runs.classes import classes_tab
 from inference.views.runs.explained import found_mapping
@@ -57,10 +58,14 @@ EVIDENCE, EXPLAINED, FRONT, CLASSES = "evidence", "explained", "front", "classes
 """Tabs of mappings found by counter-examples, by explainable inference, of those with a front, and of those
 with classes alone."""
 
+LOOP = "loop"
+"""Where loops of the instruction set can be read."""
+
 TABS: dict[str, Tab] = {
     "graph": Tab("Graph", graph_tab, ("js/graph.js",)),
     "accuracy": Tab("Accuracy", _accuracy, ("js/heatmap.js", "js/figures.js")),
     "schemes": Tab("Schemes", schemes_tab),
+    LOOP: Tab("Try a loop", loop_tab, ("js/buckets.js",)),
     "compare": Tab("Compare", compare_tab),
     "doubts": Tab("Doubts", doubts_tab),
     FRONT: Tab("Front", front_tab, ("js/front.js",)),
@@ -78,6 +83,7 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         EVIDENCE: KEY in found.report,
         EXPLAINED: is_explained(found),
         FRONT: front is not None,
+        LOOP: suits(found),
         CLASSES: bool(found.report.get("congruence_classes")),
     }
     tabs = {name: tab for name, tab in TABS.items() if there.get(name, True)}

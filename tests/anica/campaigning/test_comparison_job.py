@@ -42,7 +42,7 @@ def test_an_experiment_becomes_copies_that_do_not_wait_for_each_other() -> None:
     assert made.copies == 4  # the fewest with ten instructions
     assert dict(block.terms) == {ADD: 8, IMUL: 4}
     written = [one.text.split()[1].rstrip(",") for one in block.instructions]
-    assert len(set(written)) == len(written)  # each instance has a register of its own to write to
+    assert len(set(written[:10])) == 10  # ten in a row write to registers of their own
     refused = block_of([("no such thing", 1)])
     assert (refused.copies, "no such scheme" in refused.obstacle) == (0, True)
 
@@ -84,7 +84,7 @@ def test_every_kind_of_column_answers_for_the_same_experiments(monkeypatch: pyte
     said = [read_answers(column) for column in columns]
     nan = np.nan
     expected = [
-        [0.5, 1.0, 1.5, nan, 2.0, nan],  # of two ports
+        [0.5, 1.0, 1.5, nan, 2.0, nan],  # of two ports, the second without multiplication
         [*small.CYCLES[:5], nan],
         [nan] * 6,
         [nan, nan, *(2 * cycles for cycles in small.CYCLES[2:])],

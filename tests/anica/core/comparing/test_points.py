@@ -35,7 +35,7 @@ cycles = st.floats(0.25, 100)
     ],
 )
 def test_experiments_are_chosen_by_length_and_schemes(selection: Selection, chosen: list[bool]) -> None:
-    assert selection.among(TABLE).tolist() == chosen
+    assert selection.among(TABLE.lengths, TABLE).tolist() == chosen
 
 
 def test_no_prediction_and_no_rate_are_left_out() -> None:

@@ -1,0 +1,121 @@
+"""A basic-block set of 100,000 blocks in three columns: how long its import takes, and its pages.
+
+`import`: wall seconds of the run that reads an uploaded CSV file, checks and stores it, in this process as a
+worker does it, with its CPU seconds; `import-memory`: what its memory grows by at most. `accuracy`: seconds of
+the run that compares the columns with one of them. The others are medians of requests in this process, without
+network: the first page of the set; sorted by a column; searched for a mnemonic that is rare; the numbers of its
+columns; the blocks in the fullest bin of a heat map.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import resource
+import statistics
+import time
+from collections.abc import Iterator
+
+from django.test import Client, override_settings
+
+from anica_app.core.x86_domain import X86Domain
+from anica_app.models import BasicBlockSet
+from anica_app.queries.accuracy import Accuracy
+from benchmarks import Result
+from benchmarks._generated_set import temporary_database
+from inference.models import Run, Upload
+from inference.runs import leases, lifecycle
+from inference.runs.execute import Wishes, execute
+from pmweb.accounts.administrator import ensure_administrator
+
+BLOCKS = 100_000
+_POOL, _LONGEST = 3000, 6
+_REQUESTS = 11
+_PLAIN_STATIC = {
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+}
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """Import, comparison, pages; `quick` has a tenth of the blocks."""
+    rows = BLOCKS // 10 if quick else BLOCKS
+    content = generated_csv(rows)
+    with temporary_database(), override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+        yield from _imported(content, rows)
+        made = BasicBlockSet.objects.get()
+        reference = made.columns.get(position=0)
+        config = {"block_set": made.pk, "reference": reference.pk}
+        began = time.monotonic()
+        compared = _done("accuracy", config)
+        yield Result("accuracy", round(time.monotonic() - began, 2), "s", more={"blocks": rows})
+        yield from _pages(made, Accuracy.from_json(compared.result["accuracy"]))
+
+
+def generated_csv(rows: int, seed: int = 1) -> bytes:
+    """A file with blocks of one to twelve instructions and three columns that scatter around each other."""
+    dice = random.Random(seed)
+    domain = X86Domain.of()
+    free = [domain.unconstrained(length) for length in range(1, _LONGEST + 1)]
+    drawn = (domain.sample(dice.choice(free), dice) for _ in range(_POOL))
+    pool = [block.code.hex() for block in drawn if block is not None]
+    out = io.StringIO()
+    out.write("bb,measured,first tool,second tool\n")
+    for _ in range(rows):
+        cycles = dice.randint(25, 3000) / 100
+        first = round(cycles * dice.uniform(0.6, 1.6), 2)
+        second = -1.0 if dice.random() < 0.01 else round(cycles * 1.1, 2)
+        out.write(f"{dice.choice(pool)}{dice.choice(pool)},{cycles},{first},{second}\n")
+    return out.getvalue().encode()
+
+
+def _imported(content: bytes, rows: int) -> Iterator[Result]:
+    upload = Upload.objects.create(file_name="generated.csv", content=content, sha256="0" * 64)
+    before, cpu, began = _peak(), time.process_time(), time.monotonic()
+    _done("import-anica", {"upload": upload.pk})
+    wall, spent = time.monotonic() - began, time.process_time() - cpu
+    more = {"blocks": rows, "bytes": len(content), "cpu_seconds": round(spent, 2), "limit": 20.0}
+    yield Result("import", round(wall, 2), "s", more=more)
+    yield Result("import-memory", round(_peak() - before, 1), "MB", more={"blocks": rows})
+
+
+def _done(kind: str, config: dict[str, object]) -> Run:
+    made = lifecycle.submit(kind, config, lifecycle.unused_name(kind))
+    lease = leases.claim("benchmark")
+    assert lease is not None
+    execute(lease, Wishes(lease))
+    made.refresh_from_db()
+    if made.state != Run.State.DONE:
+        raise RuntimeError(f"the run of kind {kind} ended as {made.state}: {made.error}")
+    return made
+
+
+def _pages(made: BasicBlockSet, compared: Accuracy) -> Iterator[Result]:
+    client = Client()
+    client.force_login(ensure_administrator())
+    counts = compared.columns[0].heat_map.counts
+    place = max(
+        ((r, c) for r in range(len(counts)) for c in range(len(counts))), key=lambda at: counts[at[0]][at[1]]
+    )
+    column = made.columns.get(position=1)
+    for case, query in (
+        ("blocks", ""),
+        ("by-column", f"?sort=-column-{column.pk}"),
+        ("search", "?q=imul -add"),
+        ("columns", "?tab=columns"),
+        ("bin", f"?tab=accuracy&bin={place[0]},{place[1]}"),
+    ):
+        walls = []
+        for _ in range(_REQUESTS + 1):
+            began = time.perf_counter()
+            answer = client.get(f"/block-sets/{made.pk}/{query}")
+            walls.append(time.perf_counter() - began)
+            if answer.status_code != 200:
+                raise RuntimeError(f"{query} answered {answer.status_code}")
+        more = {"blocks": made.size, "bytes": len(answer.content)}
+        yield Result(case, round(1000 * statistics.median(walls[1:]), 1), "ms", more=more)
+
+
+def _peak() -> float:
+    """The most memory that this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

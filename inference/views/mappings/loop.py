@@ -1,0 +1,56 @@
+"""The view of a mapping in which a loop is tried: predicted cycles and the load of the ports, at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.instruction_sets import X86
+from inference.isa.x86.blocks import Block, BlockError, read_blocks
+from inference.models import PortMapping
+from inference.queries.block_load import load_of
+from inference.views.blocks.load import load_context
+
+MOST_CODE = 3000
+"""Characters of a loop: it travels in the address."""
+
+TIE = 1e-9
+"""Cycles by which loads that count as equal may differ."""
+
+
+def suits(row: PortMapping) -> bool:
+    """Whether loops of the mapping's instruction set can be read."""
+    return row.isa.name == X86
+
+
+def loop_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
+    """The loop in the address (`code`), decoded, and what its µops take up of each port (one query)."""
+    del value  # only the µops of the loop's own schemes are needed
+    code = request.GET.get("code", "").strip()
+    context: dict[str, Any] = {"code": code, "most_code": MOST_CODE}
+    if not code:
+        return context
+    if len(code) > MOST_CODE:
+        error = f"The loop has {len(code):,} characters; up to {MOST_CODE:,} are read"
+        return {**context, "code": "", "error": error}
+    try:
+        (block,) = read_blocks(code, 1)
+    except BlockError as problem:
+        return {**context, "error": f"Nothing was decoded: {problem}"}
+    everybody = f"{reverse('blocks')}?{urlencode({'code': code})}"
+    return {**context, **_predicted(block, row), "block_page": everybody}
+
+
+def _predicted(block: Block, row: PortMapping) -> dict[str, Any]:
+    load = load_of(block, row)
+    if load is None:
+        return {"undescribed": True}
+    cycles, loads = load.schedule.cycles, load.schedule.loads
+    fullest = max(loads, default=0.0)
+    full = [(name, bit) for bit, name in enumerate(row.ports) if fullest and loads[bit] > fullest - TIE]
+    ipc = len(block.instructions) / cycles if cycles else None
+    return {**load_context(block, load), "full_ports": full, "ipc": ipc}

@@ -1,0 +1,169 @@
+"""Help of pages about predictors and where they disagree."""
+
+from __future__ import annotations
+
+from pmweb.help.text import Help
+
+PAGES = {
+    "blocks": Help(
+        "Where [[basic block]]s are pasted: decoded at once, with what the ports of the mappings here allow.",
+        can=("Paste assembly in Intel or AT&T syntax, or hexadecimal digits; the address keeps the block.",),
+        operators=("Ask predictors and machines; answers come one by one on a page that stays.",),
+    ),
+    "asked-blocks": Help(
+        "What every [[predictor]] and machine that was asked says of these blocks.",
+        can=(
+            "See the load of the ports by instruction, for a mapping of your choice.",
+            "Take the answers away as CSV.",
+        ),
+        operators=(
+            "Let a difference be explained: a [[generalisation]] of this very block.",
+            "Ask what memory dependencies change.",
+        ),
+    ),
+    "block-sets": Help(
+        "Sets of [[basic block]]s with what each tool says that they take.",
+        can=("Open one for its blocks and columns.",),
+        operators=("Upload a set, BHive’s files included.",),
+    ),
+    "block-set": Help(
+        "One set of blocks: every tool’s answers, how accurate they are, and how much of the "
+        "disagreement campaigns explain.",
+        can=(
+            "Filter by mnemonic and length, sort by a column, open a block.",
+            "Take the set away as CSV.",
+        ),
+        operators=("Ask another predictor for all blocks, or have its accuracy or [[coverage]] computed.",),
+    ),
+    "block-set-upload": Help(
+        "Where a file of blocks comes in: code in hexadecimal digits and a column per tool.",
+        operators=("Drop a file; nothing is stored before you have seen a preview.",),
+    ),
+    "block-set-ask": Help(
+        "The form that asks predictors for all blocks of a set.",
+        operators=("Choose predictors; the answers of each become a column.",),
+    ),
+    "block-set-cover": Help(
+        "What has to be put right before [[coverage]] is computed.",
+        operators=("Change what is marked.",),
+    ),
+    "block-set-edit": Help(
+        "Name and note of a set of blocks.",
+        operators=("Write what somebody else has to know of it.",),
+    ),
+    "block-set-delete": Help(
+        "What would be deleted with this set of blocks, and what stands in the way.",
+        operators=("Read the list before you press the button.",),
+    ),
+    "campaigns": Help(
+        "All [[campaign]]s: searches for blocks on which predictors disagree.",
+        can=("Filter by kind and tool; tick several to compare them.",),
+        operators=("Start a new one.",),
+    ),
+    "campaign": Help(
+        "One [[campaign]]: its counters while it searches, and its [[discovery|discoveries]].",
+        can=(
+            "Sort discoveries by [[interestingness]], generality or [[coverage]]; open one for its tree.",
+            "Take it away as one file, or the discoveries as CSV.",
+        ),
+        operators=("Pause or cancel it, compute its coverage, or start one like it.",),
+    ),
+    "campaign-new": Help(
+        "The form for a campaign.",
+        operators=("Choose the predictors and what counts as disagreement; usual settings come as presets.",),
+    ),
+    "campaign-compare": Help(
+        "Campaigns beside each other: settings that differ, numbers, and how much of one’s discoveries "
+        "another has.",
+        can=("Follow a number to the discoveries behind it.",),
+        operators=("Have the overlap computed.",),
+    ),
+    "campaign-round": Help(
+        "The blocks of one round of a campaign with every predictor’s answer.",
+        can=("Sort them, and open a block.",),
+    ),
+    "campaign-edit": Help(
+        "Name and note of a campaign.",
+        operators=("Write what somebody else has to know of it.",),
+    ),
+    "campaign-delete": Help(
+        "What would be deleted with this campaign, and what stands in the way.",
+        operators=("Read the list before you press the button.",),
+    ),
+    "matrices": Help(
+        "Tables of how often each two tools disagree about the same blocks.",
+        can=("Open one; each cell leads to its blocks.",),
+        operators=("Have another one computed.",),
+    ),
+    "matrix": Help(
+        "How often each two tools disagree: the darker a cell, the larger the share of "
+        "[[interestingness|interesting]] blocks.",
+        can=(
+            "Open a cell for its blocks.",
+            "Take it away as CSV.",
+        ),
+    ),
+    "matrix-new": Help(
+        "The form for a matrix of tools.",
+        operators=("Choose the tools and where the blocks come from.",),
+    ),
+    "matrix-cell": Help(
+        "The blocks that two tools disagree about, the widest apart first.",
+        can=("Open a block.",),
+        operators=("Start a [[campaign]] of the two.",),
+    ),
+    "comparisons": Help(
+        "Comparisons of [[predictor]]s on the same experiments.",
+        can=("Open one for its scores.",),
+        operators=("Start another one.",),
+    ),
+    "comparison": Help(
+        "Predictors on the same experiments: [[MAPE]], [[Pearson r]], [[Kendall τ]], how many each "
+        "could answer, and a [[heat map]] of each.",
+        can=(
+            "See by scheme which of them is too slow or too fast.",
+            "Click a bin for its experiments; take scores and answers away as CSV.",
+        ),
+    ),
+    "comparison-new": Help(
+        "The form for a comparison of predictors.",
+        operators=("Choose a set and predictors; the set’s measurements judge.",),
+    ),
+    "discovery": Help(
+        "One [[discovery]]: its [[abstract block]] in words, and the tree by which it was generalised.",
+        can=(
+            "Click a step for its sampled blocks and every predictor’s answer; walk the tree with the "
+            "arrow keys.",
+            "Take tree, blocks, report or session away.",
+        ),
+        operators=("Mark it, write a note, ask other predictors for the blocks of a step.",),
+    ),
+    "discovery-ask": Help(
+        "The form that asks predictors for the blocks of a step.",
+        operators=("Choose predictors; their answers appear beside the others.",),
+    ),
+    "discovery-reproduce": Help(
+        "How to see the disagreement elsewhere: the smallest block with the command line of every tool.",
+        can=("Copy a line, or take the report for a bug tracker.",),
+    ),
+    "anica-import": Help(
+        "What is in a file of AnICA’s own, before it is imported.",
+        operators=("Look it through, then import it.",),
+    ),
+    "mapping-llvm": Help(
+        "Every scheme of a mapping beside what LLVM’s scheduling model says of it, by llvm-mca.",
+        can=("Filter what differs; take the report away as Markdown.",),
+        operators=("Ask llvm-mca again for another processor.",),
+    ),
+    "predictors": Help(
+        "Whatever can be asked how long a block takes: tools found here, mappings, machines.",
+        can=(
+            "See why one is missing and how to install it.",
+            "Try one on a block.",
+        ),
+    ),
+    "predictor-add": Help(
+        "The form for a predictor with other options.",
+        can=("Choose a tool and its options; it can be asked as soon as it is saved.",),
+    ),
+}

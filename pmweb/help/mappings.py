@@ -1,0 +1,105 @@
+"""Help of pages about mappings and the runs that find them."""
+
+from __future__ import annotations
+
+from pmweb.help.text import Help
+
+PAGES = {
+    "mappings": Help(
+        "All [[port mapping]]s with how well each predicts: [[MAPE]], [[Pearson r]], [[Kendall τ]].",
+        can=(
+            "Filter, sort, and judge all of them on one set.",
+            "Open one for graph, heat map, schemes and doubts.",
+        ),
+        operators=("Infer a new one, or upload one.",),
+    ),
+    "mapping": Help(
+        "One [[port mapping]] as a graph of schemes, [[µop]]s and [[port]]s, as a [[heat map]], as a "
+        "table, beside another one, and by its [[doubt]]s.",
+        can=(
+            "Pin a node of the graph, click a bin, sort the table: the address keeps what you see.",
+            "Try a loop: its cycles and the load of every port, at once.",
+            "Export it for PMEvo, OSACA, LLVM, uops.info readers, as JSON or CSV.",
+        ),
+        operators=("Evaluate it on a set, measure what decides a doubt, or rename it.",),
+    ),
+    "mapping-convert": Help(
+        "Where a port mapping becomes a [[resource mapping]] that predicts the same.",
+        operators=("Choose the limit of resources, and convert.",),
+    ),
+    "mapping-edit": Help(
+        "Name and note of a mapping.",
+        operators=("Write what somebody else has to know of it.",),
+    ),
+    "mapping-delete": Help(
+        "What would be deleted with this mapping, and what stands in the way.",
+        operators=("Read the list before you press the button.",),
+    ),
+    "scheme-proof": Help(
+        "Why a mapping gives a scheme these [[µop]]s: each step with the [[witness]]es that were "
+        "measured for it.",
+        can=(
+            "Look at a witness’s picture: blocked ports are filled, the surplus is on top.",
+            "Open a witness as an experiment.",
+        ),
+        operators=("Measure the witnesses again.",),
+    ),
+    "resource-mappings": Help(
+        "All [[resource mapping]]s, Palmed’s model: a second kind of predictor beside port mappings.",
+        can=("Open one for its loads and its accuracy.",),
+        operators=("Upload one, or convert a port mapping.",),
+    ),
+    "resource-mapping": Help(
+        "One [[resource mapping]]: the cycles that each scheme takes up of every resource, and how "
+        "well it predicts.",
+        can=(
+            "Search its schemes; see the [[heat map]] of an evaluation.",
+            "Export it as JSON.",
+        ),
+        operators=("Evaluate it on a set.",),
+    ),
+    "resource-mapping-edit": Help(
+        "Name and note of a resource mapping.",
+        operators=("Write what somebody else has to know of it.",),
+    ),
+    "resource-mapping-delete": Help(
+        "What would be deleted with this resource mapping, and what stands in the way.",
+        operators=("Read the list before you press the button.",),
+    ),
+    "infer": Help(
+        "The form for an inference: from a machine, from measurements that are here, or from a "
+        "simulated processor.",
+        operators=(
+            "Choose an algorithm; each setting has the paper’s default and a line of help.",
+            "Read the estimate of experiments and minutes, then start.",
+        ),
+    ),
+    "runs": Help(
+        "Everything that ran, runs, or waits. A [[run]] survives closed tabs and restarts of the site.",
+        can=("Filter by state and kind; open one to watch it live.",),
+        operators=("Start another one under Infer.",),
+    ),
+    "run": Help(
+        "One [[run]]: phase, progress and pictures while it works, the permanent record afterwards.",
+        can=(
+            "Let the browser, or an address of yours, be told when it ends.",
+            "Open what it made; take the run away as one file that can be imported elsewhere.",
+        ),
+        operators=("Pause, resume or cancel it; run it again with changes.",),
+    ),
+    "run-edit": Help(
+        "Name and note of a run.",
+        operators=("Write what somebody else has to know of it.",),
+    ),
+    "run-delete": Help(
+        "What would be deleted with this run, and what stands in the way.",
+        operators=("Read the list before you press the button.",),
+    ),
+    "api": Help(
+        "Every operation of the HTTP API, with a request to copy and an answer.",
+        can=(
+            "Search the operations; an opened one has an address of its own.",
+            "Make a token on the page of your account.",
+        ),
+    ),
+}

@@ -1,0 +1,37 @@
+"""The template tag that shows a page's help (a template builtin, see settings.TEMPLATES)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+
+from pmweb.help.pages import HELP
+from pmweb.help.text import rendered
+from pmweb.permissions.context import level_of_request
+from pmweb.permissions.table import rule_of
+
+register = template.Library()
+
+
+@register.inclusion_tag("partials/page_help.html", takes_context=True)
+def page_help(context: template.Context) -> dict[str, Any]:
+    """What the page of this request is and what its visitor can do there; nothing where it has no help."""
+    request: HttpRequest | None = context.get("request")
+    match = None if request is None else request.resolver_match
+    found = None if match is None else HELP.get(match.url_name or "")
+    if request is None or found is None:
+        return {}
+    level = level_of_request(request)
+
+    def may_open(page: str) -> bool:
+        rule = rule_of(page)
+        return rule is not None and rule.read is not None and level >= rule.read
+
+    sentences = (*found.can, *(found.operators if context.get("may_operate") else ()))
+    return {
+        "what": rendered(found.what, may_open),
+        "can": [rendered(sentence, may_open) for sentence in sentences],
+        "may_read": context.get("may_read"),
+    }

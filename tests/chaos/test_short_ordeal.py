@@ -1,0 +1,48 @@
+"""A few kills on real sites, one per database; and that a site which is broken on purpose is found out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+from chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
+
+SECONDS = 280
+
+
+def ordeal(*options: str) -> tuple[int, list[dict]]:
+    """Exit status, and what it says: the kinds, and the whole last."""
+    done = subprocess.run(
+        [sys.executable, "-m", "chaos", "--only-kills", "--seed", "5", *options],
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    if done.returncode == EXIT_MISSING:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode in {0, EXIT_VIOLATED}, done.stderr
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_what_is_lost_on_purpose_on_sqlite_is_found_and_told_with_seed_and_fault():
+    status, told = ordeal("--kinds", "measure", "--kills", "2", "--broken", "lost")
+    whole = told[-1]
+    assert status == EXIT_VIOLATED
+    assert {pk for pk, _, sort in whole["broken"] if sort == "lost"} == set(whole["sabotaged"]) != set()
+    said = whole["violations"][0]
+    assert said.startswith("measure ")
+    assert "seed 5" in said
+    assert "Faults: " in said
+    assert " at " in said.partition("Faults: ")[2]
+
+
+def test_on_postgresql_and_redis_nothing_is_lost():
+    status, told = ordeal("--kinds", "measure", "--kills", "2", "--database", "postgresql")
+    assert status == 0, told[-1]["violations"]
+    assert told[0]["kills"] >= 2

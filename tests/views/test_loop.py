@@ -1,0 +1,54 @@
+"""A loop tried on the page of a mapping."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from inference.core.mapping import PortMapping as Value
+from inference.exchange.instruction_sets import new_isa
+from inference.exchange.stored import store_mapping
+from inference.models import PortMapping
+
+LOOP = "add rax, rbx\nimul rcx, rdx\nimul rsi, rdi"
+
+
+def tried(visitor: Client, row: PortMapping, code: str):
+    return visitor.get(reverse("mapping", args=[row.pk]), {"tab": "loop", "code": code})
+
+
+def test_a_pasted_loop_has_its_cycles_and_its_load_at_once(visitor: Client, mapping: PortMapping):
+    page = tried(visitor, mapping, LOOP)
+    assert page.status_code == 200
+    load = page.context["load"]
+    assert load.schedule.cycles == pytest.approx(2.0)
+    assert [name for name, _ in page.context["full_ports"]] == ["p1"]
+    assert page.context["ipc"] == pytest.approx(1.5)
+    texts = [(text, [cycles for cycles, _ in ports]) for _, text, _, ports in page.context["load_rows"]]
+    assert texts[1] == ("imul rcx, rdx", pytest.approx([0.0, 1.0, 0.0]))
+    assert "Bucket picture" in page.text
+
+
+def test_instructions_that_the_mapping_lacks_are_named(visitor: Client, mapping: PortMapping):
+    page = tried(visitor, mapping, "add rax, rbx\nmov rax, [rsi]")
+    assert "does not describe all of these instructions" in page.text
+    assert "not described" in page.text
+    assert "describes none of these" in tried(visitor, mapping, "popcnt rax, rbx").text
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [("frobnicate rax", "line 1"), ("nop\n\nnop", "at most 1 blocks"), ("x" * 3001, "up to 3,000 are read")],
+)
+def test_what_is_no_loop_is_refused_with_the_reason(visitor: Client, mapping: PortMapping, code, says):
+    page = tried(visitor, mapping, code)
+    assert page.status_code == 400
+    assert says in page.text
+
+
+def test_mappings_of_other_instruction_sets_have_no_such_view(visitor: Client, db: None):
+    isa = new_isa("toy", ["add"], "by hand")
+    row = store_mapping("toy", isa, Value(("a",), {"add": ((1, 1),)}), origin=PortMapping.Origin.IMPORT)
+    assert tried(visitor, row, LOOP).status_code == 400
+    assert "Try a loop" not in visitor.get(reverse("mapping", args=[row.pk])).text

@@ -77,13 +77,13 @@ def generate_set(n: int, name: str = "generated", *, terms: bool = False, seed: 
     predicted = MappingPredictor(generated_mapping(seed)).cycles(table_of_keys(keys, scheme_texts(isa)))
     measured = np.maximum(np.round(predicted * rng.normal(1.02, 0.08, n), 2), 0.25)
     second = np.round(measured * rng.normal(1.0, 0.3, n).clip(0.1), 2)
-    columns = "id, experiment_set_id, experiment_id, repeat, state, cycles, spread, passes, note"
+    columns = "id, experiment_set_id, experiment_id, length, repeat, state, cycles, spread, passes, note"
     rows = zip(measured.tolist(), second.tolist(), strict=True)
     _insert(
         "inference_measurement",
         f"{columns}, annotations, counters",
         (
-            (k + 1, row.pk, k + 1, 0, "settled", seen, None, 1, "", _answers(k, seen, said), "{}")
+            (k + 1, row.pk, k + 1, _LENGTH, 0, "settled", seen, None, 1, "", _answers(k, seen, said), "{}")
             for k, (seen, said) in enumerate(rows)
         ),
     )

@@ -17,8 +17,8 @@ from inference.agent.reading import ProtocolError
 from inference.exchange.errors import ExchangeError
 from inference.exchange.importing import name_list_of, rejects_of
 from inference.exchange.incoming import taken_in
-from inference.exchange.rejects_json import rejection_of
 from inference.exchange.parsing import AnyNames, read, resolve
+from inference.exchange.rejects_json import rejection_of
 from inference.exchange.run_archive.reading import is_archive, read_archive
 from inference.isa.document import InstructionSetError, read_instruction_set
 

@@ -20,16 +20,62 @@ from benchmarks import _nonsense
 ZIP = b"PK\x03\x04"
 
 HOSTILE_TEXTS = (
-    *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "'=1", '=HYPERLINK("http://x","y")', "=cmd|' /C'!A0"),
-    *("<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "{{ 7 * 7 }}", "{% debug %}", "&lt;b&gt;"),
+    *(
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        " =1",
+        "'=1",
+        '=HYPERLINK("http://x","y")',
+        "=cmd|' /C'!A0",
+    ),
+    *(
+        "<script>alert(1)</script>",
+        '"><img src=x onerror=alert(1)>',
+        "{{ 7 * 7 }}",
+        "{% debug %}",
+        "&lt;b&gt;",
+    ),
     *("../../etc/passwd", "/etc/passwd", "C:\\x", "a/b", ".", "..", "con", "a\u202eb", "\ufeff", "\u2028"),
-    *("\0", "a\0b", "\ud800", "\udfff\ud800", "e\u0301" * 20, "\U0001f600", "'; DROP TABLE x; --", "%s%n", "${x}"),
+    *(
+        "\0",
+        "a\0b",
+        "\ud800",
+        "\udfff\ud800",
+        "e\u0301" * 20,
+        "\U0001f600",
+        "'; DROP TABLE x; --",
+        "%s%n",
+        "${x}",
+    ),
     *("", " ", "\n", "x" * 300, "x" * 5000, "nan", "-0", "1e999", "9" * 400, "٣", "１", "1_000", "0x10"),
 )
 """What is harmful where somebody believes it."""
 HOSTILE_NUMBERS = (
-    *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "-0", "-0.0", "1e-400", "5e-324", "1.7976931348623157e308"),
-    *("9007199254740993", "9223372036854775808", "-9223372036854775809", "1" * 30, "9" * 400, "9" * 5000, "1E5"),
+    *(
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e999",
+        "-1e999",
+        "-0",
+        "-0.0",
+        "1e-400",
+        "5e-324",
+        "1.7976931348623157e308",
+    ),
+    *(
+        "9007199254740993",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "1" * 30,
+        "9" * 400,
+        "9" * 5000,
+        "1E5",
+    ),
 )
 _ENTITIES = (
     b'<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>',
@@ -38,13 +84,65 @@ _ENTITIES = (
     b'<!DOCTYPE l [<!ENTITY % p SYSTEM "file:///etc/passwd"> %p;]>',
 )
 _SNIPPETS = (
-    *(b'"', b"'", b"{", b"}", b"[", b"]", b",", b";", b":", b"\n", b"\r", b"\t", b"\0", b"\xff\xfe", b"\xef\xbb\xbf"),
-    *(b"\xc3", b"\xed\xa0\x80", b"\x1f\x8b\x08", b"-", b"1e999", b"NaN", b"=1+1", b"<", b">", b"</", b"<!--", b"&x;"),
+    *(
+        b'"',
+        b"'",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b";",
+        b":",
+        b"\n",
+        b"\r",
+        b"\t",
+        b"\0",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf",
+    ),
+    *(
+        b"\xc3",
+        b"\xed\xa0\x80",
+        b"\x1f\x8b\x08",
+        b"-",
+        b"1e999",
+        b"NaN",
+        b"=1+1",
+        b"<",
+        b">",
+        b"</",
+        b"<!--",
+        b"&x;",
+    ),
     *(b"]]>", b"<![CDATA[", b"#", b"*", b"0*", b"%00", b"\\u0000", b"\\ud800", b"9" * 40, b"()", b"||"),
 )
 _NAMES = (
-    *("../a", "/etc/passwd", "a/../../b", "..\\b", "C:a", "C:\\a", "a//b", "./a", "a\x01b", "a\0b", "n" * 400),
-    *("", "/", "RUN.JSON", "Campaign.json", "run.json/", "files/x", "files/../x", "é.json", "e\u0301.json", "con"),
+    *(
+        "../a",
+        "/etc/passwd",
+        "a/../../b",
+        "..\\b",
+        "C:a",
+        "C:\\a",
+        "a//b",
+        "./a",
+        "a\x01b",
+        "a\0b",
+        "n" * 400,
+    ),
+    *(
+        "",
+        "/",
+        "RUN.JSON",
+        "Campaign.json",
+        "run.json/",
+        "files/x",
+        "files/../x",
+        "é.json",
+        "e\u0301.json",
+        "con",
+    ),
 )
 _RARE = 0.004
 """How often each of the kinds that take a hundred times as long is drawn."""
@@ -150,9 +248,12 @@ def _large(content: bytes, drawn: random.Random) -> bytes:
 
 def _json(content: bytes, drawn: random.Random) -> bytes:
     try:
-        message = json.loads(content)
+        return _of_message(content, json.loads(content), drawn)
     except (ValueError, RecursionError):  # it has been made hostile before
         return _replaced(content, drawn)
+
+
+def _of_message(content: bytes, message: object, drawn: random.Random) -> bytes:
     if not list(_nonsense._places(message)):
         return _replaced(content, drawn)
     chance = drawn.random()
@@ -186,7 +287,9 @@ def _hostile_values(message: object, drawn: random.Random) -> str:
             holder[key] = f"@@{number}"
             marks[f'"@@{number}"'] = drawn.choice(HOSTILE_NUMBERS)
         elif choice < 0.75:
-            holder[key] = drawn.choice((None, True, False, 0, -1, 1.5, "x", [], {}, [[]], [None], {"a": {}}, 10**20))
+            holder[key] = drawn.choice(
+                (None, True, False, 0, -1, 1.5, "x", [], {}, [[]], [None], {"a": {}}, 10**20)
+            )
         elif choice < 0.85:
             deep = drawn.choice((3, 20, 90, 300, 900, drawn.randint(930, 1000)))
             holder[key] = f"@@{number}"
@@ -277,7 +380,11 @@ def _lying(content: bytes, drawn: random.Random) -> bytes:
     changed = bytearray(content)
     entries = [at for at in range(len(content) - 46) if content[at : at + 4] == b"PK\x01\x02"]
     at = drawn.choice(entries)
-    field, form = drawn.choice(((8, "<H"), (10, "<H"), (16, "<L"), (20, "<L"), (24, "<L"), (28, "<H"), (42, "<L")))
-    value = drawn.choice((0, 1, 8, 14, 99, 0xFFFF)) if form == "<H" else drawn.choice((0, 1, 0xFFFFFFFF, 2**31))
+    field, form = drawn.choice(
+        ((8, "<H"), (10, "<H"), (16, "<L"), (20, "<L"), (24, "<L"), (28, "<H"), (42, "<L"))
+    )
+    value = (
+        drawn.choice((0, 1, 8, 14, 99, 0xFFFF)) if form == "<H" else drawn.choice((0, 1, 0xFFFFFFFF, 2**31))
+    )
     struct.pack_into(form, changed, at + field, value)
     return bytes(changed)

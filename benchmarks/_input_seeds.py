@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,14 @@ def backup() -> bytes:
             database.executescript("CREATE TABLE a (b INTEGER); INSERT INTO a VALUES (1)")
         dump = path.read_bytes()
     manifest = {
-        **{"database": "sqlite", "rows": {"a": 1}, "migrations": ["inference.0001_initial"], "version": "0.7.0"},
-        **{"sha256": hashlib.sha256(dump).hexdigest(), "created": "2026-11-01T00:00:00+00:00"},
-        **{"format": 1, "product": "pmweb"},
+        "database": "sqlite",
+        "rows": {"a": 1},
+        "migrations": ["inference.0001_initial"],
+        "version": "0.7.0",
+        "sha256": hashlib.sha256(dump).hexdigest(),
+        "created": "2026-11-01T00:00:00+00:00",
+        "format": 1,
+        "product": "pmweb",
     }
     return zipped({"manifest.json": json.dumps(manifest).encode(), "database": dump, "secret-key": b"key"})
 
@@ -93,8 +99,9 @@ def anica_directories() -> list[bytes]:
     return [zipped({**files, "measurements.db": measurements}) for files in (campaign, one)]
 
 
+@cache
 def campaign_archive() -> bytes:
-    """A campaign of this program. Stores it in the database on the way."""
+    """A campaign of this program. Stores it in the database on the way, the first time."""
     from anica_app.exchange.campaign_zip import write_campaign
     from anica_app.exchange.file_trees import Archive
     from anica_app.exchange.incoming import read_rows
@@ -105,8 +112,9 @@ def campaign_archive() -> bytes:
     return zipped(unzipped(out.getvalue()))
 
 
+@cache
 def run_archive() -> bytes:
-    """An evaluation with its mapping and its experiments. Stores them in the database on the way."""
+    """An evaluation with its mapping and its experiments. Stores them on the way, the first time."""
     from inference.core.experiment import Experiment, Measured
     from inference.core.mapping import PortMapping as Mapping
     from inference.core.metrics import Unit

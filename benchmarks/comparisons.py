@@ -31,6 +31,7 @@ _PLAIN_STATIC = {
 }
 _CACHES = (
     looking.looked,
+    looking._compared,
     looking._selected,
     looking._scores,
     looking._heat_map,

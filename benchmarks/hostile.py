@@ -4,6 +4,8 @@
 `_input_mutations`). An input is a function of the seed, the reader's name and its number, so each failure can
 be had again; what fails is made smaller as long as it fails in the same way. A failure is whatever a reader
 raises that is not its own kind of error, a value that no database could hold, or more than five seconds.
+`uploads`: 2,000 of these files through the pages of a site, from the form to the import by a worker.
+`requests`: 10,000 that schemathesis makes of the API's document, sound and unsound ones.
 """
 
 from __future__ import annotations
@@ -15,20 +17,30 @@ import signal
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from django.test import override_settings
 
 from benchmarks import Result
 from benchmarks._generated_set import temporary_database
 from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks._input_mutations import mutated
+from benchmarks._input_requests import fuzz_requests
+from benchmarks._input_site import furnished
+from benchmarks._input_uploads import fuzz_uploads
+from benchmarks._survey import Survey
 
-INPUTS = 100_000
-QUICK = 1_000
+INPUTS, UPLOADS, REQUESTS = 100_000, 2_000, 10_000
+QUICK = 50
 """Times fewer of each, to see whether it works."""
 SEED = 12
 LONGEST = 5.0
 """Seconds of computing, whoever else computes here."""
+_PLAIN_STATIC = {
+    "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
 _SHOWN = 10
 _TRIES = 400
 
@@ -38,13 +50,33 @@ class HangError(BaseException):
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Every reader; `PMWEB_HOSTILE` names a few of them, `PMWEB_HOSTILE_INPUTS` another number of inputs."""
+    """All cases; `PMWEB_HOSTILE` names a few of them, `PMWEB_HOSTILE_INPUTS` another number of each."""
     chosen = os.environ.get("PMWEB_HOSTILE", "").split()
-    n = int(os.environ.get("PMWEB_HOSTILE_INPUTS", INPUTS)) // (QUICK if quick else 1)
-    with temporary_database():
+    wanted = os.environ.get("PMWEB_HOSTILE_INPUTS")
+    files, uploads, requests = (
+        int(wanted or many) // (QUICK if quick else 1) for many in (INPUTS, UPLOADS, REQUESTS)
+    )
+    with temporary_database(), override_settings(STORAGES=_PLAIN_STATIC, ALLOWED_HOSTS=["testserver"]):
+        browser, token = furnished()
         for importer in IMPORTERS:
             if not chosen or importer.name in chosen:
-                yield _files(importer, n)
+                yield _files(importer, files)
+        if not chosen or "uploads" in chosen:
+            yield _surveyed("uploads", lambda: fuzz_uploads(browser, SEED, uploads))
+        if not chosen or "requests" in chosen:
+            yield _surveyed("requests", lambda: fuzz_requests(token, SEED, requests))
+
+
+def _surveyed(case: str, fuzz: Callable[[], Survey]) -> Result:
+    began, before = time.monotonic(), _resident()
+    survey = fuzz()
+    more = {
+        "seed": SEED,
+        **survey.as_json(),
+        "seconds": round(time.monotonic() - began, 1),
+        "memory_mb": [before, _resident()],
+    }
+    return Result(case, survey.total - len(survey.failures), "answered", survey.total, more)
 
 
 def _files(importer: Importer, n: int) -> Result:

@@ -4,7 +4,8 @@
 
 | file | concern |
 |---|---|
-| `world` | the site: web process, workers, agents, and what they need, each started again when it has died |
+| `opening` | starts a site with what its database needs, and ends all of it |
+| `world` | the site: web process, workers, simulated agents, each started again when it has died |
 | `postman` | between agents and site: loses, doubles and swaps their messages |
 | `scarce` | a small file system that can be filled, and a clock that can be set |
 | `kinds` | runs of every kind, small and with a known outcome |

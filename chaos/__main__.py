@@ -9,7 +9,8 @@ import signal
 import sys
 from pathlib import Path
 
-from chaos.world import DATABASES, SQLITE, opened
+from chaos.opening import Wanted, opened
+from chaos.world import DATABASES, SQLITE
 from tests.servers import NotInstalledError
 
 EXIT_VIOLATED, EXIT_MISSING, EXIT_ENDED = 1, 3, 143
@@ -27,14 +28,15 @@ def main() -> int:
     parser.add_argument("--first", action="store_true", help="the kinds that matter most alone")
     parser.add_argument("--only-kills", action="store_true", help="no faults of the whole site")
     parser.add_argument("--clock", action="store_true", help="the time of day jumps as well (slower)")
+    parser.add_argument("--logs", type=Path, metavar="DIRECTORY", help="keep there what the processes say")
     parser.add_argument("--broken", default="", metavar="HOW", help="break the site on purpose: lost, …")
     options = parser.parse_args()
     os.environ["DJANGO_SETTINGS_MODULE"] = "pmweb.settings"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_ENDED))  # whatever was started and mounted goes
+    kills_alone = options.only_kills
+    wanted = Wanted(options.database, options.broken, options.clock, not kills_alone, options.logs)
     try:
-        with opened(
-            options.database, broken=options.broken, clock=options.clock, disk=not options.only_kills
-        ) as world:
+        with opened(wanted) as world:
             return _undergo(world, options)
     except NotInstalledError as error:
         sys.stderr.write(f"{error}\n")

@@ -141,15 +141,15 @@ class Questions:
             for name, registered in KINDS.items()
         ]
 
-    def _on(self, machine: str) -> Json:
-        """Kinds that are slow have machines of their own: on each, one run measures at a time."""
-        return {"machine": self._world.machine(machine).pk}
+    def _machine(self, number: int) -> Json:
+        """In turn, since on each one run measures at a time."""
+        return {"machine": self._world.machine(MACHINES[number % len(MACHINES)]).pk}
 
     def _cegar(self, number: int) -> Json:
         schemes = [self._schemes[text] for text in _EXACT]
         settings = {"epsilon": 0.02, "most_ports": 4, "alternatives": 4}
         asked = {"algorithm": "cegar", "schemes": schemes, "mixes": 40, "settings": settings}
-        return {**asked, "source": self._on("east")}
+        return {**asked, "source": self._machine(number)}
 
     def _pmevo(self, number: int) -> Json:
         settings = {"search": "evolution", "population": 60, "max_generations": 8, "threads": 1}
@@ -160,14 +160,14 @@ class Questions:
             "mixes": 60,
             "settings": settings,
         }
-        return {**asked, "source": self._on("west")}
+        return {**asked, "source": self._machine(number + 2)}
 
     def _explain(self, number: int) -> Json:
         return {
             "algorithm": "explain",
             "schemes": self._all,
             "mixes": 60,
-            "source": self._on("north"),
+            "source": self._machine(number + 1),
         }
 
     def _campaign(self, number: int) -> Json:
@@ -176,7 +176,7 @@ class Questions:
 
     def _measure(self, number: int) -> Json:
         asked = {"schemes": self._all, "plan": "mixes", "mixes": 240, "length": 7}
-        return {**asked, **self._on("west")}
+        return {**asked, **self._machine(number + 2)}
 
     def _import(self, number: int) -> Json:
         lines = [f'"{each}",{k % 7 + 1}.5' for k, each in enumerate(_mixes(_ROWS))]
@@ -185,11 +185,11 @@ class Questions:
 
     def _check_model(self, number: int) -> Json:
         asked = {"schemes": self._all, "mixes": 4, "sequences": 2, "permutations": 2}
-        return {**asked, **self._on("east"), "reference": self._mappings[0].pk}
+        return {**asked, **self._machine(number), "reference": self._mappings[0].pk}
 
     def _block(self, number: int) -> Json:
         blocks = [one + other for one in _BLOCKS for other in _BLOCKS[:3]]
-        return {"blocks": blocks, **self._on("north")}
+        return {"blocks": blocks, **self._machine(number + 1)}
 
     def _evaluate(self, number: int) -> Json:
         return {"mapping": self._mappings[1].pk, "experiment_set": self._recorded.pk, "unit": "cycles"}

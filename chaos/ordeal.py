@@ -29,6 +29,7 @@ _PAUSE_ON_SITE = (8.0, 20.0)
 _LATEST, _LATEST_AGAIN = 1.0, 0.5  # share of an undisturbed run's time up to which it is struck
 _IN_FLIGHT = 2
 """Unfinished runs of a kind that is still to be hit."""
+_FAULTS_TOLD = 5
 _CALM_SECONDS = 900.0
 _SETTLE_SECONDS = 900.0
 
@@ -121,7 +122,6 @@ class Ordeal:
         self._mend(now)
         self.world.revive()
         running = steady(self._running)
-        assert isinstance(running, list)
         if not self._mends:  # the disk may be full
             steady(self._refill)
         self._strikes.running = running
@@ -217,8 +217,11 @@ class Ordeal:
     def _note(self, run: Run, broken: Broken) -> None:
         """A violation, with the faults that hit its run."""
         hits = [fault for fault in self._faults if run.pk in fault.hit]
-        others = [fault for fault in self._faults if not fault.hit]
-        told = "; ".join(map(str, hits)) or f"none; of the site: {'; '.join(map(str, others)) or 'none'}"
+        others = [fault for fault in self._faults if not fault.hit][-_FAULTS_TOLD:]
+        told = (
+            "; ".join(map(str, hits))
+            or f"none; the last of the site: {'; '.join(map(str, others)) or 'none'}"
+        )
         self.told.broken.append(broken)
         self.told.violations.append(
             f"{broken.run}, seed {self.seed}: {broken.text} [{broken.sort}]. Faults: {told}"

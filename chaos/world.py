@@ -8,32 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from chaos.postman import Postman
-from chaos.scarce import Clock, NotHereError, SmallDisk
+from chaos.scarce import Clock, SmallDisk
 from tests.launched import descendants
 from tests.processes import Process
-from tests.servers import PostgreSQL, Redis, free_port
+from tests.servers import PostgreSQL, Redis
 
 if TYPE_CHECKING:
     from inference.models import Machine, Run
 
+T = TypeVar("T")
+
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 DATABASES = (SQLITE, POSTGRESQL)
-WORKERS = 2
-JOBS = 2
-"""Inferences that each worker does at a time; measuring and short runs have slots beside them."""
-
 MACHINES = ("east", "north", "west")
 PACE = 150
 """Experiments per second of a simulated agent: a batch takes long enough to be caught."""
@@ -41,7 +35,6 @@ PACE = 150
 SABOTAGED = "sabotaged"
 """The file, below a home, in which `chaos.broken` notes the runs it has spoilt."""
 
-_DISK_MEGABYTES = 192
 _BEARER = "Bearer "
 
 
@@ -85,7 +78,7 @@ class Part:
 
 @dataclass
 class World:
-    """The parts of a site; see `opened`."""
+    """The parts of a site; `chaos.opening` makes one."""
 
     database: str
     folder: Path
@@ -157,113 +150,6 @@ class World:
         return {name: count for name, count in counted.items() if count}
 
 
-@contextmanager
-def opened(database: str, *, broken: str = "", clock: bool = False, disk: bool = False) -> Iterator[World]:
-    """A site that is up, with Django of this process set up for its database. Once per process.
-
-    `broken`: what is broken in it on purpose (`chaos.broken`). Raises `tests.servers.NotInstalledError`.
-    """
-    with ExitStack() as stack:
-        folder = Path(tempfile.mkdtemp(prefix="pmweb-chaos-"))
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        home = folder / "home"
-        home.mkdir()
-        variables, lacks = {"PMWEB_HOME": str(home), "PMWEB_RUNS_PER_USER": "0"}, {}
-        settings = "chaos.broken_settings" if broken else "pmweb.settings"
-        variables |= {"DJANGO_SETTINGS_MODULE": settings, "PMWEB_BROKEN": broken}
-        small = _small_disk(stack, home, lacks) if disk and database == SQLITE else None
-        if database != SQLITE:
-            lacks["disk"] = "the disk of a database server is its own matter"
-        made_clock = _clock(folder, lacks) if clock else None
-        servers, name = _servers(stack, database, variables)
-        os.environ |= variables
-        _set_up_django()
-        started = {**variables, **(made_clock.environment if made_clock else {})}
-        port = free_port()
-        postman = Postman(f"http://127.0.0.1:{port}")
-        web = Part("web", folder / "web", ("serve", "--port", str(port)), started)
-        workers = [
-            Part(
-                f"worker {k}",
-                folder / f"worker-{k}",
-                ("work", "--jobs", str(JOBS)),
-                _own_home(started, database, folder, k),
-            )
-            for k in range(WORKERS)
-        ]
-        world = World(database, folder, started, web, workers, postman, lacks=lacks)
-        world.disk, world.clock = small, made_clock
-        if servers:
-            world.postgresql, world.redis, world.database_name = *servers, name
-        stack.callback(_end, world)
-        web.start()
-        assert web.process is not None
-        web.process.wait_for("pmweb serves at")
-        postman.start()
-        stack.callback(postman.stop)
-        for worker in workers:
-            worker.start()
-        yield world
-
-
-def _own_home(variables: dict[str, str], database: str, folder: Path, number: int) -> dict[str, str]:
-    """Workers of a spread-out site are on hosts of their own; those beside SQLite share its home."""
-    if database == SQLITE:
-        return variables
-    return {**variables, "PMWEB_HOME": str(folder / f"worker-{number}" / "home")}
-
-
-def _small_disk(stack: ExitStack, home: Path, lacks: dict[str, str]) -> SmallDisk | None:
-    try:
-        disk = SmallDisk(home, _DISK_MEGABYTES)
-    except NotHereError as error:
-        lacks["disk"] = str(error)
-        return None
-    stack.callback(disk.remove)
-    return disk
-
-
-def _clock(folder: Path, lacks: dict[str, str]) -> Clock | None:
-    try:
-        return Clock(folder / "clock")
-    except NotHereError as error:
-        lacks["clock"] = str(error)
-        return None
-
-
-def _servers(
-    stack: ExitStack, database: str, variables: dict[str, str]
-) -> tuple[tuple[PostgreSQL, Redis] | None, str]:
-    """PostgreSQL and Redis where the site is to have them, and the name of its database."""
-    if database == SQLITE:
-        return None, ""
-    postgresql, redis = PostgreSQL(), Redis()
-    for server in (postgresql, redis):
-        stack.callback(server.remove)
-        server.start()
-    name = postgresql.copy()
-    variables |= {**postgresql.environment(name), "PMWEB_REDIS_URL": redis.url}
-    return (postgresql, redis), name
-
-
-def _set_up_django() -> None:
-    import django
-
-    django.setup()
-
-
-def _end(world: World) -> None:
-    from django.db import connections
-
-    connections.close_all()
-    for part in world.parts():
-        part.kill()
-    time.sleep(0.2)  # their children, which the kernel ends with them
-    if os.environ.get("PMWEB_CHAOS_KEEP"):
-        for part in world.parts():
-            shutil.copy(part.home / "log", Path(os.environ["PMWEB_CHAOS_KEEP"]) / part.name.replace(" ", "-"))
-
-
 def write_truth(world: World, document: object) -> str:
     """The mapping that the agents simulate, as a file."""
     path = world.folder / "truth.json"
@@ -271,11 +157,10 @@ def write_truth(world: World, document: object) -> str:
     return str(path)
 
 
-def steady(action: object, seconds: float = 60.0) -> object:
+def steady(action: Callable[[], T], seconds: float = 60.0) -> T:
     """What a function of the database answers; asked again while the disk is full or a connection was cut."""
     from django.db import OperationalError, connection
 
-    assert callable(action)
     deadline = time.monotonic() + seconds
     while True:
         try:

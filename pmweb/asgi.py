@@ -15,8 +15,9 @@ pages = get_asgi_application()  # sets Django up: whatever touches models is imp
 
 from inference.consumers import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
 from pmweb.permissions.sockets import guarded  # noqa: E402
+from pmweb.timing import timed  # noqa: E402
 
 browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
 application = ProtocolTypeRouter(
-    {"http": pages, "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)])}
+    {"http": timed(pages), "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)])}
 )

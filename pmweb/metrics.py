@@ -10,7 +10,8 @@ import os
 import re
 import resource
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from django.conf import settings
@@ -23,6 +24,7 @@ from inference.models.machine import SILENCE
 from inference.runs.leases import abandoned
 from inference.runs.registry import JOBS
 from pmweb import __version__
+from pmweb.timing import ANSWERS, LIMITS, Histogram
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -31,12 +33,16 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of one name, or several that labels tell apart; `kind` is gauge or counter."""
+    """A number of one name, or several that labels tell apart; `kind` is gauge, counter or histogram.
+
+    Of a histogram, `values` are the classes and `sums` what Prometheus expects beside them.
+    """
 
     name: str
     help: str
     values: Iterable[tuple[Labels, float]]
     kind: str = "gauge"
+    sums: Mapping[str, float] = field(default_factory=dict)
 
 
 def exposition() -> str:
@@ -44,7 +50,9 @@ def exposition() -> str:
     lines: list[str] = []
     for metric in [*_of_site(), *_of_process()]:
         lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
-        lines += [f"{metric.name}{_labelled(labels)} {float(value):.15g}" for labels, value in metric.values]
+        name = f"{metric.name}_bucket" if metric.kind == "histogram" else metric.name
+        lines += [f"{name}{_labelled(labels)} {float(value):.15g}" for labels, value in metric.values]
+        lines += [f"{metric.name}_{part} {float(value):.15g}" for part, value in metric.sums.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -102,7 +110,27 @@ def _of_process() -> list[Metric]:
             "Open files of the web process that answered.",
             [({}, sum(1 for _ in Path("/proc/self/fd").iterdir()))],
         ),
+        Metric(
+            "pmweb_process_failed_answers_total",
+            "Answers with status 500 or more of the web process that answered.",
+            [({}, ANSWERS.errors)],
+            "counter",
+        ),
+        Metric(
+            "pmweb_process_answer_seconds",
+            "How long the web process that answered took for each answer.",
+            _classes(ANSWERS),
+            "histogram",
+            {"sum": ANSWERS.seconds, "count": sum(ANSWERS.counts)},
+        ),
     ]
+
+
+def _classes(histogram: Histogram) -> list[tuple[Labels, float]]:
+    """How many answers took at most so long, in the last one any."""
+    limits = [*(f"{limit:g}" for limit in LIMITS), "+Inf"]
+    sums = accumulate(histogram.counts)
+    return [({"le": limit}, count) for limit, count in zip(limits, sums, strict=True)]
 
 
 def _identity() -> Labels:

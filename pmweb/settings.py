@@ -23,6 +23,10 @@
 | `PMWEB_UPLOAD_MB` | MiB that an uploaded file may have | 64 |
 | `PMWEB_UPLOADS_PER_USER` | files of a user that may wait for their import; 0: no limit | 200 |
 | `PMWEB_UPLOADS_MB_PER_USER` | MiB that these may have together; 0: no limit | 1024 |
+| `PMWEB_KEEP_CHECKPOINTS`, `_JOURNALS`, `_SAMPLES` | days; 0: for ever (docs/operating.md) | 7, 90, 365 |
+| `PMWEB_KEEP_SESSIONS`, `_UPLOADS`, `_AUDIT` | days; 0: for ever | 30, 0, 0 |
+| `PMWEB_KEEP_ANSWERS` | remembered answers of a predictor; 0: as many as fit | 0 |
+| `PMWEB_PRUNE_NIGHTLY` | `1`: a worker prunes every night | off |
 | `PMWEB_METRICS_TOKEN` | lets whoever shows it read `/metrics/` | nobody but who is logged in |
 | `PMWEB_LOG_FORMAT` | `text` or `json`, one object per line | `text` |
 | `PMWEB_WEBHOOK` | an address that is told, by a POST with JSON, whenever a run ends | none |
@@ -155,6 +159,22 @@ UPLOAD_LIMIT_BYTES = environment.number("PMWEB_UPLOAD_MB", 64) * 2**20
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000
 DATA_UPLOAD_MAX_NUMBER_FILES = 100
+
+# For how long traces of old work are kept, in days (of answers: how many per predictor); 0: for ever. They go
+# when somebody prunes (pmweb/retention), or every night.
+KEEP = {
+    trace: environment.number(f"PMWEB_KEEP_{trace.upper()}", default)
+    for trace, default in (
+        ("checkpoints", 7),
+        ("journals", 90),
+        ("samples", 365),
+        ("answers", 0),
+        ("uploads", 0),
+        ("sessions", 30),
+        ("audit", 0),
+    )
+}
+PRUNE_NIGHTLY = environment.flag("PMWEB_PRUNE_NIGHTLY")
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

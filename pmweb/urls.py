@@ -7,6 +7,7 @@ from pmweb.views.glossary import glossary
 from pmweb.views.health import health
 from pmweb.views.metrics import metrics
 from pmweb.views.start import start
+from pmweb.views.storage import storage, storage_prune
 from pmweb.views.tour import tour
 
 urlpatterns = [
@@ -15,6 +16,8 @@ urlpatterns = [
     path("about/", about, name="about"),
     path("glossary/", glossary, name="glossary"),
     path("tour/", tour, name="tour"),
+    path("storage/", storage, name="storage"),
+    path("storage/prune/", storage_prune, name="storage-prune"),
     path("health/", health, name="health"),
     path("metrics/", metrics, name="metrics"),
     path("", include("inference.urls")),

@@ -71,7 +71,7 @@ class NewComparison(Input):
     name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
 
 
-class Part(Schema):
+class PartOfComparison(Schema):
     """Which experiments to look at, in which unit."""
 
     unit: Unit = "cycles"
@@ -89,7 +89,7 @@ class LackOut(Schema):
     n: int = Field(examples=[1672])
 
 
-class ColumnOut(Scores):
+class ComparedColumnOut(Scores):
     """One predictor; scores are of the experiments asked for."""
 
     position: int = Field(examples=[0])
@@ -108,7 +108,7 @@ class PredictorComparisonOut(Schema):
     n: int = Field(examples=[2000])
     common: int = Field(description="Answered by every predictor that answers any.", examples=[328])
     selected: int = Field(examples=[2000])
-    columns: list[ColumnOut]
+    columns: list[ComparedColumnOut]
 
 
 class LengthMapOut(Scores):
@@ -149,7 +149,7 @@ def list_comparisons(request: HttpRequest, paging: Query[Paging]) -> Any:
 
 
 @router.get("/{comparison_id}", response=PredictorComparisonOut)
-def get_comparison(request: HttpRequest, comparison_id: Id, part: Query[Part]) -> Any:
+def get_comparison(request: HttpRequest, comparison_id: Id, part: Query[PartOfComparison]) -> Any:
     """One comparison, by the number of its run: MAPE, r, τ and coverage of every predictor."""
     row = _comparison(comparison_id)
     selection = _selection(row, part)
@@ -165,14 +165,18 @@ def get_comparison(request: HttpRequest, comparison_id: Id, part: Query[Part]) -
 
 
 @router.get("/{comparison_id}/columns/{position}/heat-map", response=HeatMapOut)
-def get_compared_heat_map(request: HttpRequest, comparison_id: Id, position: Id, part: Query[Part]) -> Any:
+def get_compared_heat_map(
+    request: HttpRequest, comparison_id: Id, position: Id, part: Query[PartOfComparison]
+) -> Any:
     """Predictions of one predictor against the measurements, in 35 × 35 bins."""
     column = _column(comparison_id, position)
     return heat_map_of(column, Units(part.unit), _selection(column.comparison, part)).as_json()
 
 
 @router.get("/{comparison_id}/columns/{position}/lengths", response=list[LengthMapOut])
-def list_compared_lengths(request: HttpRequest, comparison_id: Id, position: Id, part: Query[Part]) -> Any:
+def list_compared_lengths(
+    request: HttpRequest, comparison_id: Id, position: Id, part: Query[PartOfComparison]
+) -> Any:
     """Scores and heat maps of one predictor by the length of the experiments."""
     column = _column(comparison_id, position)
     found = length_maps_of(column, Units(part.unit), _selection(column.comparison, part))
@@ -183,7 +187,11 @@ def list_compared_lengths(request: HttpRequest, comparison_id: Id, position: Id,
 
 @router.get("/{comparison_id}/columns/{position}/schemes", response=PageOf[BiasOut])
 def list_biases(
-    request: HttpRequest, comparison_id: Id, position: Id, paging: Query[Paging], part: Query[Part]
+    request: HttpRequest,
+    comparison_id: Id,
+    position: Id,
+    paging: Query[Paging],
+    part: Query[PartOfComparison],
 ) -> Any:
     """By which factor one predictor is too slow or too quick, scheme by scheme."""
     column = _column(comparison_id, position)
@@ -199,7 +207,7 @@ def list_compared_measurements(
     request: HttpRequest,
     comparison_id: Id,
     position: Id,
-    part: Query[Part],
+    part: Query[PartOfComparison],
     row: int | None = Query(None, ge=0, le=1000, examples=[3]),
     column: int | None = Query(None, ge=0, le=1000, examples=[4]),
 ) -> Any:
@@ -233,7 +241,9 @@ def export_answers(request: HttpRequest, comparison_id: Id) -> StreamingHttpResp
     )
 
 
-def _column_json(column: ComparedColumn, of: int, part: Part, selection: Selection) -> dict[str, Any]:
+def _column_json(
+    column: ComparedColumn, of: int, part: PartOfComparison, selection: Selection
+) -> dict[str, Any]:
     scores = scores_of(column, Units(part.unit), selection)
     return {
         **{name: getattr(column, name) for name in ("position", "name", "kind", "error")},
@@ -262,7 +272,7 @@ def _column(run: int, position: int) -> ComparedColumn:
     return columns[position]
 
 
-def _selection(row: Comparison, part: Part) -> Selection:
+def _selection(row: Comparison, part: PartOfComparison) -> Selection:
     try:
         schemes = schemes_found(row, part.q.strip()) if part.q.strip() else None
     except SearchError as error:

@@ -35,6 +35,8 @@ _TABLES = {
     "predictor_runs": ("predrun_id", "measurement_id", "predictor", "result", "remark"),
 }
 _READS = frozenset({"sqlite_master", "sqlite_schema", *_TABLES})
+_BROKEN = (sqlite3.Error, UnicodeDecodeError)
+"""Names of columns and SQLite's complaints about them are decoded whatever bytes the file has there."""
 _CRASHES = ("stack dump", "assertion", "segmentation fault", "core dumped", "traceback", "signal", "abort")
 _TIMEOUTS = ("timeout", "timed out", "time limit")
 _UNSUPPORTED = ("unsupported", "not supported", "unrecognized", "unknown instruction", "invalid instruction")
@@ -124,7 +126,7 @@ class Measurements:
         try:
             for row in self.connection.execute(statement):  # noqa: UP028 a closed generator must not close it
                 yield row
-        except sqlite3.Error as error:
+        except _BROKEN as error:
             raise ExchangeError(f"{self.name} cannot be read: {error}") from error
 
 
@@ -146,7 +148,7 @@ def opened(path: Path, name: str) -> Iterator[Measurements]:
                 connection.execute(f"PRAGMA {pragma}")
             _check_schema(connection, name)
             connection.set_authorizer(_allowed)
-        except sqlite3.Error as error:
+        except _BROKEN as error:
             raise ExchangeError(f"{name} cannot be read: {error}") from error
         yield Measurements(connection, name)
 

@@ -29,6 +29,7 @@ from anica_app.exchange.blocks_csv import (
     answer_of,
 )
 from anica_app.models import BasicBlockSet, BlockColumn, Prediction
+from inference.exchange.csv_cells import cell
 from inference.exchange.errors import ExchangeError, RefusedError
 from inference.exchange.names import free_or_refuse
 from inference.exchange.problems import Problems
@@ -273,7 +274,7 @@ def export(block_set: BasicBlockSet) -> Iterator[str]:
     """The set as CSV text, a piece at a time: `bb`, `weight` where some block has one, a column per tool."""
     columns = list(block_set.columns.order_by("position").values_list("pk", "name"))
     weighted = block_set.blocks.filter(weight__isnull=False).exists()
-    yield _csv([["bb", *([WEIGHT] if weighted else []), *(name for _, name in columns)]])
+    yield _csv([["bb", *([WEIGHT] if weighted else []), *(cell(name) for _, name in columns)]])
     place = {pk: at for at, (pk, _) in enumerate(columns)}
     for start in range(0, block_set.size, CHUNK):
         rows = block_set.blocks.filter(position__range=(start, start + CHUNK - 1)).order_by("position")

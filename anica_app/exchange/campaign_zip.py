@@ -119,7 +119,7 @@ def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[s
         found = {
             **row_document(batch, _BATCH),
             "discovery": numbers.get(batch.discovery_id or 0),
-            "samples": sample_document(unpack(bytes(batch.samples))),
+            "samples": _samples(batch),
         }
         yield f"{BATCHES}{batch.number:05}.json", _json(found)
     for kept in campaign.files.order_by("path").iterator(_ROWS):
@@ -128,7 +128,7 @@ def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[s
 
 def _generalisation(row: Generalisation, numbers: Mapping[int, int]) -> Json:
     steps = [
-        {**row_document(step, _STEP), "samples": sample_document(unpack(bytes(step.samples)))}
+        {**row_document(step, _STEP), "samples": _samples(step)}
         for step in row.steps.order_by("number")
     ]
     return {
@@ -136,6 +136,12 @@ def _generalisation(row: Generalisation, numbers: Mapping[int, int]) -> Json:
         "discovery": numbers.get(row.discovery_id or 0),
         "steps": steps,
     }
+
+
+def _samples(row: GeneralisationStep | SampleBatch) -> Json | None:
+    """The blocks; None where only their numbers were kept."""
+    packed = bytes(row.samples)
+    return None if row.n and not packed else sample_document(unpack(packed))
 
 
 def _json(value: Any) -> bytes:
@@ -254,6 +260,8 @@ class _Reading:
         return number
 
     def _packed(self, given: Any, n: int, interesting: int | None, where: str) -> bytes:
+        if given is None and n >= (interesting or 0):  # pruned before it was exported
+            return b""
         samples = read_samples(given, len(self._rows.predictors), f"{where}, samples")
         if len(samples) != n or (interesting or 0) > n:
             raise ExchangeError(

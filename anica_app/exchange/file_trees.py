@@ -164,7 +164,7 @@ class Archive:
             OSError,
             RuntimeError,
             NotImplementedError,
-            UnicodeDecodeError,  # of the name that a file's own header has
+            ValueError,  # a place before the beginning, or a name that is no text
         ) as error:
             raise ExchangeError(f"{name} in the archive {self._name} is broken: {error}") from error
 

@@ -26,7 +26,11 @@ class Asked:
 def asked_about(about: Json) -> Asked:
     """What was answered about something: of all runs with these entries in `about` (two queries)."""
     conditions = {f"config__about__{name}": value for name, value in about.items()}
-    rows = Run.objects.filter(kind=KIND, **conditions).only("pk", "name", "state", "error", "config").order_by("-pk")
+    rows = (
+        Run.objects.filter(kind=KIND, **conditions)
+        .only("pk", "name", "state", "error", "config")
+        .order_by("-pk")
+    )
     runs = list(rows[:_MOST_RUNS])
     if not runs:
         return Asked()

@@ -159,11 +159,6 @@ def blocks_at(block_set: BasicBlockSet, positions: Sequence[int]) -> list[BasicB
     return [rows[position] for position in positions if position in rows]
 
 
-def lengths_of(block_set: BasicBlockSet) -> list[int]:
-    """How many instructions blocks of a set have."""
-    return list(block_set.blocks.order_by("length").values_list("length", flat=True).distinct())
-
-
 def compared_in_bin(
     reference: BlockColumn,
     column: BlockColumn,

@@ -125,6 +125,12 @@ def key_of(row: Comparison) -> Key:
 
 
 @lru_cache(maxsize=_IN_MEMORY)
+def _compared(key: Key, position: int, unit: Unit, selection: Selection) -> Compared:
+    """A column beside the measurements of a selection; a map, its scores and its bins look at the same."""
+    return looked(key).compared(position, unit, selection)
+
+
+@lru_cache(maxsize=_IN_MEMORY)
 def looked(key: Key) -> Looked:
     """The arrays of a comparison."""
     return Looked(key[0])
@@ -164,7 +170,7 @@ def scores_of(column: ComparedColumn, unit: Unit, selection: Selection) -> Score
 
 @lru_cache(maxsize=_WORKED_OUT)
 def _scores(key: Key, position: int, unit: Unit, selection: Selection) -> Scores:
-    found = looked(key).compared(position, unit, selection)
+    found = _compared(key, position, unit, selection)
     return score(found.measured, found.predicted)
 
 
@@ -189,7 +195,7 @@ def heat_maps_of(columns: Sequence[ComparedColumn], unit: Unit, selection: Selec
 
 @lru_cache(maxsize=_WORKED_OUT)
 def _heat_map(key: Key, position: int, unit: Unit, selection: Selection, limit: float | None) -> HeatMap:
-    found = looked(key).compared(position, unit, selection)
+    found = _compared(key, position, unit, selection)
     return heat_map(found.measured, found.predicted, limit=limit)
 
 
@@ -204,7 +210,7 @@ def length_maps_of(column: ComparedColumn, unit: Unit, selection: Selection) -> 
 @lru_cache(maxsize=_WORKED_OUT)
 def _length_maps(key: Key, position: int, unit: Unit, selection: Selection) -> list[LengthMap]:
     there = looked(key)
-    found = there.compared(position, unit, selection)
+    found = _compared(key, position, unit, selection)
     return length_maps(there.points.lengths[found.at], found.measured, found.predicted)
 
 
@@ -224,7 +230,7 @@ def biases_in(column: ComparedColumn, selection: Selection) -> list[SchemeBias]:
 @lru_cache(maxsize=_WORKED_OUT)
 def _biases(key: Key, position: int, selection: Selection) -> list[SchemeBias]:
     there = looked(key)
-    return biases_of(there.table, there.compared(position, Unit.CYCLES, selection))
+    return biases_of(there.table, _compared(key, position, Unit.CYCLES, selection))
 
 
 def in_bin(
@@ -235,7 +241,7 @@ def in_bin(
     `LISTED` at most, and how many there are.
     """
     there = looked(key_of(column.comparison))
-    found = there.compared(column.position, unit, selection)
+    found = _compared(key_of(column.comparison), column.position, unit, selection)
     at = np.arange(len(found.at))
     if place is not None:
         rows, columns = heat_map_of(column, unit, selection).bins_of(found.measured, found.predicted)

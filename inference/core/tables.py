@@ -66,8 +66,10 @@ class ExperimentTable:
             found = f"{self.scheme.min()} to {self.scheme.max()}"
             raise InvalidInputError(f"scheme numbers run from 0 to {self.n_schemes - 1}, not {found}")
         _check_counts(self.count, "a multiplicity")
-        falls = np.flatnonzero(np.diff(self.scheme) <= 0) + 1
-        if len(np.setdiff1d(falls, self.offsets)):
+        rises = np.ones(entries + 1, dtype=bool)
+        rises[1:-1] = self.scheme[1:] > self.scheme[:-1]
+        rises[self.offsets] = True
+        if not rises.all():
             raise InvalidInputError("scheme numbers must rise within an experiment")
         instructions = np.concatenate(([0], np.cumsum(self.count, dtype=np.int64)))
         if not np.array_equal(np.diff(instructions[self.offsets]), self.lengths):

@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MARK = "'"
+_IN_COMMENT = re.compile(r'([,;\t][\s"]*)(?=[=+\-@])')
 
 
 def safe_text(text: str) -> str:
     """The text as a cell; `plain_text` gives it back."""
     begins = text.lstrip(_MARK + " ")
     return _MARK + text if begins.startswith(_DANGEROUS) or text.startswith(_DANGEROUS) else text
+
+
+def safe_comment(line: str) -> str:
+    """A line above a table: a spreadsheet takes it apart at commas like any other, so no part is a formula."""
+    return _IN_COMMENT.sub(rf"\1{_MARK}", line)
 
 
 def plain_text(cell: str) -> str:

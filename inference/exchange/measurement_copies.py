@@ -9,10 +9,20 @@ from itertools import islice
 from django.db import connection
 
 from inference.exchange.bulk import insert_missing
-from inference.models import ExperimentSet, Measurement
+from inference.models import Experiment, ExperimentSet, Measurement
 
 _PORTION = 5000  # rows per statement
-_COPIED = ("experiment_id", "state", "cycles", "spread", "passes", "note", "annotations", "counters")
+_COPIED = (
+    "experiment_id",
+    "length",
+    "state",
+    "cycles",
+    "spread",
+    "passes",
+    "note",
+    "annotations",
+    "counters",
+)
 
 
 def copy_measurements(experiment_set: ExperimentSet, ids: Iterable[int]) -> None:
@@ -50,7 +60,10 @@ def store_medians(
     experiment_set: ExperimentSet, medians: Iterable[tuple[int, tuple[float, float, int]]]
 ) -> None:
     """New measurements: (experiment, (cycles, spread, number of sets))."""
-    settled = str(Measurement.State.SETTLED)
+    settled, found = str(Measurement.State.SETTLED), dict(medians)
+    lengths: dict[int, int] = {}
+    for portion in _portions(found):
+        lengths.update(Experiment.objects.filter(pk__in=portion).values_list("id", "length"))
     insert_missing(
         Measurement,
         ("experiment_set_id", "repeat", *_COPIED),
@@ -58,16 +71,15 @@ def store_medians(
             (
                 experiment_set.pk,
                 0,
-                experiment,
+                pk,
+                lengths[pk],
                 settled,
-                cycles,
-                spread,
-                sets,
-                f"median of {sets} sets",
+                *numbers,
+                f"median of {numbers[-1]} sets",
                 "{}",
                 "{}",
             )
-            for experiment, (cycles, spread, sets) in medians
+            for pk, numbers in found.items()
         ),
     )
 

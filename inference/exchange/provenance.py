@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from inference import __version__
 from inference.core.protocols import Json
 from inference.exchange import characterisations, evidence
+from inference.exchange.csv_cells import safe_comment
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 
 PRODUCT = f"pmweb {__version__}"
@@ -47,7 +48,12 @@ class Provenance:
 
     def commented(self, sign: str) -> str:
         """The lines, each behind the sign that begins a comment, with a line break at the end."""
-        return "".join(f"{sign} {line}\n" for line in self.lines())
+        return "".join(f"{sign} {safe_comment(line)}\n" for line in self.lines())
+
+
+def head_of(**facts: str) -> str:
+    """The head of a table about something else, as comments: `head_of(run="a check", machine="lab")`."""
+    return Provenance(tuple(facts.items())).commented("#")
 
 
 def provenance_of(row: PortMapping | ResourceMapping | ExperimentSet) -> Provenance:

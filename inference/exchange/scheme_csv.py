@@ -7,6 +7,7 @@ The note says in which set and state a measurement is; failed ones have no cycle
 from __future__ import annotations
 
 from inference.exchange.csv_cells import written
+from inference.exchange.provenance import head_of
 from inference.exchange.stored import measurements_of
 from inference.models import InstructionScheme, Measurement
 
@@ -19,11 +20,11 @@ def write_scheme_csv(scheme: InstructionScheme) -> str:
     rows = Measurement.objects.filter(experiment__terms__scheme=scheme, cycles__isnull=False)
     total = rows.count()
     shown = "all" if total <= MOST_ROWS else f"the {MOST_ROWS:,} shortest"
-    head = f"# measured experiments with {scheme.text} ({scheme.isa.name}): {total:,}, here {shown} of them\n"
+    told = f"# measured experiments with {scheme.text} ({scheme.isa.name}): {total:,}, here {shown} of them\n"
     rows = rows.order_by("experiment__length", "experiment_id", "id")[:MOST_ROWS]
     sets = dict(rows.values_list("id", "experiment_set__name"))
     cells = (
         (str(each.value.experiment), each.value.cycles, f"{sets.get(each.id, '')}, {each.value.state.value}")
         for each in measurements_of(rows)
     )
-    return written(HEADER, cells, head)
+    return written(HEADER, cells, head_of() + told)

@@ -45,7 +45,7 @@ def summarise(experiment_set: ExperimentSet) -> SetSummary:
             n=Count("pk"), least=Min("cycles"), most=Max("cycles"), passes=Max("passes")
         )
     )
-    lengths = rows.values_list("experiment__length", flat=True).distinct().order_by("experiment__length")
+    lengths = rows.values_list("length", flat=True).distinct().order_by("length")
     return SetSummary(
         measurements=sum(each["n"] for each in by_state),
         schemes=terms.aggregate(n=Count("scheme", distinct=True))["n"],

@@ -156,9 +156,12 @@ def store_measurements(
     seen = Counter[int]()
     insert_missing(
         Measurement,
-        ("experiment_set_id", "experiment_id", "repeat", *_COLUMNS),
+        ("experiment_set_id", "experiment_id", "length", "repeat", *_COLUMNS),
         (
-            (experiment_set.pk, row := experiments[key], _counted(seen, row, first_repeat), *columns)
+            (
+                *(experiment_set.pk, row := experiments[key], lengths[key]),
+                *(_counted(seen, row, first_repeat), *columns),
+            )
             for key, columns in rows
         ),
     )

@@ -30,6 +30,10 @@ XML_LIMIT = 4 << 30
 
 _CHUNK = 1 << 16
 _LONGEST = 1 << 20  # bytes without the end of any element
+_UNSUSPICIOUS = 2 << 20  # bytes of XML that may come from anything
+_DENSEST = 200
+"""Times that more XML may be compressed to less: what somebody wrote shrinks to a thirtieth, a bomb to a
+thousandth."""
 _GZIP = b"\x1f\x8b"
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _RATES = ("TP_loop", "TP_unrolled", "TP")
@@ -84,6 +88,8 @@ def _chunks(file: BinaryIO, file_name: str) -> Iterator[bytes]:
             total += len(chunk)
             if total > XML_LIMIT:
                 raise ExchangeError(f"{file_name} has more than {XML_LIMIT >> 30} GiB of XML")
+            if total > _UNSUSPICIOUS and total > _DENSEST * file.tell():
+                raise ExchangeError(f"{file_name} grows {_DENSEST}-fold: no table of uops.info is so dense")
             yield chunk
     except (OSError, EOFError, zlib.error) as error:
         raise ExchangeError(f"{file_name} cannot be decompressed: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, FloatField, Func, Q
 
 from inference.models.naming import Named
 
@@ -83,9 +83,18 @@ class ExperimentTerm(models.Model):
         ]
 
 
+def cycles_or_0() -> Func:
+    """A measurement's cycles, 0 where it failed: what lists are sorted by.
+
+    The zero stands in the statement itself: an index is used for the very same expression alone.
+    """
+    return Func(F("cycles"), template="COALESCE(%(expressions)s, 0.0)", output_field=FloatField())
+
+
 class Measurement(models.Model):
     """One row of a set: an experiment with its inverse throughput in cycles per execution.
 
+    `length` is that of the experiment, here so that large sets are filtered and sorted by it.
     `repeat` numbers rows of the same experiment in the same set from 0. `annotations` are other tools'
     answers in cycles, {tool: cycles}; `counters` what was counted per execution, {event: number}.
     """
@@ -98,6 +107,7 @@ class Measurement(models.Model):
 
     experiment_set = models.ForeignKey(ExperimentSet, on_delete=models.CASCADE, related_name="measurements")
     experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT, related_name="measurements")
+    length = models.PositiveIntegerField()
     repeat = models.PositiveIntegerField(default=0)
     state = models.CharField(max_length=10, choices=State.choices, default=State.SETTLED)
     cycles = models.FloatField(null=True, blank=True)
@@ -122,4 +132,8 @@ class Measurement(models.Model):
                 condition=Q(state__in=["settled", "unsettled", "contended", "failed"]),
                 name="measurement_state_known",
             ),
+        ]
+        indexes = [
+            models.Index(F("experiment_set"), cycles_or_0(), name="measurement_by_cycles"),
+            models.Index(fields=["experiment_set", "length"], name="measurement_by_length"),
         ]

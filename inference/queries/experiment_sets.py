@@ -7,11 +7,12 @@ from django.db.models.functions import Coalesce
 
 from inference.exchange.set_summary import SetSummary, keep_summary, kept_summary, summarise
 from inference.models import ExperimentSet, ExperimentTerm, Measurement, Run
+from inference.models.experiment import cycles_or_0
 from inference.models.scheme_search import search_schemes
 from inference.queries.by_name import having_words
 
 SET_COLUMNS = {"added": "id", "name": "name", "measurements": "measurement_count"}
-MEASUREMENT_COLUMNS = {"row": "id", "cycles": "cycles_or_0", "length": "experiment__length"}
+MEASUREMENT_COLUMNS = {"row": "id", "cycles": "cycles_or_0", "length": "length"}
 KEPT_FROM = 20_000
 """Measurements from which it takes longer to work out a set's numbers than to look at what is kept."""
 
@@ -55,15 +56,13 @@ def measurements_in(
 
     Raises `SearchError` for a search that cannot be read.
     """
-    rows = experiment_set.measurements.select_related("experiment").annotate(
-        cycles_or_0=Coalesce("cycles", Value(0.0))
-    )
+    rows = experiment_set.measurements.annotate(cycles_or_0=cycles_or_0())
     if search.strip():
         found = search_schemes(experiment_set.isa.schemes.all(), search)
         with_one = ExperimentTerm.objects.filter(scheme__in=found.values("pk")).values("experiment")
         rows = rows.filter(experiment__in=with_one)
     if length is not None:
-        rows = rows.filter(experiment__length=length)
+        rows = rows.filter(length=length)
     if state:
         rows = rows.filter(state=state)
     return rows

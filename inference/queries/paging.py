@@ -23,12 +23,16 @@ _BEYOND = 2**63  # no column holds numbers like that
 
 @dataclass(frozen=True)
 class Page(Generic[Row]):
-    """Rows of one page with the cursors of its neighbours, and how many rows there are in all."""
+    """Rows of one page with the cursors of its neighbours, and how many rows there are in all.
+
+    `more`: there are more than `total`, which nobody has counted.
+    """
 
     rows: Sequence[Row]
     total: int
     next_cursor: str | None = None
     previous_cursor: str | None = None
+    more: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,14 +99,18 @@ def page_of(
     columns: Mapping[str, str],
     cursor: str = "",
     size: int = PAGE_SIZE,
+    *,
+    total: int | None = None,
+    most: int | None = None,
 ) -> Page[ModelRow]:
     """One page of a query, sorted by `columns[order.column]` and then by id.
 
     The fields in `columns` must not be null (annotate a `Coalesce` where a column may be), and texts or
-    numbers. Two queries: the count and the page.
+    numbers. Two queries: the count and the page. `total` is how many rows there are where that is known;
+    at most `most` are counted, which ends the search for more.
     """
     field = columns[order.column]
-    total = rows.count()
+    counted = _count(rows, most) if total is None else (total, False)
     start = _Cursor.decode(cursor) if cursor else None
     beyond = None if start is None else _beyond(rows, field, start, order.descending)
     if start is None or beyond is None:
@@ -115,16 +123,25 @@ def page_of(
     if backwards:
         found.reverse()
     if not found:
-        return Page(found, total)
+        return Page(found, counted[0], more=counted[1])
     has_next, has_previous = (True, more) if backwards else (more, start is not None)
     return Page(
         found,
-        total,
+        counted[0],
+        more=counted[1],
         next_cursor=_Cursor(_value(found[-1], field), found[-1].pk, False).encode() if has_next else None,
         previous_cursor=_Cursor(_value(found[0], field), found[0].pk, True).encode()
         if has_previous
         else None,
     )
+
+
+def _count(rows: QuerySet[ModelRow], most: int | None) -> tuple[int, bool]:
+    """How many rows there are, and whether there are more than that."""
+    if most is None:
+        return rows.count(), False
+    found = rows.order_by()[: most + 1].count()
+    return min(found, most), found > most
 
 
 def page_in_memory(rows: Sequence[Row], number: int, size: int = PAGE_SIZE) -> Page[Row]:

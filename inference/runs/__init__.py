@@ -13,6 +13,7 @@
 | `execute` | does one claimed run in this process |
 | `supervisor`, `child` | keep one run's child process: heartbeat, pause, cancel, death |
 | `lifeline` | ends a process with its parent |
+| `chores` | what a worker does beside runs, such as pruning |
 | `warming` | compiles what runs compute with, beside the worker |
 | `worker` | claims runs and supervises them; a Channels worker |
 | `machines/` | agents' connections, and the batches that runs have measured by them |

@@ -16,7 +16,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import free_name
-from inference.exchange.run_archive.documents import EventTold
+from inference.exchange.run_archive.documents import EvaluationTold, EventTold
 from inference.exchange.run_archive.reading import Archive
 from inference.exchange.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.exchange.run_archive.storing import Storing
@@ -34,7 +34,7 @@ _DESCRIPTIONS: dict[str, Any] = {
     "check-model": CheckConfig,
     "block": BlockConfig,
     "import": Json,
-    "evaluate": Json,
+    "evaluate": EvaluationTold,
 }
 
 

@@ -19,7 +19,7 @@ from channels.db import database_sync_to_async
 from channels.worker import Worker
 from django.db import OperationalError
 
-from inference.runs import doorbell, leases, queue
+from inference.runs import chores, doorbell, leases, queue
 from inference.runs.lease import Lease
 from inference.runs.supervisor import Supervisor
 from inference.runs.warming import warm
@@ -69,6 +69,7 @@ class RunWorker(Worker):  # type: ignore[misc]
             asyncio.create_task(doorbell.listen_for_work(self._bell)),
             asyncio.create_task(warm()),
             asyncio.create_task(deliver_for_ever()),
+            asyncio.create_task(chores.do_for_ever()),
         )
         logger.info("worker %s is ready for %d inference(s) at a time", worker_name(), self.jobs)
         try:

@@ -37,6 +37,8 @@ from inference.views.files import file_answer
 from inference.views.mappings.list import evaluation_url
 from inference.views.naming import delete_page, edit_page
 
+COUNTED = 10_000
+"""Measurements that a filter finds that are counted; of more, the page says that there are more."""
 MEANINGS = (
     (Measurement.State.SETTLED, "passes agree; mappings are learnt from these and judged by them"),
     (Measurement.State.UNSETTLED, "passes do not agree; not used"),
@@ -101,10 +103,19 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
     state = one_of(request, "state", tuple(Measurement.State.values))
     order = Order.read(request.GET.get("sort", ""), MEASUREMENT_COLUMNS, "row")
     page: Page[Measurement] = Page((), 0)
+    summary = summary_of(found)
     error = ""
     try:
         chosen = measurements_in(found, q, length, state)
-        page = page_of(chosen, order, MEASUREMENT_COLUMNS, request.GET.get("page", ""))
+        filtered = bool(q or length is not None or state)
+        page = page_of(
+            chosen,
+            order,
+            MEASUREMENT_COLUMNS,
+            request.GET.get("page", ""),
+            total=None if filtered else summary.measurements,
+            most=COUNTED,
+        )
     except SearchError as problem:
         error = str(problem)
     rows, tools = _rows(page)
@@ -113,7 +124,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
         "inference/set.html",
         {
             "set": found,
-            "summary": summary_of(found),
+            "summary": summary,
             "harness": harness_of(found.identity),
             "exports": SET_EXPORTS.items(),
             "resolved": Conflicts(found.making["conflicts"]).label if "conflicts" in found.making else "",

@@ -33,7 +33,7 @@ _MANIFEST_LIMIT = 4 * 2**20
 _SECRET_LIMIT = 4096
 _CHUNK = 2**20
 _DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, UnicodeDecodeError),
+    *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError),
     *(NotImplementedError, RuntimeError),  # packed in a way, or with a password, that no back-up has
 )
 
@@ -88,7 +88,7 @@ def read_manifest(path: Path) -> Manifest:
             facts = strict_json.load(packed.read(_MANIFEST), _MANIFEST)
     except FileNotFoundError:
         raise BackupError(f"there is no file {path}") from None
-    except (OSError, ValueError, *_DAMAGED) as error:
+    except (OSError, *_DAMAGED) as error:
         raise BackupError(f"{path} is no back-up of pmweb, or a damaged one ({error})") from error
     if not isinstance(facts, dict) or facts.get("product") != "pmweb":
         raise BackupError(f"{path} is no back-up of pmweb")

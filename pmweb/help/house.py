@@ -84,4 +84,9 @@ PAGES = {
             "Take it away as CSV.",
         ),
     ),
+    "storage": Help(
+        "How much room traces of old work take: checkpoints, journals, samples, sessions, and for how long "
+        "each is kept.",
+        can=("See what would go before anything does; results and what they rest on stay.",),
+    ),
 }

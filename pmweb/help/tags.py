@@ -1,4 +1,4 @@
-"""The template tag that shows a page's help (a template builtin, see settings.TEMPLATES)."""
+"""The template tags for a page's help and the product's line (a template builtin, see settings.TEMPLATES)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,24 @@ from typing import Any
 
 from django import template
 from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
+from inference.exchange.provenance import CITATION, PRODUCT
 from pmweb.help.pages import HELP
 from pmweb.help.text import rendered
 from pmweb.permissions.context import level_of_request
 from pmweb.permissions.table import rule_of
 
 register = template.Library()
+
+
+@register.simple_tag
+def product_line() -> SafeString:
+    """Name and version of the product, with how to cite it for files that scripts make."""
+    return format_html(
+        '<span data-product="{0}" data-citation="{1}" title="{1}">{0}</span>', PRODUCT, CITATION
+    )
 
 
 @register.inclusion_tag("partials/page_help.html", takes_context=True)

@@ -1,6 +1,6 @@
 """Sentences of help, and how they become HTML.
 
-`[[term]]` and `[[shown|term]]` lead to the glossary, `[label](route)` to a page, and backticks make code.
+`[[term]]` and `[[term|shown]]` lead to the glossary, `[label](route)` to a page, and backticks make code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from pmweb.help.terms import anchor_of
 
 MARKUP = re.compile(
-    r"\[\[(?:(?P<shown>[^\]|]+)\|)?(?P<term>[^\]|]+)\]\]"
+    r"\[\[(?P<term>[^\]|]+)(?:\|(?P<shown>[^\]|]+))?\]\]"
     r"|\[(?P<label>[^\]]+)\]\((?P<page>[a-z-]+)\)"
     r"|`(?P<code>[^`]+)`"
 )

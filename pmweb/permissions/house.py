@@ -27,6 +27,8 @@ RULES = {
     "account-link": button(Level.ADMIN),
     "account-deactivate": button(Level.ADMIN),
     "account-reactivate": button(Level.ADMIN),
+    "storage": page(Level.ADMIN),
+    "storage-prune": button(Level.ADMIN, records=Action.DELETED),
     "audit": page(Level.ADMIN),
     "audit-csv": Rule(Level.ADMIN, None, Action.EXPORTED),
 }

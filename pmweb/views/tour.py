@@ -46,16 +46,16 @@ def _stops(found: Found) -> tuple[Stop, ...]:
     stops = [
         Stop(
             "What was measured",
-            f"{found.training.measurements.count():,} experiments: each instruction scheme alone and every pair, as "
-            "endless loops on a Zen 3 core, with the cycles that each took. Nothing else was known.",
+            f"{found.training.measurements.count():,} experiments: each instruction scheme alone and every "
+            "pair, as endless loops on a Zen 3 core, with the cycles that each took. Nothing else was known.",
             "Sort by cycles; open an experiment to see which mix it is.",
             found.training.name,
             reverse("set", args=[found.training.pk]),
         ),
         Stop(
             "The mapping inferred from it",
-            "Schemes on the left, µops in the middle, ports on the right: which ports each instruction can use, as "
-            "an evolution of mappings found it. A multiplication is pinned.",
+            "Schemes on the left, µops in the middle, ports on the right: which ports each instruction can "
+            "use, as an evolution of mappings found it. A multiplication is pinned.",
             "Move over a port: only its paths stay lit. Pin another scheme.",
             found.mapping.name,
             f"{mapping}?{urlencode({'tab': 'graph', **pin})}",
@@ -79,9 +79,10 @@ def _stops(found: Found) -> tuple[Stop, ...]:
         stops.append(
             Stop(
                 "From a number to its measurement",
-                "One of the mixes: its µops stacked on the ports, what was predicted, what was measured, and the "
-                "machine code that ran.",
-                "Choose another mapping, or copy the code. Then take the mapping away: its page has the exports.",
+                "One of the mixes: its µops stacked on the ports, what was predicted, what was measured, "
+                "and the machine code that ran.",
+                "Choose another mapping, or copy the code. Then take the mapping away: its page has "
+                "the exports.",
                 "The experiment",
                 f"{reverse('experiment', args=[seen.experiment_id])}?mapping={found.mapping.pk}",
             )

@@ -33,6 +33,7 @@ from inference.models import (
 from inference.runs import lifecycle
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import Scope
+from tests.anica.compared import compare
 from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, mapping
 from tests.views.lab import machine
 
@@ -112,6 +113,14 @@ def question(db: None) -> Run:
     return lifecycle.submit("ask", {"predictors": [row.pk], "blocks": ["4801d8"]}, "a question")
 
 
+@pytest.fixture
+def comparison(experiment_set: ExperimentSet, mapping: PortMapping) -> Run:
+    """Of the mapping with what was measured."""
+    made = compare({"experiment_set": experiment_set.pk, "mappings": [mapping.pk]})
+    assert made.state == "done", made.error
+    return made
+
+
 BLOCKS = b"bb,one,two\n4801d8,1.0,1.1\n480fafc3,1.0,3.0\n4829d8,2.0,-1\n"
 
 
@@ -187,6 +196,7 @@ def world(
     block_file: Upload,
     coverage: Run,
     matrix: Run,
+    comparison: Run,
 ) -> dict[str, int]:
     """{parameter of a path: the number of a row that is there}."""
     other = PortMapping.objects.create(
@@ -214,6 +224,8 @@ def world(
         "block_file_id": block_file.pk,
         "coverage_id": coverage.pk,
         "matrix_id": matrix.pk,
+        "comparison_id": comparison.pk,
+        "position": 0,
         "first": 0,
         "second": 1,
     }

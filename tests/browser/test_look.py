@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import TOLERATED, violations
 from tests.browser.conftest import ARTEFACTS
 
 SCREEN = {"width": 1280, "height": 900}
@@ -20,8 +22,19 @@ FIXED = (
     "/sets/upload/",
     "/machines/",
     "/machines/add/",
+    "/experiments/",
+    "/resource-mappings/",
     "/blocks/",
+    "/block-sets/",
+    "/campaigns/",
+    "/campaigns/new/",
+    "/matrices/",
+    "/predictors/",
     "/isas/",
+    "/search/?q=zen",
+    "/glossary/",
+    "/tour/",
+    "/api/",
     "/about/",
     "/account/",
     "/account/password/",
@@ -46,7 +59,8 @@ def found_paths(page: Page) -> list[str]:
         if first is not None:
             paths.append(first)
             if first.startswith("/mappings/"):
-                paths += [f"{first}?tab=graph", f"{first}?tab=accuracy", f"{first}?tab=schemes"]
+                tabs = ("graph", "accuracy", "schemes", "doubts", "loop&code=imul+rax,rbx")
+                paths += [f"{first}?tab={tab}" for tab in tabs]
             if re.match(r"^/(sets|mappings|runs)/", first):
                 paths += [f"{first}edit/", f"{first}delete/"]
             if first.startswith(("/sets/", "/isas/")):
@@ -72,8 +86,9 @@ def picture(page: Page, kind: str, path: str) -> None:
 
 
 @pytest.mark.usefixtures("example", "measurements")
-def test_every_page_has_a_heading_a_title_and_a_main_region_and_fits_a_phone(page: Page):
-    wide = {}
+def test_every_page_is_accessible_says_what_it_is_and_fits_a_phone(page: Page, tolerated: list[str]):
+    tolerated.append(TOLERATED)
+    wide, broken = {}, {}
     for path in [*FIXED, *found_paths(page)]:
         page.set_viewport_size(SCREEN)
         page.goto(path)
@@ -82,11 +97,15 @@ def test_every_page_has_a_heading_a_title_and_a_main_region_and_fits_a_phone(pag
         assert page.locator("h1:visible").count() == 1, path
         assert page.title(), path
         assert page.locator("main").count() == 1, path
+        assert page.get_by_text("What is this page?").count() == 1, path
+        if found := violations(page):
+            broken[path] = found
         page.set_viewport_size(PHONE)
         picture(page, "phone", path)
         if overflow(page) > 0:
             wide[path] = overflow(page)
     assert not wide
+    assert not broken, json.dumps(broken, indent=1)
 
 
 def luminance(page: Page) -> float:

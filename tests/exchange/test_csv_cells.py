@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.metrics import Unit
 from inference.exchange.csv_cells import cell, plain_text, safe_text, written
 from inference.exchange.experiment_csv import is_experiment_csv, read_experiment_csv, write_experiment_csv
+from inference.exchange.file_units import FileUnit
 from inference.exchange.problems import Problems
 from inference.exchange.source import Source
 
@@ -45,7 +45,7 @@ def test_notes_and_names_of_measurements_survive_the_way_out_and_in(note: str) -
         assert not any(each.startswith(DANGEROUS[:4]) for each in row)
     source, problems = Source("a.csv", text), Problems()
     assert is_experiment_csv(source)
-    (entry,) = read_experiment_csv(source, problems, Unit.CYCLES).experiments
+    (entry,) = read_experiment_csv(source, problems, FileUnit.CYCLES).experiments
     assert not problems
     assert (entry.note, dict(entry.annotations), dict(entry.terms)) == (
         note, {"=tool": 2.0}, {"-odd name": 1, "b": 2},
@@ -55,6 +55,6 @@ def test_notes_and_names_of_measurements_survive_the_way_out_and_in(note: str) -
 def test_rows_are_numbered_as_an_editor_does_below_comments() -> None:
     text = '# one, "two\n\n# three\nexperiment,cycles\nadd,1\nadd,fast\n'
     problems = Problems()
-    read_experiment_csv(Source("a.csv", text), problems, Unit.CYCLES)
+    read_experiment_csv(Source("a.csv", text), problems, FileUnit.CYCLES)
     (problem,) = problems.listed
     assert problem.row == 6

@@ -37,7 +37,7 @@ def rows() -> dict[str, Any]:
     experiment = Experiment.objects.create(isa=isa, key=f"{scheme.pk}:1", length=1)
     ExperimentTerm.objects.create(experiment=experiment, scheme=scheme, count=1)
     measured = ExperimentSet.objects.create(name="set", isa=isa, origin="upload")
-    Measurement.objects.create(experiment_set=measured, experiment=experiment, cycles=0.25)
+    Measurement.objects.create(experiment_set=measured, experiment=experiment, length=1, cycles=0.25)
     mapping = PortMapping.objects.create(name="mapping", isa=isa, origin="import", ports=["0", "1"])
     PortUsage.objects.create(mapping=mapping, scheme=scheme, mask=3, count=1)
     run = Run.objects.create(name="run", kind="infer")

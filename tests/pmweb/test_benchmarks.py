@@ -11,6 +11,8 @@ from django.conf import settings
 
 from benchmarks import Result
 from benchmarks.__main__ import names
+from benchmarks._site_pages import EXEMPT, PAGES, is_exempt
+from pmweb.permissions.table import TABLE
 
 
 def benchmark(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -51,3 +53,10 @@ def test_an_unknown_name_is_refused_with_the_names_there_are():
 @pytest.mark.parametrize("name", names())
 def test_every_benchmark_is_described_in_the_list(name):
     assert f"`{name}`" in (settings.BASE_DIR / "benchmarks" / "README.md").read_text()
+
+
+def test_every_page_of_the_site_is_measured_or_named_as_none():
+    unmeasured = [name for name, rule in TABLE.items() if name not in PAGES and not is_exempt(name, rule)]
+    assert unmeasured == [], "visit it in benchmarks/_site_pages.py, or say there why it is no page"
+    assert [name for name in (*PAGES, *EXEMPT) if name not in TABLE] == []
+    assert [name for name in PAGES if is_exempt(name, TABLE[name])] == []

@@ -29,7 +29,11 @@ CONDITIONS = {
     "user.is_authenticated": Level.MEMBER,
 }
 OPERATORS_PAGES = {
+    "anica/block_set_ask.html",
+    "anica/block_set_cover.html",
+    "anica/block_set_upload.html",
     "anica/campaign_new.html",
+    "anica/comparison_new.html",
     "anica/comparison_new.html",
     "anica/discovery/ask.html",
     "anica/discovery/ask_form.html",

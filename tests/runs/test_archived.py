@@ -290,6 +290,12 @@ def changed(content: bytes, **changes: Any) -> bytes:
         ({"run": {"name": "a\0b"}}, "NUL"),
         ({"run": {"name": ""}}, "run.name"),
         ({"run": {"busy_seconds": -1}}, "run.busy_seconds"),
+        ({"run": {"result": {"imported_run": [1]}}}, "run.result"),
+        ({"run": {"result": {"mapping": 1.5}}}, "run.result"),
+        ({"run": {"result": {"characterised": "all"}}}, "run.result"),
+        ({"run": {"result": {"held_out": {"mape": "<b>"}}}}, "run.result"),
+        ({"run": {"kind": "evaluate", "config": {"unit": "cycles"}}}, "run.config.experiment_set"),
+        ({"run": {"kind": "evaluate", "config": {"experiment_set": 1, "unit": []}}}, "run.config.unit"),
         ({"machines": {}}, "machine"),
     ],
 )

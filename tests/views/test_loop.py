@@ -51,4 +51,4 @@ def test_mappings_of_other_instruction_sets_have_no_such_view(visitor: Client, d
     isa = new_isa("toy", ["add"], "by hand")
     row = store_mapping("toy", isa, Value(("a",), {"add": ((1, 1),)}), origin=PortMapping.Origin.IMPORT)
     assert tried(visitor, row, LOOP).status_code == 400
-    assert "Try a loop" not in visitor.get(reverse("mapping", args=[row.pk])).text
+    assert "tab=loop" not in visitor.get(reverse("mapping", args=[row.pk])).text

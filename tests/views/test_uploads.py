@@ -12,6 +12,8 @@ from django.urls import reverse
 
 from inference.core.explain import Reason
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
+from inference.runs import leases
+from inference.runs.execute import Wishes, execute
 from tests.views.conftest import ADD, IMUL
 
 CSV = f'experiment,cycles,note\n"2*{ADD}; {IMUL}",1.02,two ports\n"{ADD}",0.25,\n'.encode()
@@ -329,3 +331,56 @@ def test_what_is_no_xml_is_refused_before_anything_is_stored(visitor: Client, is
     assert answer.status_code == 400
     assert "b.xml, line 1, column 21: this is not well-formed XML" in answer.text
     assert not Upload.objects.exists()
+
+
+BROKEN = f'experiment,cycles\n"{ADD}",0.25\n"{ADD}",fast\n"x{IMUL}; {ADD}",1\n"{IMUL}",1\n'.encode()
+
+
+def test_broken_rows_stop_an_import_unless_their_owner_leaves_them_out(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("broken.csv", BROKEN))
+    stopped = visitor.get(preview_url(upload))
+    assert stopped.context["form"] is None
+    assert "Leave out the 2 rows with problems" in stopped.text
+    left = visitor.get(preview_url(upload), {"broken": "leave out"})
+    assert "2 rows with problems are left out, 2 are imported" in left.text
+    visitor.post(f"{preview_url(upload)}?broken=leave+out", {"name": "rest", "note": ""})
+    run = Run.objects.get(kind="import")
+    assert run.config["broken"] == "leave out"
+    lease = leases.claim("a test", only=run.pk)
+    assert lease is not None
+    execute(lease, Wishes(lease))
+    made = ExperimentSet.objects.get(name="rest")
+    assert (made.measurements.count(), made.making["rows_left_out"]) == (2, 2)
+    page = visitor.get(reverse("set", args=[made.pk])).text
+    assert "2 rows of the file were left out" in page
+    assert "row 3, column cycles" in page
+
+
+def test_unknown_names_are_taken_one_by_one_or_all(visitor: Client, isa: ISA) -> None:
+    (upload,) = send(visitor, ("broken.csv", BROKEN))
+    (offer,) = visitor.get(preview_url(upload)).context["unknown"]
+    value, text = offer.choices[0]
+    assert text == IMUL
+    taken = visitor.get(preview_url(upload), {"taken": value, "broken": "leave out"})
+    assert taken.context["seen"].taken == {offer.name: IMUL}
+    assert taken.context["seen"].parsed.left == 3
+    assert f'value="{value}" selected' in taken.text.replace("&#x27;", "'")
+    every = visitor.get(preview_url(upload), {"take": "nearest", "broken": "leave out"})
+    assert every.context["seen"].taken == taken.context["seen"].taken
+    assert visitor.get(preview_url(upload), {"taken": "no arrow"}).status_code == 400
+
+
+def test_numbers_that_are_hard_to_believe_are_shown_before_the_import(
+    visitor: Client, isa: ISA, mapping: PortMapping
+) -> None:
+    content = f'experiment,cycles\n"40*{ADD}",0.1\n"4*{IMUL}",1\n'.encode()
+    (upload,) = send(visitor, ("odd.csv", content))
+    page = visitor.get(preview_url(upload), {"ports": mapping.pk})
+    labels = [kind.label for kind in page.context["doubts"]]
+    assert labels == [
+        "with more than 12 instructions per cycle",
+        "quicker than the ports of the mapping allow",
+    ]
+    assert "400.0 instructions per cycle" in page.text
+    assert "the ports need 4.00 cycles" in page.text
+    assert page.context["form"] is not None

@@ -49,7 +49,7 @@ def biases(table: ExperimentTable, cycles: Compared) -> list[SchemeBias]:
     """One entry per scheme that occurs among the compared experiments, by number; `cycles` are in cycles."""
     terms = np.diff(table.offsets)[cycles.at]
     positive = cycles.predicted > 0
-    logs = np.log(np.where(positive, cycles.predicted, 1.0) / np.where(positive, cycles.measured, 1.0))
+    logs = np.log(np.where(positive, cycles.predicted, cycles.measured)) - np.log(cycles.measured)
     entries = _entries(table, cycles.at)
     schemes = table.scheme[entries].astype(np.int64)
     sums = _Sums(schemes, np.repeat(logs, terms), np.repeat(positive, terms), table.n_schemes)
@@ -67,7 +67,9 @@ def _entries(table: ExperimentTable, at: Int64s) -> Int64s:
     """The places in the table of all terms of the experiments `at`, one experiment after the other."""
     terms = np.diff(table.offsets)[at]
     ends = np.cumsum(terms)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(table.offsets[at] - (ends - terms), terms)
+    places: Int64s = np.arange(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+    places += np.repeat(table.offsets[at] - (ends - terms), terms)
+    return places
 
 
 class _Sums:

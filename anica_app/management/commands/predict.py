@@ -5,7 +5,6 @@ It takes the place of inference's command of that name and leaves experiments to
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from argparse import ArgumentParser
@@ -22,6 +21,7 @@ from anica_app.core.answers import Answer
 from anica_app.core.errors import AnicaError, PredictorError
 from anica_app.core.memory_variants import Memory, variants
 from anica_app.models import Predictor
+from inference.exchange.csv_cells import written
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes, read_blocks
@@ -125,11 +125,11 @@ class Command(PredictExperiment):
         self, names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]
     ) -> None:
         """The published form of a set of blocks; what has no number is −1."""
-        writer = csv.writer(self.stdout, lineterminator="\n")
-        writer.writerow(["bb", *names])
-        for block, row in zip(blocks, answers, strict=True):
-            cells = [-1 if answer.cycles is None else round(answer.cycles, 6) for answer in row]
-            writer.writerow([block.hex, *cells])
+        rows = (
+            [block.hex, *(-1 if one.cycles is None else round(one.cycles, 6) for one in row)]
+            for block, row in zip(blocks, answers, strict=True)
+        )
+        self.stdout.write(written(["bb", *names], rows), ending="")
 
     def _write_table(
         self,

@@ -24,7 +24,7 @@ from inference.queries.paging import Order, Page
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.views.address import whole_number
-from inference.views.files import file_answer
+from inference.views.files import table_answer
 from inference.views.mappings.deviating import Cell, cells_of
 from inference.views.runs.pages import SUMMARIES
 
@@ -188,7 +188,7 @@ def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
     known = accuracy_known(found, columns, reference).accuracy
     if known is None:
         raise Http404("these columns have not been compared yet")
-    return file_answer(written(HEADS, _lines(known, reference)), "text/csv", f"{found.name} accuracy", "csv")
+    return table_answer(written(HEADS, _lines(known, reference)), f"{found.name} accuracy", blocks=found.name)
 
 
 HEADS = ("column", "reference", "numbers", "failures", "compared", "mape", "pearson", "kendall")

@@ -29,7 +29,7 @@ from inference.queries.paging import page_in_memory
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.views.address import whole_number
-from inference.views.files import file_answer
+from inference.views.files import table_answer
 
 GENERALISE = "generalise"
 OFFERED = 40
@@ -73,6 +73,15 @@ class CoverageForm(forms.Form):
         self.fields["campaigns"].queryset = offered  # type: ignore[attr-defined]
         if len(columns) > 1:
             self.initial |= {"first": columns[0].pk, "second": columns[1].pk}
+
+    def begin_with(self, config: Json, columns: Sequence[BlockColumn]) -> None:
+        """Propose what was asked before."""
+        ids = {column.name: column.pk for column in columns}
+        pair = [ids.get(name) for name in config["columns"]]
+        if None not in pair and len(pair) == 2:
+            self.initial |= dict(zip(("first", "second"), pair, strict=True))
+        self.initial |= {name: config["interest"][name] for name in ("metric", "threshold")}
+        self.initial |= {"campaigns": config["campaigns"], "blocks": config["blocks"]}
 
     def clean(self) -> dict[str, Any]:
         """Refuse a column beside itself, and more campaigns than a run takes."""
@@ -120,7 +129,10 @@ class ByCampaign:
 def coverage_tab(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
     """What the newest run has found out, or the one that the address names, and the form for another."""
     runs = coverage_of_set(found.pk, whole_number(request, "run"))
-    context: dict[str, Any] = {"runs": runs, "form": CoverageForm(columns) if len(columns) > 1 else None}
+    form = CoverageForm(columns) if len(columns) > 1 else None
+    if form is not None and runs.shown is not None:
+        form.begin_with(runs.shown.config, columns)
+    context: dict[str, Any] = {"runs": runs, "form": form}
     return context | (_result(request, found, columns, runs) if runs.shown is not None else {})
 
 
@@ -148,7 +160,7 @@ def _result(
         "compared": compared,
         "askable": len(compared) == 2 and all(_askable(column) for column in compared),
         "page": page,
-        "rows": rows,
+        "rows": [(each.block, list(zip(compared, each.answers, strict=True))) for each in rows],
     }
 
 
@@ -216,7 +228,8 @@ def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResp
         for each in answers_of(blocks, columns)
     )
     head = ("block", "bb", "assembly", *(column.name for column in columns))
-    return file_answer(written(head, lines), "text/csv", f"{found.name} not covered", "csv")
+    text = written(head, lines)
+    return table_answer(text, f"{found.name} not covered", blocks=found.name, coverage=row.name)
 
 
 urlpatterns = [

@@ -18,7 +18,6 @@ from anica_app.queries.block_sets import (
     blocks_of,
     column_order,
     columns_of,
-    lengths_of,
 )
 from anica_app.queries.column_facts import ColumnNumbers, numbers_of
 from anica_app.views.block_sets.accuracy import accuracy_tab
@@ -91,11 +90,11 @@ def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColum
     by_column = next((column for column in columns if column_order(column.pk) == order.column), None)
     return {
         "page": page,
+        "rows": [(row.block, list(zip(columns, row.answers, strict=True))) for row in page.rows],
         "heads": [Head(column, column_order(column.pk)) for column in columns],
         "weighted": bool(found.report.get("scales", {}).get("weight")),
         "q": looked.search,
         "wanted_length": looked.length,
-        "lengths": lengths_of(found),
         "wanted_column": looked.column,
         "wanted_told": told,
         "told": TOLD,

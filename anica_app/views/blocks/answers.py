@@ -13,7 +13,7 @@ from django.urls import path
 
 from anica_app.campaigning.memory import memory_question
 from anica_app.core.errors import AnicaError
-from anica_app.core.memory_variants import Memory
+from anica_app.core.memory_variants import variants
 from anica_app.exchange.asked_answers import KIND, Said
 from anica_app.models import Campaign, Predictor
 from anica_app.queries.block_answers import (
@@ -155,7 +155,7 @@ def _detail(
         "explain": form or ExplainForm(lines, code),
         "explanations": [_explained(one) for one in explanations],
         "memory": _memory(memory),
-        "kinds": list(Memory),
+        "no_variants": _no_variants(code),
     }
 
 
@@ -184,6 +184,15 @@ def _memory(run: Run | None) -> MemoryTable | None:
     if run is None:
         return None
     return memory_table(run, asked_predictors(run), said_of(run))
+
+
+def _no_variants(code: bytes) -> str:
+    """Why there is nothing to compare; "" where there is."""
+    try:
+        variants(code)
+    except AnicaError as error:
+        return str(error)
+    return ""
 
 
 def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:

@@ -19,7 +19,7 @@ from anica_app.models import Campaign, CampaignFile, Discovery
 from anica_app.views.campaigns.coverage import measure_of
 from anica_app.views.discoveries.saying import words_of
 from inference.exchange.csv_cells import written
-from inference.views.files import file_answer
+from inference.views.files import table_answer
 from inference.views.naming import delete_page, edit_page
 
 _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
@@ -41,7 +41,7 @@ def campaign_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 def campaign_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """Its discoveries as a table."""
     row = get_object_or_404(Campaign, pk=pk)
-    return file_answer(written(HEADS, _lines(row)), "text/csv", f"{row.name} discoveries", "csv")
+    return table_answer(written(HEADS, _lines(row)), f"{row.name} discoveries", campaign=row.name)
 
 
 def _lines(campaign: Campaign) -> Iterator[list[object]]:

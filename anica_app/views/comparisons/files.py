@@ -21,8 +21,9 @@ from anica_app.queries.comparisons import (
     selected,
 )
 from anica_app.views.comparisons.choosing import choice_of, column_in
+from inference.exchange.provenance import head_of
 from inference.isa.search import SearchError
-from inference.views.files import file_answer
+from inference.views.files import table_answer
 
 
 def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:
@@ -34,7 +35,9 @@ def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     of = selected(row, choice.selection)
     found = [(column, scores_of(column, choice.unit, choice.selection)) for column in columns_of(row)]
-    return file_answer(score_table(found, of, choice.unit), "text/csv", f"{row.run.name} scores", "csv")
+    return table_answer(
+        score_table(found, of, choice.unit), f"{row.run.name} scores", comparison=row.run.name
+    )
 
 
 def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
@@ -46,7 +49,9 @@ def comparison_schemes_csv(request: HttpRequest, pk: int) -> HttpResponse:
     except SearchError as error:
         return HttpResponse(str(error), status=400, content_type="text/plain; charset=utf-8")
     text = scheme_table(row.schemes, biases_in(column, selection))
-    return file_answer(text, "text/csv", f"{row.run.name} {column.name} schemes", "csv")
+    return table_answer(
+        text, f"{row.run.name} {column.name} schemes", comparison=row.run.name, predictor=column.name
+    )
 
 
 def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpResponse:
@@ -56,6 +61,7 @@ def comparison_answers_csv(request: HttpRequest, pk: int) -> StreamingHttpRespon
     columns = columns_of(row)
 
     def lines() -> Iterator[str]:
+        yield head_of(comparison=row.run.name)
         yield from answer_lines(
             there.points,
             there.table,

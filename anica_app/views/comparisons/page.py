@@ -141,7 +141,8 @@ def _map_tab(
     drawn = heat_map_of(column, choice.unit, choice.selection)
     place = place_in(request, drawn.bins)
     rows, total = in_bin(column, choice.unit, choice.selection, place)
-    by_length = length_maps_of(column, choice.unit, choice.selection)
+    several = len(row.lengths) > 1
+    by_length = length_maps_of(column, choice.unit, choice.selection) if several else []
     panels = [
         Panel(
             place_of,

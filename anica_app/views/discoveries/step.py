@@ -77,6 +77,7 @@ def step_context(request: HttpRequest, found: Found, tree: Tree, node: Node) -> 
     before, now = tree.around(node.number)
     return {
         "node": node,
+        "pruned": bool(node.n) and not samples,
         "tried": decision(node),
         "why": reason(node),
         "said": compared(before, now),

@@ -18,7 +18,7 @@ from inference.models import Run
 from inference.queries.paging import Order, page_of
 from inference.queries.runs import RUN_COLUMNS
 from inference.queries.runs import runs as filtered_runs
-from inference.views.files import file_answer
+from inference.views.files import table_answer
 
 _SHADES = 8
 
@@ -94,7 +94,7 @@ def matrix_csv(request: HttpRequest, pk: int) -> HttpResponse:
     ]
     lines = [(names[cell.row], names[cell.column], cell.both, cell.differing, cell.share) for cell in cells]
     head = ("first", "second", "blocks", "differing", "share")
-    return file_answer(written(head, lines), "text/csv", run.name, "csv")
+    return table_answer(written(head, lines), run.name, matrix=run.name)
 
 
 def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpResponse:

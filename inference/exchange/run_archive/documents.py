@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from inference.core.explain import Outcome, Reason, Seen
+from inference.core.metrics import Unit
 
 FORMAT = "pmweb-run"
 VERSION = 1
@@ -143,6 +144,33 @@ class MappingTold(_Document):
     front: list[PointTold] = []
 
 
+class _Score(BaseModel):
+    mape: float | None = None
+
+
+class _Shown(BaseModel):
+    """The parts of a result that the list of runs shows; a result has more."""
+
+    mapping: Id | None = None
+    resource_mapping: Id | None = None
+    experiment_set: Id | None = None
+    imported_run: Id | None = None
+    held_out: _Score | None = None
+    characterised: Id = 0
+    asked: Id = 0
+    within: Id = 0
+    compared: Id = 0
+
+
+class EvaluationTold(BaseModel):
+    """The description of an evaluation, as far as pages show it."""
+
+    experiment_set: Id
+    unit: Unit
+    mapping: Id | None = None
+    resource_mapping: Id | None = None
+
+
 class RunTold(_Document):
     """The run itself; its state is final."""
 
@@ -158,6 +186,13 @@ class RunTold(_Document):
     started: datetime | None = None
     finished: datetime | None = None
     busy_seconds: float = Field(0.0, ge=0)
+
+    @field_validator("result")
+    @classmethod
+    def _can_be_shown(cls, result: Json) -> Json:
+        """Every page that lists runs would fail otherwise."""
+        _Shown.model_validate(result, strict=True)
+        return result
 
 
 class Manifest(_Document):

@@ -79,7 +79,7 @@ def is_archive(content: bytes) -> bool:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return RUN in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return False
 
 
@@ -111,8 +111,8 @@ class _Files:
                 content = file.read(self._left + 1)
         except KeyError:
             raise ExchangeError(f"{name} is missing in the zip of the run") from None
-        except UnicodeDecodeError as error:
-            raise ExchangeError(f"{name} has another name in its own header: {error}") from error
+        except ValueError as error:  # a place before the beginning, or a name that is no text
+            raise ExchangeError(f"{name} is not where the zip says: {error}") from error
         self._left -= len(content)
         if self._left < 0:
             raise ExchangeError(

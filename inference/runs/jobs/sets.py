@@ -64,6 +64,7 @@ def _keep(
     share = report.share(5.0)
     result: Json = {
         **dict(zip(_COMPARED, (first.pk, second.pk), strict=True)),
+        "name": f"{first.name} and {second.name}",
         "n": report.n,
         "within_5": None if share is None else round(share, 2),
     }

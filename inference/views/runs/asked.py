@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,9 +52,17 @@ class Item:
     usual: bool = False
 
 
+_OTHERS: dict[str, Callable[[Run], Iterator[Item]]] = {}
+
+
+def register(kind: str, words: Callable[[Run], Iterator[Item]]) -> None:
+    """Put the descriptions of another app's runs into words; it does so when its pages are loaded."""
+    _OTHERS[kind] = words
+
+
 def asked_of(run: Run) -> list[Item]:
     """What was asked of a run, whatever its kind."""
-    kinds = {"infer": _infer, "measure": _measure, "block": _block, "check-model": _check}
+    kinds = {"infer": _infer, "measure": _measure, "block": _block, "check-model": _check, **_OTHERS}
     items = list(kinds.get(run.kind, _plain)(run))
     return [item for item in items if item.text or item.links]
 
@@ -67,7 +75,7 @@ def _infer(run: Run) -> Iterator[Item]:
     yield Item("Instruction set", config["isa"])
     yield Item("Schemes", _schemes(config))
     if config["evaluate"]:
-        yield Item("Judged on", links=_links(ExperimentSet, "set", [config["evaluate"]]))
+        yield Item("Judged on", links=links(ExperimentSet, "set", [config["evaluate"]]))
     elif "datasets" in config["source"]:
         yield Item("Held out", f"{100 * config['held_out']:g} %")
     if "machine" in config["source"] and not config.get("bottleneck", True):
@@ -115,7 +123,7 @@ def _bottleneck(run: Run) -> str:
 
 def _measure(run: Run) -> Iterator[Item]:
     config = run.config
-    yield Item("Machine", links=_links(Machine, "machine", [config["machine"]]))
+    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
     yield Item("Instruction set", config["isa"])
     yield Item("Schemes", _schemes(config))
     yield Item("Experiments", PLANS[config["plan"]])
@@ -128,11 +136,11 @@ def _measure(run: Run) -> Iterator[Item]:
 
 def _check(run: Run) -> Iterator[Item]:
     config = run.config
-    yield Item("Machine", links=_links(Machine, "machine", [config["machine"]]))
+    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
     if config["reference"] is None:
         yield Item("Reference", "none: 1/n cycles of a single µop")
     else:
-        yield Item("Reference", links=_links(PortMapping, "mapping", [config["reference"]]))
+        yield Item("Reference", links=links(PortMapping, "mapping", [config["reference"]]))
     yield Item("Instruction set", config["isa"])
     yield Item("Schemes", _schemes(config))
     yield Item("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
@@ -143,7 +151,7 @@ def _check(run: Run) -> Iterator[Item]:
 
 def _block(run: Run) -> Iterator[Item]:
     config, options = run.config, run.config["options"]
-    yield Item("Machine", links=_links(Machine, "machine", [config["machine"]]))
+    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
     yield Item("Basic blocks", f"{len(config['blocks']):,}")
     yield Item("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
     yield Item("Registers start with", f"{options['registers']:#x}")
@@ -153,9 +161,9 @@ def _block(run: Run) -> Iterator[Item]:
 
 def _source(source: Json) -> Iterator[Item]:
     if "datasets" in source:
-        yield Item("Learns from", links=_links(ExperimentSet, "set", source["datasets"]))
+        yield Item("Learns from", links=links(ExperimentSet, "set", source["datasets"]))
     elif "simulate" in source:
-        yield Item("Simulated processor", links=_links(PortMapping, "mapping", [source["simulate"]]))
+        yield Item("Simulated processor", links=links(PortMapping, "mapping", [source["simulate"]]))
         yield Item("Noise", f"{100 * source['noise']:g} %")
         if source.get("noise_cpi"):
             yield Item("Noise per instruction", f"{source['noise_cpi']:g} cycles")
@@ -164,7 +172,7 @@ def _source(source: Json) -> Iterator[Item]:
         if source.get("counters", NOTHING) != NOTHING:
             yield Item("Counters", "µops" if source["counters"] == UOPS else "µops of every port")
     else:
-        yield Item("Machine", links=_links(Machine, "machine", [source["machine"]]))
+        yield Item("Machine", links=links(Machine, "machine", [source["machine"]]))
 
 
 def _schemes(config: Json) -> str:
@@ -190,11 +198,11 @@ def _plain(run: Run) -> Iterator[Item]:
     for key, value in run.config.items():
         label = key.replace("_", " ").capitalize()
         if key == "mapping":
-            yield Item("Port mapping", links=_links(PortMapping, "mapping", [value]))
+            yield Item("Port mapping", links=links(PortMapping, "mapping", [value]))
         elif key == "resource_mapping":
-            yield Item("Resource mapping", links=_links(ResourceMapping, "resource-mapping", [value]))
+            yield Item("Resource mapping", links=links(ResourceMapping, "resource-mapping", [value]))
         elif key == "experiment_set":
-            yield Item("Measurements", links=_links(ExperimentSet, "set", [value]))
+            yield Item("Measurements", links=links(ExperimentSet, "set", [value]))
         else:
             yield Item(label, _words(value))
 
@@ -205,7 +213,8 @@ def _words(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _links(model: type[Model], url_name: str, ids: list[int]) -> tuple[Link, ...]:
+def links(model: type[Model], url_name: str, ids: list[int]) -> tuple[Link, ...]:
+    """The pages of rows with these ids, in this order."""
     names = dict(model._default_manager.filter(pk__in=ids).values_list("pk", "name"))
     return tuple(
         Link(names[pk], reverse(url_name, args=[pk])) if pk in names else Link("deleted", "#") for pk in ids

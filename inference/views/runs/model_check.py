@@ -16,6 +16,7 @@ from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, Verdict
 from inference.core.protocols import Json
 from inference.exchange.model_check_csv import write_alone_csv, write_mixes_csv, write_orders_csv
+from inference.exchange.provenance import head_of
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, PortMapping, Run
@@ -181,7 +182,7 @@ def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
     """A table of the page as a file."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
     return HttpResponse(
-        FILES[table](model_check_of(run)),
+        head_of(check=run.name) + FILES[table](model_check_of(run)),
         content_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{slugify(run.name) or "run"}-{table}.csv"'},
     )

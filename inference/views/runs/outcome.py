@@ -79,9 +79,9 @@ def _outcome(
 def _note(made: Json) -> str:
     """How many schemes an explainable inference could explain, or follow the model."""
     if "characterised" in made:
-        return f"{made['characterised']:,} of {made['asked']:,} schemes characterised"
+        return f"{made['characterised']:,} of {made.get('asked', 0):,} schemes characterised"
     if "compared" in made:
-        return f"{made['within']:,} of {made['compared']:,} schemes within 10 % of the model"
+        return f"{made.get('within', 0):,} of {made['compared']:,} schemes within 10 % of the model"
     return ""
 
 

@@ -150,6 +150,31 @@ def test_what_one_command_writes_the_other_reads(tmp_path: Path) -> None:
         call_command("export", "campaign", "other", "--output", str(tmp_path / "x"))
 
 
+def test_each_column_may_have_numbers_of_its_own(client: Client, administrator: Any) -> None:
+    upload = uploaded(b"bb,one,two,ran\n4801d8,126.0,1.5,0.25\n")
+    run = done(upload, numbers=["hundredths", "", "weight"], name="mixed")
+    assert run.state == "done", run.error
+    made = BasicBlockSet.objects.get()
+    told = dict(made.blocks.get().predictions.values_list("column__name", "cycles"))
+    assert (told, made.blocks.get().weight) == ({"one": 1.26, "two": 1.5}, 0.25)
+    client.force_login(administrator)
+    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "hundredths, what they look like, weight" in page
+    assert reverse("block-set", args=[made.pk]) in page
+    for wrong in (["miles"], 7):
+        with pytest.raises(ConfigError, match="numbers"):
+            done(uploaded(BLOCKS, "other.csv"), numbers=wrong)
+
+
+def test_a_refused_import_leads_back_to_the_choice(client: Client, administrator: Any) -> None:
+    upload = uploaded(BLOCKS)
+    run = done(upload)
+    client.force_login(administrator)
+    page = client.get(reverse("run", args=[run.pk])).content.decode()
+    assert "row 3, column bb" in page
+    assert reverse("upload-preview", args=[upload.pk]) in page
+
+
 def test_an_upload_is_previewed_and_imported(client: Client, administrator: Any) -> None:
     client.force_login(administrator)
     upload = uploaded(BLOCKS)

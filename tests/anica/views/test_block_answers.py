@@ -216,6 +216,9 @@ def test_memory_dependencies_are_asked_with_the_switch_of_llvm_mca(visitor: Clie
 
 def test_a_block_without_memory_is_not_compared(visitor: Client, tools):
     run = asked(tools, CODE)
+    shown = visitor.get(url(run)).text
+    assert "No instruction of this block accesses memory" in shown
+    assert 'value="memory"' not in shown
     page = visitor.post(url(run), {"press": "memory"}, follow=True)
     assert "no instruction of this block accesses memory" in page.text
     assert Run.objects.count() == 1

@@ -273,7 +273,9 @@ def test_a_campaign_is_taken_away_as_zip_and_as_csv(visitor: Client, tools: list
     answer = visitor.get(reverse("campaign-export", args=[row.pk]))
     archive = zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content)))  # type: ignore[attr-defined]
     assert "campaign.json" in archive.namelist()
-    lines = visitor.get(reverse("campaign-csv", args=[row.pk])).content.decode().splitlines()
+    text = visitor.get(reverse("campaign-csv", args=[row.pk])).content.decode()
+    assert "# cite: " in text
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
     assert len(lines) == 3
     assert "mnemonic bsf" in lines[1]
     assert ADD.hex() not in lines[1]

@@ -63,6 +63,14 @@ def test_the_page_says_the_block_in_words_and_as_constraints_and_draws_every_dec
     assert "Infinity" not in page
 
 
+def test_what_an_imported_file_does_not_say_is_a_dash_and_no_number(visitor, discovery):
+    assert discovery.generality is None
+    page = text_of(visitor.get(f"/discoveries/{discovery.pk}/").content.decode())
+    assert "Generality –" in page
+    listed = visitor.get(f"/campaigns/{discovery.campaign_id}/?tab=discoveries").content.decode()
+    assert 'data-label="Generality">–<' in listed
+
+
 def test_a_deep_link_shows_the_blocks_of_that_decision_with_every_answer(visitor, discovery):
     page = visitor.get(f"/discoveries/{discovery.pk}/?step=3").content.decode()
     part = text_of(page[page.index('id="step"') : page.index("What is known of it")])

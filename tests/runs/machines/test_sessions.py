@@ -57,6 +57,12 @@ def test_a_second_agent_with_the_token_waits_until_the_first_is_silent(machine):
     connected(machine, "two")
 
 
+def test_a_clock_that_is_set_back_does_not_keep_the_next_agent_out(machine):
+    connected(machine, "one")
+    Machine.objects.filter(pk=machine.pk).update(last_seen=timezone.now() + timedelta(hours=1))
+    assert connected(machine, "two").number == 2
+
+
 def test_an_agent_of_another_kind_of_core_is_another_machine(machine):
     fast = FACTS | {"core_type": "performance", "core_cpus": "0-15", "other_cores": {"efficient": "16-23"}}
     session = connected(machine, "one", facts=fast)

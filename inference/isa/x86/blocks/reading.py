@@ -44,6 +44,7 @@ _MEMORY = re.compile(r"(?:([a-z]\w*)\s*?\b)??(?:\s*(ptr|bcst)\b)?\s*(?:(\w\w)\s*
 _TERM = re.compile(r"([+-]?)([^+-]+)")
 _NUMBER = re.compile(r"([+-]?)(?:0x([0-9a-f]+)|([0-9][0-9a-f]*)h|0b([01]+)|([0-9]+))")
 _MOST = 2**64
+_LONGEST = 100  # characters of a number, leading zeros among them
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,9 @@ def _number(text: str) -> int | None:
     if found is None:
         return None
     sign, *digits = found.groups()
-    value = next(int(some, base) for some, base in zip(digits, (16, 16, 2, 10), strict=True) if some)
+    places = zip(digits, (16, 16, 2, 10), strict=True)
+    # Python converts no decimal number of thousands of digits.
+    value = _MOST if len(text) > _LONGEST else next(int(some, base) for some, base in places if some)
     if value >= _MOST:
         raise BlockError(f"{text[:40]} does not fit into 64 bits")
     return -value if sign == "-" else value

@@ -67,8 +67,8 @@ def test_a_bias_is_the_geometric_mean_of_the_experiments_with_the_scheme(
         if not having:
             assert number not in found
             continue
-        logs = [math.log(p / m) for _, m, p in having if p]
-        alone = [math.log(p / m) for e, m, p in having if p and e.schemes == (scheme,)]
+        logs = [math.log(p) - math.log(m) for _, m, p in having if p]
+        alone = [math.log(p) - math.log(m) for e, m, p in having if p and e.schemes == (scheme,)]
         bias = found[number]
         assert (bias.n, bias.free) == (len(having), len(having) - len(logs))
         for factor, expected in ((bias.factor, logs), (bias.alone, alone)):

@@ -1,0 +1,47 @@
+"""A small site with a little of everything, and how many rows each of its tables has."""
+
+from __future__ import annotations
+
+import io
+
+from django.db import connection
+from django.test import Client
+
+from benchmarks import _input_seeds as seeds
+
+
+def furnished() -> tuple[Client, str]:
+    """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
+    from anica_app.exchange.block_sets import Reading, store
+    from inference.core.resources import ResourceMapping as Resources
+    from inference.exchange.resource_mappings import store_resource_mapping
+    from inference.models import ISA, ResourceMapping
+    from inference.runs.machines.tokens import add_machine
+    from pmweb.accounts.administrator import ensure_administrator
+    from pmweb.accounts.api_tokens import issue
+    from pmweb.models import Scope
+
+    account = ensure_administrator()
+    seeds.run_archive()
+    seeds.campaign_archive()
+    isa = ISA.objects.get(name="toy")
+    add_machine("lab", isa)
+    loads = Resources(("r0", "r1"), {"add R, R": ((1, 0.5),)})
+    store_resource_mapping("two resources", isa, loads, origin=ResourceMapping.Origin.IMPORT)
+    store(io.BytesIO(seeds.BLOCKS[0]), "blocks.csv", "blocks", Reading())
+    browser = Client(raise_request_exception=False)
+    browser.force_login(account)
+    return browser, issue(account, "hostile", Scope.ADMINISTER, None)[1]
+
+
+_UNCOUNTED = ("django_session", "pmweb_auditentry", "pmweb_apitoken", "sqlite_sequence")
+"""Tables that tell of requests, or of those that make them."""
+
+
+def row_counts() -> dict[str, int]:
+    """{table: rows} of all tables that hold what was stored."""
+    with connection.cursor() as cursor:
+        tables = [one for one in connection.introspection.table_names(cursor) if one not in _UNCOUNTED]
+        quoted = [connection.ops.quote_name(table) for table in tables]
+        cursor.execute("SELECT " + ", ".join(f"(SELECT count(*) FROM {table})" for table in quoted))
+        return dict(zip(tables, cursor.fetchone(), strict=True))

@@ -1,0 +1,113 @@
+"""Hostile files through the pages: uploaded, looked at, imported by a worker, and nothing left of the refused."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from benchmarks._input_importers import IMPORTERS
+from benchmarks._input_mutations import HOSTILE_TEXTS, mutated
+from benchmarks._input_site import row_counts
+from benchmarks._survey import Survey
+
+_PARSED_ALONE = ("back-up", "agent-message", "instruction-set")
+_ENDINGS = (".csv", ".json", ".xml", ".zip", "", ".csv.gz")
+
+
+def fuzz_uploads(browser: Client, seed: int, n: int) -> Survey:
+    """`n` uploads of all formats in turn, each with its preview, its import where offered, and its rows."""
+    from inference.models import Upload
+
+    logging.getLogger("django.request").setLevel(logging.CRITICAL)
+    survey = Survey()
+    sound = {each.name: each.sound() for each in IMPORTERS if each.name not in _PARSED_ALONE}
+    names = sorted(sound)
+    for number in range(n):
+        name = names[number % len(names)]
+        drawn = random.Random(f"{seed} upload {number}")
+        survey.sent[name] += 1
+        content = mutated(sound[name], drawn)
+        for fault in _one(browser, content, _file_name(drawn), survey):
+            survey.failures.append(f"upload {number} ({name}): {fault}")
+        Upload.objects.all().delete()
+    return survey
+
+
+def _file_name(drawn: random.Random) -> str:
+    stem = drawn.choice((*HOSTILE_TEXTS, *("plain",) * 20)).encode("utf-8", "replace").decode()[:100]
+    return (stem.replace("\0", "") or "x") + drawn.choice(_ENDINGS)
+
+
+def _one(browser: Client, content: bytes, file_name: str, survey: Survey) -> Iterator[str]:
+    from inference.models import Run, Upload
+    from inference.views.upload_choices import NEW
+
+    before = row_counts()
+    told = browser.post(reverse("upload"), {"files": [SimpleUploadedFile(file_name, content)]})
+    if told.status_code >= 500:
+        yield f"the upload answers {told.status_code}"
+        return
+    found = Upload.objects.values_list("pk", flat=True).first()
+    if found is None:
+        survey.outcomes["refused at once"] += 1
+        if told.status_code < 400:
+            yield f"nothing is kept, and the answer is {told.status_code}"
+        if row_counts() != before:
+            yield "a refused upload leaves rows"
+        return
+    page = reverse("upload-preview", args=[found])
+    seen = browser.get(page, follow=True)
+    if seen.status_code != 200:
+        yield f"the preview answers {seen.status_code}"
+        return
+    where = seen.redirect_chain[-1][0] if seen.redirect_chain else page
+    answers = {"name": f"import {found}", "new_isa": f"isa {found}", "note": "<b>=1</b>", "broken": "skip"}
+    started = browser.post(f"{where}?isa={NEW}&microarchitecture=SKL", answers)
+    if started.status_code >= 500:
+        yield f"starting the import answers {started.status_code}"
+    run = Run.objects.filter(upload=found).first()
+    if run is None:
+        survey.outcomes["refused in the preview"] += 1
+        if row_counts() != {**before, "inference_upload": before["inference_upload"] + 1}:
+            yield "a refused preview leaves rows"
+        return
+    yield from _imported(browser, run, survey)
+
+
+def _imported(browser: Client, run: Any, survey: Survey) -> Iterator[str]:
+    """Let a worker do it; a file that it refuses leaves no row but the run's own."""
+    from inference.runs import leases
+    from inference.runs.execute import Wishes, execute
+
+    before = row_counts()
+    lease = leases.claim("hostile", only=run.pk)
+    assert lease is not None
+    execute(lease, Wishes(lease))
+    run.refresh_from_db()
+    survey.outcomes[f"import {run.state}"] += 1
+    if run.state == "failed":
+        if "Traceback" in run.error or not run.error:
+            yield f"the import fails: {run.error[-300:]}"
+        after = row_counts()
+        own = ("inference_runevent", "inference_run")
+        if left := {key for key, rows in after.items() if rows != before[key] and key not in own}:
+            yield f"a refused import leaves rows in {sorted(left)}"
+    for page in [reverse("runs"), *_pages(run)]:
+        if (status := browser.get(page, follow=True).status_code) >= 500:
+            yield f"{page} answers {status}"
+
+
+def _pages(run: Any) -> Iterator[str]:
+    """Of the run, and of what it has made."""
+    names = {"imported_run": "run", "experiment_set": "set", "mapping": "mapping"}
+    names |= {"resource_mapping": "resource-mapping", "campaign": "campaign", "block_set": "block-set"}
+    yield reverse("run", args=[run.pk])
+    for key, name in names.items():
+        if run.result.get(key):
+            yield reverse(name, args=[run.result[key]])

@@ -1,0 +1,200 @@
+"""The visitors of `load`, in a process of their own: browsers that listen, requests, and simulated agents.
+
+Reads one JSON object from its standard input (`Load`) and prints one (`Seen`). It keeps to one processor, so
+that the site has the other one for itself whatever happens here, and says how much of it it has used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import itertools
+import json
+import os
+import resource
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
+
+from inference.agent.session import run_agent
+from inference.core.mapping import PortMapping
+from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
+
+REQUEST_THREADS = 24
+_TIME_OUT = 30.0
+_READY = "ready"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What to do to the site at `server`, whom `cookie` lets in, for `seconds` once everybody is there.
+
+    `browsers` sockets are shared out evenly among `sockets` (paths); `rate` requests per second go to `pages`
+    in turn; each of `tokens` is an agent, whose computer `mapping` is (ports and, by scheme, masks and counts).
+    """
+
+    server: str
+    cookie: str
+    browsers: int
+    sockets: list[str]
+    rate: float
+    pages: list[str]
+    seconds: float
+    tokens: list[str]
+    pace: float
+    mapping: list[object]
+
+
+@dataclass
+class Seen:
+    """What came of it: `lags` and `times` in seconds, `cpu` this process's own, as a share of one processor.
+
+    `late`: seconds by which the last request was behind its time, which tells whether the rate was kept.
+    """
+
+    lags: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    late: float = 0.0
+    cpu: float = 0.0
+
+
+class Visitors:
+    """All of them."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._seen = Seen()
+        self._begun = threading.Event()
+        self._over = threading.Event()
+        self._listening = 0
+        self._connections = threading.local()
+
+    async def visit(self) -> Seen:
+        """Come, say so, stay for the time, and go."""
+        load = self._load
+        sockets = itertools.islice(itertools.cycle(load.sockets), load.browsers)
+        tasks = [asyncio.create_task(self._listen(path)) for path in sockets]
+        tasks += [
+            asyncio.create_task(self._measure(number, token)) for number, token in enumerate(load.tokens)
+        ]
+        while self._listening < load.browsers and not self._seen.errors:
+            await asyncio.sleep(0.05)
+        sys.stdout.write(_READY + "\n")
+        sys.stdout.flush()
+        cpu, begun = _cpu(), time.monotonic()
+        self._begun.set()
+        await self._request()
+        self._over.set()
+        self._seen.cpu = (_cpu() - cpu) / (time.monotonic() - begun)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return self._seen
+
+    async def _listen(self, path: str) -> None:
+        address = self._load.server.replace("http", "ws", 1) + path
+        headers = {"Cookie": self._load.cookie}
+        try:
+            async with connect(
+                address,
+                origin=self._load.server,
+                additional_headers=headers,
+                open_timeout=60,  # type: ignore[arg-type]
+            ) as socket:
+                self._listening += 1
+                async for message in socket:
+                    self._note(json.loads(message))
+        except (WebSocketException, OSError) as error:
+            self._seen.errors[f"socket: {error}"] += 1
+            return
+        if not self._over.is_set():
+            self._seen.errors["socket: closed by the site"] += 1
+
+    def _note(self, event: dict[str, object]) -> None:
+        if self._begun.is_set() and not self._over.is_set() and isinstance(event.get("at"), str):
+            told = datetime.fromisoformat(str(event["at"]))
+            self._seen.lags.append((datetime.now(UTC) - told).total_seconds())
+
+    async def _measure(self, number: int, token: str) -> None:
+        ports, usage = self._load.mapping
+        mapping = PortMapping(tuple(ports), {name: tuple(map(tuple, uops)) for name, uops in usage.items()})  # type: ignore[arg-type, attr-defined, call-overload]
+        harness = SimulatedHarness(mapping, noise=0.001, seed=number, pace=self._load.pace)
+        facts = simulated_facts(f"agent {number}", mapping)
+        await run_agent(self._load.server, token, harness, lambda: facts, "load")
+        self._seen.errors["agent: ended"] += 1
+
+    async def _request(self) -> None:
+        """An open loop: a request is sent when its time has come, however many others have no answer yet."""
+        loop = asyncio.get_running_loop()
+        begun, waiting = time.monotonic(), []
+        with ThreadPoolExecutor(REQUEST_THREADS) as threads:
+            for number, page in enumerate(itertools.cycle(self._load.pages)):
+                due = begun + number / self._load.rate
+                if due >= begun + self._load.seconds:
+                    break
+                await asyncio.sleep(max(due - time.monotonic(), 0))
+                waiting.append(loop.run_in_executor(threads, self._ask, page, due))
+            await asyncio.gather(*waiting)
+
+    def _ask(self, page: str, due: float) -> None:
+        self._seen.late = time.monotonic() - due
+        try:
+            status = self._answer(page)
+        except (OSError, http.client.HTTPException) as error:
+            self._connections.__dict__.clear()
+            self._seen.errors[f"{page}: {type(error).__name__}"] += 1
+            return
+        self._seen.times.append(time.monotonic() - due)
+        if status != http.client.OK:
+            self._seen.errors[f"{page}: {status}"] += 1
+
+    def _answer(self, page: str) -> int:
+        kept = self._connections.__dict__
+        if "connection" not in kept:
+            parts = urlsplit(self._load.server)
+            kept["connection"] = http.client.HTTPConnection(
+                str(parts.hostname), parts.port, timeout=_TIME_OUT
+            )
+        connection: http.client.HTTPConnection = kept["connection"]
+        connection.request("GET", page, headers={"Cookie": self._load.cookie})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that this share of the values does not exceed; 0 of none."""
+    return sorted(values)[min(int(share * len(values)), len(values) - 1)] if values else 0.0
+
+
+def seen_of(lines: Iterator[str]) -> Seen:
+    """Back from what the process printed last."""
+    found = json.loads([*lines][-1])
+    return Seen(**{**found, "errors": Counter(found["errors"])})
+
+
+def main() -> None:
+    """Be the visitors."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    load = Load(**json.loads(sys.stdin.readline()))
+    seen = asyncio.run(Visitors(load).visit())
+    sys.stdout.write(json.dumps(asdict(seen)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

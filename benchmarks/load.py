@@ -1,0 +1,303 @@
+"""Many at once: browsers that follow runs, requests, agents that measure, and runs that go on.
+
+200 browsers' WebSockets, 50 requests a second, 8 simulated agents and 4 runs for ten minutes, on a site of two
+processors: `manage.py up` and a second worker. Two of the runs evolve, as fast as they can; two measure. The
+visitors are one process (`_load_generator`) that keeps to one processor; what it has used of it is told.
+
+How long a page takes is what the web process itself says (`/metrics/`), from the arrival of a request to its last
+byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment that stands
+in its row until a browser has it. Memory is what each process alone would free (Pss), in the last fifth of
+the time beside the first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.test import Client
+
+from benchmarks import Result
+from benchmarks._load_generator import Load, Seen, percentile, seen_of
+from benchmarks.pages import database_in
+from inference.core.mapping import PortMapping as Mapped
+from inference.exchange.instruction_sets import new_isa
+from inference.exchange.stored import store_mapping
+from inference.models import PortMapping, Run
+from inference.runs import lifecycle
+from inference.runs.machines import tokens
+from pmweb.accounts.administrator import ensure_administrator
+from tests.launched import LaunchedSite, descendants
+
+MOST_SECONDS = {"page": 0.3, "lag": 1.0}
+"""What is promised (95th percentiles)."""
+
+_TOKEN = "numbers"
+_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)"\} (\S+)$', re.MULTILINE)
+_FAILED = re.compile(r"^pmweb_process_failed_answers_total (\S+)$", re.MULTILINE)
+_LOOK_EVERY = 2.0
+_SCHEMES, _PORTS = 24, 6
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is of everything, for how many seconds, after how many that do not count."""
+
+    browsers: int = 200
+    rate: float = 50.0
+    agents: int = 8
+    runs: int = 4
+    seconds: float = 600.0
+    warm_up: float = 30.0
+
+
+QUICK = Size(browsers=40, rate=10.0, agents=4, runs=2, seconds=30.0, warm_up=5.0)
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """The load once; five numbers of it."""
+    size = QUICK if quick else Size()
+    with tempfile.TemporaryDirectory(prefix="pmweb-load-") as directory:
+        home = Path(directory) / "home"
+        environment = {
+            "PMWEB_SECRET_KEY": str(settings.SECRET_KEY),  # sessions are made here
+            "PMWEB_METRICS_TOKEN": _TOKEN,
+            "PMWEB_RUNS_PER_USER": "0",
+        }
+        site = LaunchedSite(home, "--port", "0", "--no-agent", environment=environment)
+        worker = None
+        try:
+            server, _ = site.login_link()
+            worker = _second_worker(home, environment)
+            yield from _measured(size, site, server.rstrip("/"), home, worker.pid)
+        finally:
+            if worker is not None:
+                worker.terminate()
+                worker.wait()
+            site.stop()
+
+
+def _second_worker(home: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, str(settings.BASE_DIR / "manage.py"), "work"],
+        env={**os.environ, **environment, "PMWEB_HOME": str(home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _measured(size: Size, site: LaunchedSite, server: str, home: Path, worker: int) -> Iterator[Result]:
+    with database_in(home):
+        load = _prepared(size, server)
+    generator = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks._load_generator"],
+        cwd=settings.BASE_DIR,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert generator.stdin is not None
+        assert generator.stdout is not None
+        generator.stdin.write(json.dumps(asdict(load)) + "\n")
+        generator.stdin.close()
+        generator.stdout.readline()  # they are all there
+        time.sleep(size.warm_up)
+        memory = _Memory([site.pid, worker])
+        before = _answers(server)
+        memory.start()
+        seen = seen_of(iter(generator.stdout))
+        after = _answers(server)
+        memory.stop()
+    finally:
+        generator.kill()
+        generator.wait()
+    with database_in(home):
+        running = Run.objects.filter(state=Run.State.RUNNING).count()
+        failed = list(Run.objects.filter(state=Run.State.FAILED).values_list("error", flat=True))
+    more = {**{name: value for name, value in asdict(size).items()}, "running": running}
+    yield from _results(seen, before, after, memory, failed, more)
+
+
+def _prepared(size: Size, server: str) -> Load:
+    """A site with something to look at, its machines with agents, and runs that last."""
+    user = ensure_administrator()
+    usage = {f"scheme {number}": ((1 << number % _PORTS | 1 << number % 5, 1),) for number in range(_SCHEMES)}
+    truth = Mapped(tuple(map(str, range(_PORTS))), usage)
+    isa = new_isa("made up", usage, "the benchmark")
+    row = store_mapping("made up", isa, truth, origin=PortMapping.Origin.IMPORT)
+    machines = [tokens.add_machine(f"machine {number}", isa) for number in range(size.agents)]
+    given = [tokens.issue(machine) for machine in machines]
+    runs = []
+    for number in range(size.runs):
+        if number % 2:
+            kind, config = (
+                "measure",
+                {
+                    "machine": machines[number].pk,
+                    "schemes": "all",
+                    "plan": "mixes",
+                    "mixes": 20_000,
+                    "seed": number,
+                },
+            )
+        else:
+            kind, config = (
+                "infer",
+                {
+                    "algorithm": "pmevo",
+                    "ports": _PORTS,
+                    "source": {"simulate": {"mapping": row.pk}},
+                    "settings": {
+                        "search": "evolution",
+                        "population": 200,
+                        "max_generations": 100_000,
+                        "threads": 1,
+                        "patience": 100_000,
+                    },
+                    "seed": number,
+                },
+            )
+        runs.append(lifecycle.submit(kind, config, f"{kind} {number}", user))
+    browser = Client()
+    browser.force_login(user)
+    cookie = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+    pages = [
+        "/",
+        "/runs/",
+        "/machines/",
+        "/mappings/",
+        f"/mappings/{row.pk}/",
+        "/sets/",
+        "/isas/",
+        "/campaigns/",
+    ]
+    pages += [f"/runs/{each.pk}/" for each in runs] + [f"/machines/{each.pk}/" for each in machines]
+    sockets = [*(f"/ws/runs/{each.pk}/" for each in runs), "/ws/runs/"]
+    mapping = [truth.ports, usage]
+    return Load(
+        server,
+        cookie,
+        size.browsers,
+        sockets,
+        size.rate,
+        pages,
+        size.seconds + size.warm_up,
+        given,
+        20.0,
+        mapping,
+    )
+
+
+def _answers(server: str) -> tuple[dict[float, float], float]:
+    """Of the web process: answers that took at most so many seconds, and those that failed."""
+    request = urllib.request.Request(f"{server}/metrics/", headers={"Authorization": f"Bearer {_TOKEN}"})
+    with urllib.request.urlopen(request) as answer:
+        text = answer.read().decode()
+    failed = _FAILED.search(text)
+    assert failed is not None
+    return {float(limit): float(count) for limit, count in _BUCKET.findall(text)}, float(failed[1])
+
+
+def _results(
+    seen: Seen,
+    before: tuple[dict[float, float], float],
+    after: tuple[dict[float, float], float],
+    memory: _Memory,
+    failed_runs: list[str],
+    more: Mapping[str, object],
+) -> Iterator[Result]:
+    answers = {limit: after[0][limit] - before[0][limit] for limit in after[0]}
+    total = answers[float("inf")]
+    limit = next(limit for limit, count in sorted(answers.items()) if count >= 0.95 * total)
+    yield Result(
+        "page-p95",
+        round(limit * 1000, 1) if limit < float("inf") else 1e9,
+        "ms",
+        MOST_SECONDS["page"] * 1000,
+        {
+            **more,
+            "answers": int(total),
+            "within": {f"{1000 * each:g}": int(count) for each, count in sorted(answers.items()) if each < 9},
+            "visitors_p95": round(1000 * percentile(seen.times, 0.95), 1),
+            "behind": round(seen.late, 3),
+        },
+    )
+    lag = percentile(seen.lags, 0.95)
+    median = round(percentile(seen.lags, 0.5), 4)
+    yield Result(
+        "event-lag-p95", round(lag, 4), "s", MOST_SECONDS["lag"], {"events": len(seen.lags), "median": median}
+    )
+    errors = sum(seen.errors.values()) + (after[1] - before[1]) + len(failed_runs)
+    kinds = {"seen": dict(seen.errors.most_common(5)), "runs": failed_runs[:3]}
+    yield Result("errors", errors, "errors", None, kinds)
+    grown = memory.grown()
+    worst = max(grown.values(), key=lambda each: each[1] - each[0], default=(0.0, 0.0))
+    processes = {name: [round(one, 1) for one in each] for name, each in grown.items()}
+    yield Result("memory-growth", round(worst[1] - worst[0], 1), "MiB", None, {"processes": processes})
+    yield Result("generator", round(seen.cpu, 3), "processors", None, {"limit": 1, "niceness": 0})
+
+
+class _Memory:
+    """Looks at every process below some, every few seconds."""
+
+    def __init__(self, above: list[int]) -> None:
+        self._above = above
+        self._seen: dict[str, list[float]] = defaultdict(list)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def start(self) -> None:
+        """From now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Until now."""
+        self._over.set()
+        self._thread.join()
+
+    def grown(self) -> dict[str, tuple[float, float]]:
+        """MiB of each process in the first and in the last fifth of the time; those that came late are left out."""
+        most = max((len(each) for each in self._seen.values()), default=0)
+        fifth = max(most // 5, 1)
+        return {
+            name: (statistics.median(each[:fifth]), statistics.median(each[-fifth:]))
+            for name, each in sorted(self._seen.items())
+            if len(each) >= 0.9 * most
+        }
+
+    def _look(self) -> None:
+        while not self._over.wait(_LOOK_EVERY):
+            for pid in self._above:
+                below = {pid: "manage.py", **descendants(pid)}
+                for each, command in below.items():
+                    size = _mebibytes(each)
+                    if size:
+                        self._seen[f"{_called(command)} {each}"].append(size)
+
+
+def _called(command: str) -> str:
+    words = [word for word in ("daphne", "execute-run", "work") if word in command]
+    return words[0] if words else "supervisor or worker"
+
+
+def _mebibytes(pid: int) -> float:
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0.0
+    found = re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) / 1024 if found else 0.0

@@ -1,0 +1,117 @@
+"""A file of 100,000 experiments becomes a set: how long its preview and its import take, and how much memory.
+
+`preview`: wall seconds of the page's own work, reading and checking all of it. `import`: those of the run,
+which reads it again and stores it, as a worker does it; CPU seconds stand beside both, 15 s is what they may
+take together. `memory`: what this process grows by at most. `row-errors`: the share of planted errors that are
+told with their own row and column, and left out by choice. `compare`, `merge`: of this set and the same
+experiments, measured again.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from benchmarks import Result
+from benchmarks._generated_set import temporary_database
+from benchmarks._generated_site import done
+from inference.exchange.importing import preview
+from inference.exchange.instruction_sets import load_x86
+from inference.models import ISA, ExperimentSet, Upload
+
+ROWS, SCHEMES = 100_000, 2000
+TOGETHER = 15.0  # seconds
+Value = TypeVar("Value")
+_BROKEN = ((",", "experiment"), ("fast", "cycles"), ("-1", "cycles"))
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """Import, errors, comparison, merge; `quick` has a tenth of the rows."""
+    rows = ROWS // 10 if quick else ROWS
+    with temporary_database():
+        isa = load_x86()[0]
+        lines = _lines(isa, rows)
+        yield from _imported(isa, lines)
+        yield _errors(isa, lines)
+        _import("again", _file(lines, seed=2))
+        first, second = ExperimentSet.objects.order_by("id").values_list("pk", flat=True)
+        more = {"rows": rows}
+        seconds, cpu, _ = _timed(lambda: done("compare-sets", {"first": first, "second": second}))
+        yield Result("compare", seconds, "s", more={**more, "cpu_seconds": cpu})
+        config = {"sets": [first, second], "name": "merged", "conflicts": "median"}
+        seconds, cpu, _ = _timed(lambda: done("merge-sets", config))
+        yield Result("merge", seconds, "s", more={**more, "cpu_seconds": cpu})
+
+
+def _lines(isa: ISA, rows: int) -> list[tuple[str, float]]:
+    """Mixes of one to six of 2,000 schemes, each up to three times, with some number of cycles."""
+    dice = random.Random(1)
+    texts = list(isa.schemes.order_by("id").values_list("text", flat=True))
+    schemes = dice.sample(texts, min(SCHEMES, len(texts)))
+    found = []
+    for _ in range(rows):
+        mix = dice.sample(schemes, dice.randint(1, 6))
+        found.append(("; ".join(f"{dice.randint(1, 3)}*{text}" for text in mix), dice.randint(25, 900) / 100))
+    return found
+
+
+def _file(lines: list[tuple[str, float]], seed: int) -> bytes:
+    dice = random.Random(seed)
+    rows = (f'"{text}",{cycles * dice.gauss(1, 0.02):.3f},cycles,' for text, cycles in lines)
+    return ("experiment,cycles,unit,note\n" + "\n".join(rows) + "\n").encode()
+
+
+def _imported(isa: ISA, lines: list[tuple[str, float]]) -> Iterator[Result]:
+    content = _file(lines, seed=1)
+    before = _peak()
+    seen, seen_cpu, parsed = _timed(lambda: preview(content, "generated.csv", isa=isa).parsed)
+    if len(parsed.measured) != len(lines):
+        raise RuntimeError(f"{len(parsed.measured)} of {len(lines)} rows were read: {parsed.lines()[:3]}")
+    del parsed
+    stored, stored_cpu, _ = _timed(lambda: _import("generated", content))
+    more = {"rows": len(lines), "bytes": len(content)}
+    yield Result("preview", seen, "s", more={**more, "cpu_seconds": seen_cpu})
+    yield Result("import", stored, "s", more={**more, "cpu_seconds": stored_cpu})
+    together = {"cpu_seconds": round(seen_cpu + stored_cpu, 2), "limit": TOGETHER}
+    yield Result("preview-and-import", round(seen + stored, 2), "s", more={**more, **together})
+    yield Result("memory", round(_peak() - before, 1), "MB", more=more)
+
+
+def _import(name: str, content: bytes) -> None:
+    upload = Upload.objects.create(file_name=f"{name}.csv", content=content, sha256=name.rjust(64, "0"))
+    done("import", {"upload": upload.pk, "name": name, "isa": "x86-64"})
+
+
+def _errors(isa: ISA, lines: list[tuple[str, float]]) -> Result:
+    dice = random.Random(3)
+    rows = _file(lines, seed=1).decode().splitlines()
+    planted = {}
+    for place in dice.sample(range(1, len(rows)), 60):
+        text, cycles, *_ = rows[place].rsplit(",", 3)
+        wrong, column = dice.choice(_BROKEN)
+        rows[place] = f'"; ;",{cycles},cycles,' if column == "experiment" else f"{text},{wrong},cycles,"
+        planted[place + 1] = column
+    content = "\n".join(rows).encode()
+    stopped = preview(content, "broken.csv", isa=isa).parsed
+    told = {problem.row: problem.column for problem in stopped.problems}
+    left = preview(content, "broken.csv", isa=isa, leave_out=True).parsed
+    right = sum(told.get(row) == column for row, column in planted.items())
+    exact = right == len(planted) == stopped.problem_count == left.broken
+    kept = len(left.measured) == len(lines) - len(planted) and not len(stopped.measured)
+    share = right / len(planted) if exact and kept else 0.0
+    return Result("row-errors", share, "share", more={"planted": len(planted), "rows": len(lines)})
+
+
+def _timed(work: Callable[[], Value]) -> tuple[float, float, Value]:
+    """Wall and CPU seconds of something, and its value."""
+    wall, cpu = time.monotonic(), time.process_time()
+    value: Any = work()
+    return round(time.monotonic() - wall, 2), round(time.process_time() - cpu, 2), value
+
+
+def _peak() -> float:
+    """The most memory that this process has had, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,75 @@
+"""`manage.py prune`: let traces of old work go, or say what would go."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from inference.management.data_command import DataCommand
+from inference.runs.child import PARENT_VARIABLE, bind_to_parent
+from pmweb.models import Pruning
+from pmweb.retention.policy import BY_KEY, FOR_EVER, policy
+from pmweb.retention.pruning import prune
+from pmweb.retention.waiting import claim
+
+
+class Command(DataCommand):
+    """Prune; see the module. The site may run meanwhile."""
+
+    help = "Remove traces of old work that no result rests on (docs/operating.md)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare what goes."""
+        parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+        parser.add_argument(
+            "--keep",
+            action="append",
+            type=_kept,
+            default=[],
+            metavar="TRACE=N",
+            help=f"instead of what the settings say; 0: for ever. Traces: {', '.join(BY_KEY)}",
+        )
+        parser.add_argument(
+            "--vacuum", action="store_true", help="give what SQLite does not need any more back to the disk"
+        )
+        parser.add_argument("--asked", action="store_true", help="do what the page or the night asked for")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it and say what came of it."""
+        if options["asked"]:
+            if PARENT_VARIABLE in os.environ:
+                bind_to_parent()
+            while (row := claim()) is not None:
+                self._tell(prune(row))
+            return
+        row = Pruning.objects.create(dry=options["dry_run"], started=timezone.now())
+        self._tell(prune(row, dict(options["keep"])))
+        for key, days in {**policy(), **dict(options["keep"])}.items():
+            if days == FOR_EVER:
+                self.stdout.write(f"{BY_KEY[key].title}: kept for ever")
+        if options["vacuum"] and not row.dry and connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("VACUUM")
+
+    def _tell(self, row: Pruning) -> None:
+        verb = "would go" if row.dry else "removed"
+        for line in row.report:
+            kept = f"{line['keep']:,} {line['unit']} kept"
+            amount = f"{line['rows']:,} rows, {_mebibytes(line['size'])}"
+            self.stdout.write(f"{line['title']}: {amount} {verb} ({kept})")
+        self.stdout.write(f"Together: {row.rows:,} rows, {_mebibytes(row.size)} {verb}.")
+
+
+def _kept(text: str) -> tuple[str, int]:
+    key, _, number = text.partition("=")
+    if key not in BY_KEY or not number.isdecimal():
+        raise ArgumentTypeError(f"{text!r}: TRACE=N is expected, TRACE one of {', '.join(BY_KEY)}")
+    return key, int(number)
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB"

@@ -1,0 +1,119 @@
+"""Names and notes from anywhere: HTML is shown as text on every page, formulas are text in every table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.db import models
+from django.test import Client
+from django.urls import reverse
+
+from inference.exchange.csv_cells import safe_comment
+from inference.exchange.provenance import head_of
+from inference.models import Run
+from tests.pmweb.test_permissions import ADDRESSES, NOWHERE
+
+HTML = "<script>evil()</script>\"'><img src=x onerror=evil()>{{ 7 }}"
+FORMULA = '=cmd|"/C calc"!A0,=1+1'
+DANGEROUS = ("=", "+", "@", "\t", "\r")
+SIGNS = re.compile(r"[=+\-@]")
+FIELDS = ("name", "note", "source", "file_name", "cpu", "label", "remark", "detail", "category", "extension")
+UNNAMED = {"ISA": "name"}
+"""Fields by which the program itself finds a row."""
+
+
+def spoil(text: str) -> int:
+    """Put the text into every field that a person or a file fills; how many rows have one now."""
+    rows = 0
+    for model in apps.get_models():
+        if model._meta.app_label not in ("inference", "anica_app"):
+            continue
+        for field in model._meta.get_fields():
+            if not isinstance(field, (models.CharField, models.TextField)) or field.name not in FIELDS:
+                continue
+            if field.choices or UNNAMED.get(model.__name__) == field.name:
+                continue
+            for number, row in enumerate(model._default_manager.all()):
+                fitting = f"{text} {number}"[: field.max_length] if field.max_length else f"{text} {number}"
+                model._default_manager.filter(pk=row.pk).update(**{field.name: fitting})
+                rows += 1
+    # These are made up, and have only what the API tells of them.
+    Run.objects.filter(kind__in=("coverage", "matrix")).delete()
+    return rows
+
+
+def opened(client: Client, pk: int) -> dict[str, object]:
+    """{address: answer} of all pages about the rows of this number, and of those about none."""
+    found = {}
+    for name, path in ADDRESSES:
+        if path.startswith(("/static", "/api/", "/accounts/log")) or "out" in name:
+            continue
+        here = path.replace(NOWHERE, str(pk))
+        if pk > 1 and here == path:
+            continue
+        answer = client.get(here)
+        assert answer.status_code < 500, (name, here)
+        found[here] = answer
+    return found
+
+
+def test_no_page_takes_a_text_for_html(client: Client, administrator: User, world: dict[str, int]) -> None:
+    assert spoil(HTML) > 10
+    client.force_login(administrator)
+    shown = 0
+    for pk in sorted({world["set_id"], world["run_id"], world["matrix_id"]}):
+        for where, answer in opened(client, pk).items():
+            if answer.status_code == 200 and answer["Content-Type"].startswith("text/html"):
+                text = answer.content.decode()
+                assert "<script>evil" not in text, where
+                assert "<img src=x" not in text, where
+                shown += "&lt;script&gt;evil" in text
+    assert shown > 20, "the pages show what was put there"
+
+
+def test_no_table_takes_a_text_for_a_formula(
+    client: Client, administrator: User, world: dict[str, int]
+) -> None:
+    spoil(FORMULA)
+    client.force_login(administrator)
+    tables = 0
+    for pk in sorted({world["set_id"], world["mapping_id"], world["run_id"], world["matrix_id"]}):
+        for where, answer in opened(client, pk).items():
+            if answer.status_code != 200 or not answer["Content-Type"].startswith("text/csv"):
+                continue
+            content = b"".join(answer) if answer.streaming else answer.content
+            tables += 1
+            for row in csv.reader(io.StringIO(content.decode())):
+                for cell in row:
+                    assert not cell.lstrip(" ").startswith(DANGEROUS), (where, cell)
+                    assert not (cell.startswith("-") and not _is_number(cell)), (where, cell)
+    assert tables > 2
+
+
+def test_a_name_with_commas_above_a_table_is_no_formula() -> None:
+    head = head_of(run='x,=1+1, +2,"@y",\t-3;=z', name="a, b - c")
+    for separator in ",;\t":
+        for row in csv.reader(io.StringIO(head), delimiter=separator):
+            assert not any(SIGNS.match(cell.lstrip()) for cell in row[1:]), row
+    assert "a, b - c" in head, "what is harmless stays as it is"
+    assert safe_comment("# x") == "# x"
+
+
+@pytest.mark.parametrize("name", ["upload", "sets", "runs"])
+def test_file_names_are_texts_as_well(name: str, client: Client, administrator: User, upload: object) -> None:
+    client.force_login(administrator)
+    spoil(HTML)
+    assert "<script>evil" not in client.get(reverse(name)).content.decode()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,169 @@
+"""Basic-block sets in the browser: bringing one in, its table, new columns, accuracy, coverage."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from tests.anica.exchange.published import write_directory
+from tests.browser.axe import TOLERATED, violations
+from tests.browser.test_look import PHONE, SCREEN, overflow, picture
+from tests.launched import LaunchedSite
+
+_CODES = ("4801d8", "480fafc3", "480fbcc3", "4829d8", "4801d84829d8", "c5fdfec1")
+_PREPARE = """
+import io
+from pathlib import Path
+from anica_app.campaigning.predictors import row_for
+from anica_app.exchange.block_sets import Reading, store
+from anica_app.exchange.incoming import read_rows, tree_of_path
+from anica_app.models import BlockColumn
+for cycles in (2, 7):
+    row_for("command", {{"command": ["/bin/echo", str(cycles)], "title": f"says {{cycles}}"}})
+campaign = read_rows(tree_of_path(Path({path!r}))).store("a campaign for blocks")
+numbered = enumerate({codes!r}, start=1)
+rows = "".join(f"{{code}},{{at}},{{at * 1.25}},{{-1 if at == 3 else 3}}\\n" for at, code in numbered)
+made, _ = store(io.BytesIO(f"bb,measured,close,far\\n{{rows}}".encode()), "b.csv", "six blocks", Reading())
+print("set", made.pk)
+"""
+
+
+@pytest.fixture(scope="module")
+def block_set(site: LaunchedSite, address: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a set of six blocks; there are a campaign, and predictors "says 2" and "says 7"."""
+    top = write_directory(tmp_path_factory.mktemp("published") / "small")
+    text = _PREPARE.format(path=str(top), codes=_CODES)
+    told = subprocess.run(
+        [sys.executable, settings.BASE_DIR / "manage.py", "shell", "-c", text],
+        env={**os.environ, "PMWEB_HOME": str(site.home)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    found = re.search(r"set (\d+)", told)
+    assert found is not None, told
+    return f"/block-sets/{found[1]}/"
+
+
+def test_a_file_with_a_broken_row_comes_in_as_its_user_decides(page: Page, block_set: str):
+    content = b"4801d8,126.00\n4829d8,200.00\n480fafc3,fast\n480fafc3,300.00\n480fafc3,310.00\n"
+    page.goto("/block-sets/")
+    page.get_by_role("link", name="Upload a set").click()
+    with page.expect_navigation():
+        page.set_input_files(
+            "input[type=file]", [{"name": "hsw.csv", "mimeType": "text/csv", "buffer": content}]
+        )
+    problem = page.get_by_role("region", name="Problems").locator("tbody tr")
+    expect(problem).to_contain_text(re.compile("3.*cycles.*'fast' is not a number"))
+    expect(page.get_by_label("The numbers of cycles are")).to_contain_text(
+        "as they look: cycles of a hundred"
+    )
+    expect(page.get_by_role("region", name="First rows")).to_contain_text("sub rax, rbx")
+    page.get_by_label("The numbers of cycles are").select_option("cycles")
+    page.get_by_role("button", name="Read the beginning this way").click()
+    expect(page.locator(".column-table tbody")).to_contain_text("310.00")
+    page.get_by_label("The numbers of cycles are").select_option("")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator("#run-state[data-state=failed]")).to_contain_text("row 3, column cycles")
+    page.get_by_role("link", name="decide again").click()
+    page.get_by_label("leave them out and report them").check()
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible()
+    page.get_by_role("link", name="Open result").click()
+    expect(page.locator(".block-table tbody tr")).to_have_count(4)
+    expect(page.locator(".block-table tbody tr").first).to_contain_text("1.26")
+    page.get_by_role("link", name="Columns and import").click()
+    expect(page.locator("main")).to_contain_text("Rows left out")
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_role("button", name=re.compile("Delete")).click()
+    expect(page.locator(".notice-success")).to_contain_text("“hsw” has been deleted")
+
+
+def test_the_table_is_searched_sorted_and_taken_away(page: Page, block_set: str, tmp_path: Path):
+    page.goto(block_set)
+    page.get_by_label("Blocks with these mnemonics").fill("add -sub")
+    expect(page.locator(".block-table tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile("q=add"))
+    page.goto(block_set)
+    page.get_by_role("link", name="close").click()
+    page.get_by_role("link", name="close").click()
+    expect(page.locator(".block-table tbody tr").first).to_contain_text("vpaddd")
+    page.get_by_label("Where").select_option(label="far")
+    page.locator("#told").select_option("failure")
+    expect(page.locator(".block-table tbody tr")).to_have_count(1)
+    with page.expect_download() as coming:
+        page.get_by_role("link", name="CSV").click()
+    kept = tmp_path / "blocks.csv"
+    coming.value.save_as(kept)
+    assert kept.read_text().splitlines()[3] == "480fbcc3,3.0,3.75,-1.0"
+    page.get_by_role("link", name="Name and note").click()
+    page.get_by_label("Note").fill("made up")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".note")).to_have_text("made up")
+
+
+def test_columns_are_compared_and_a_bin_opens_its_blocks(page: Page, block_set: str):
+    page.goto(f"{block_set}?tab=accuracy")
+    expect(page.locator(".accuracy-table tbody tr").first).to_contain_text("25.00")
+    area = page.locator(".plot-area .main-svg").first
+    expect(area).to_be_visible()
+    page.locator(".plot-area").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-marked]")).to_contain_text("1 block")
+    page.keyboard.press("Enter")
+    expect(page.locator("#bin h2")).to_have_text("1 block in this bin")
+    expect(page.locator("#bin tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Largest errors").click()
+    expect(page.locator("#bin tbody tr")).to_have_count(6)
+    page.get_by_role("link", name="far", exact=True).click()
+    expect(page.locator("#bin tbody tr")).to_have_count(5)
+    page.get_by_label("Reference").select_option(label="far")
+    expect(page.locator(".table-count").first).to_contain_text("5 of 6 blocks")
+
+
+def test_predictors_are_asked_and_what_campaigns_leave_is_explained(page: Page, block_set: str):
+    page.goto(block_set)
+    page.get_by_role("link", name="Ask a predictor").click()
+    page.get_by_label("says 2").check()
+    page.get_by_label("says 7").check()
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#set-view tbody")).to_contain_text("says 7")  # the page follows the run
+    page.get_by_role("link", name="Coverage by campaigns").click()
+    page.get_by_label("a campaign for blocks").check()
+    page.get_by_label("Interesting where").select_option(label="says 2")
+    page.get_by_label("disagrees with").select_option(label="says 7")
+    page.get_by_role("button", name="Find out").click()
+    expect(page.locator("#coverage-standing .facts")).to_contain_text("Interesting blocks")
+    page.get_by_role("button", name="Explain block").first.click()
+    expect(page).to_have_url(re.compile(r"/campaigns/\d+/$"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("six blocks, block")
+    page.goto(f"{block_set}?tab=columns")
+    page.get_by_role("button", name="Remove far").click()
+    expect(page.locator("tbody tr")).to_have_count(4)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_accessible_and_fit_a_phone(
+    page: Page, block_set: str, scheme: str, tolerated: list[str]
+):
+    tolerated.append(TOLERATED)
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    views = [
+        f"{block_set}{query}" for query in ("", "?tab=columns", "?tab=accuracy", "?tab=coverage", "ask/")
+    ]
+    for path in ("/block-sets/", "/block-sets/upload/", *views):
+        page.goto(path)
+        for kind, screen in (("screen", SCREEN), ("phone", PHONE)):
+            page.set_viewport_size(screen)
+            picture(page, f"{kind}-{scheme}", path)
+            assert overflow(page) == 0, (path, kind)
+            if (scheme, kind) in (("light", "screen"), ("dark", "phone")):
+                assert violations(page) == [], (path, kind)

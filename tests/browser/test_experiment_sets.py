@@ -1,0 +1,95 @@
+"""Measurements in the browser: a broken file put right, two sets compared bin by bin, merged, taken away."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser import problem
+from tests.browser.axe import TOLERATED, violations
+from tests.browser.conftest import ARTEFACTS, import_file, upload
+
+ROWS = problem.as_csv().decode().splitlines()
+
+
+@pytest.fixture(autouse=True)
+def styled_by_axe(tolerated: list[str]) -> None:
+    """What axe does to a page is no fault of the page."""
+    tolerated.append(TOLERATED)
+
+
+def changed(factor: float) -> bytes:
+    """The made-up measurements, every one of them so much larger."""
+    head, *rows = csv.reader(ROWS)
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(head)
+    writer.writerows((experiment, float(cycles) * factor) for experiment, cycles in rows)
+    return out.getvalue().encode()
+
+
+def looked_at(page: Page, name: str) -> None:
+    """The page in both schemes and widths: no violation, nothing wider than the screen."""
+    for scheme, width in (("light", 1280), ("dark", 390)):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        assert violations(page) == [], (name, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (name, width)
+        page.screenshot(path=ARTEFACTS / f"sets-{name}-{scheme}-{width}.png")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_a_file_with_wrong_names_and_rows_is_put_right_and_imported(page: Page):
+    broken = [ROWS[0], '"add GPR[64]:RW, GPR[64]:R",fast', *ROWS[1:], '"zadd GPR[64]:RW, GPR[64]:R",1.0']
+    upload(page, **{"soon right.csv": "\n".join(broken).encode()})
+    expect(page.get_by_role("alert")).to_contain_text("cannot be imported")
+    looked_at(page, "preview")
+    choice = page.locator("select[name=taken]").first
+    choice.focus()
+    page.keyboard.press("ArrowDown")  # the nearest scheme: the preview answers by itself
+    expect(page.locator("select[name=taken] option:checked").first).not_to_contain_text("stays a problem")
+    expect(page).to_have_url(re.compile("taken="))
+    page.get_by_role("link", name=re.compile("^Leave out")).click()
+    expect(page.get_by_role("status").first).to_contain_text("left out")
+    page.get_by_role("button", name=re.compile("^Import ")).click()
+    page.wait_for_url(re.compile(r"/runs/\d+/"))
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible()
+    page.goto("/sets/")
+    page.get_by_role("link", name="soon right").click()
+    expect(page.locator("main")).to_contain_text("of the file was left out")
+
+
+def test_two_sets_are_compared_by_keyboard_merged_and_exported(page: Page):
+    import_file(page, "first day.csv", changed(1.0))
+    import_file(page, "second day.csv", changed(1.02))
+    page.goto("/sets/compare/")
+    page.get_by_label("First set").select_option(label="first day")
+    page.get_by_label("Second set").select_option(label="second day")
+    expect(page.locator(".plot-area svg").first).to_be_visible()
+    page.get_by_label("Same, if within").select_option(label="1 %")
+    expect(page.locator(".facts")).to_contain_text("0.00")
+    page.locator(".plot-area").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#bin")).to_contain_text("in this bin")
+    expect(page.locator("[data-marked]")).to_contain_text("second")
+    looked_at(page, "compared")
+    page.get_by_role("link", name="Merge these two").click()
+    looked_at(page, "merge")
+    page.get_by_label("take the median of the sets").check()
+    page.get_by_label("Name of the new set").fill("both days")
+    page.get_by_role("button", name="Merge").click()
+    page.wait_for_url(re.compile(r"/runs/\d+/"))
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible()
+    page.goto("/sets/")
+    page.get_by_role("link", name="both days").click()
+    expect(page.locator("main")).to_contain_text("Merged from")
+    looked_at(page, "merged")
+    page.locator("summary", has_text="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name=re.compile("^Experiments \\(CSV\\)")).click()
+    assert "experiment,cycles" in download.value.path().read_text()

@@ -1,0 +1,95 @@
+"""Fills a site of an older release, by that release's own code: run by `make`, in the tree of the release.
+
+A toy instruction set with a mapping, measurements, an evaluation; PMEvo runs that are done, interrupted with a checkpoint, paused with one, waiting and cancelled; an exact inference; where the release
+has them, a campaign with its discovery.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import django
+
+django.setup()
+
+from inference.core.experiment import Experiment  # noqa: E402
+from inference.core.mapping import PortMapping as Mapping  # noqa: E402
+from inference.core.mixes import random_mixes  # noqa: E402
+from inference.exchange.instruction_sets import new_isa  # noqa: E402
+from inference.exchange.stored import store_mapping, store_measurements  # noqa: E402
+from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
+from inference.models import ExperimentSet, PortMapping, Run, RunEvent  # noqa: E402
+from inference.runs import leases, lifecycle  # noqa: E402
+from inference.runs.execute import STOP, Wishes, execute  # noqa: E402
+from pmweb.accounts.administrator import ensure_administrator  # noqa: E402
+
+TRUTH = Mapping(("0", "1", "2"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 2),), "d": ((7, 1),)})
+QUICK = {"search": "evolution", "population": 30, "max_generations": 3, "threads": 1}
+
+
+class Interrupting(Wishes):
+    """Interrupts a run that has told of its first generation."""
+
+    wish = STOP
+
+    def __init__(self, lease: leases.Lease) -> None:
+        super().__init__(lease)
+        self._run = lease.run_id
+
+    def __call__(self) -> str:
+        told = RunEvent.objects.filter(run=self._run, kind="generation")
+        return self.wish if told.exists() else ""
+
+
+class Pausing(Interrupting):
+    """Pauses it there."""
+
+    wish = "pause"
+
+
+def main() -> None:
+    """Fill the database that the settings name."""
+    user = ensure_administrator()
+    isa = new_isa("toy", TRUTH.usage, "made up")
+    truth = store_mapping("truth", isa, TRUTH, origin=PortMapping.Origin.IMPORT)
+    recorded = ExperimentSet.objects.create(name="recorded", isa=isa, origin=ExperimentSet.Origin.UPLOAD)
+    asked = [Experiment.of([scheme]) for scheme in TRUTH.usage] + random_mixes(sorted(TRUTH.usage), 30, 1)
+    store_measurements(recorded, SimulatedProcessor(TRUTH, noise=0.01, seed=5).measure(asked))
+
+    def submit(kind: str, config: dict, name: str) -> Run:
+        return lifecycle.submit(kind, config, name, user)
+
+    def work(wishes: type[Wishes] = Wishes) -> None:
+        lease = leases.claim("old worker")
+        assert lease is not None
+        execute(lease, wishes(lease))
+
+    learning = {"algorithm": "pmevo", "ports": 3, "source": {"datasets": [recorded.pk]}}
+    submit("infer", {**learning, "settings": QUICK}, "evolved")
+    work()
+    submit("evaluate", {"mapping": truth.pk, "experiment_set": recorded.pk}, "judged")
+    work()
+    simulated = {"simulate": truth.pk}
+    submit("infer", {"algorithm": "cegar", "ports": 3, "source": simulated}, "exact")
+    work()
+    longer = {**QUICK, "max_generations": 40}
+    submit("infer", {**learning, "settings": longer}, "paused")
+    work(Pausing)
+    submit("infer", {**learning, "settings": longer}, "interrupted")
+    work(Interrupting)
+    submit("infer", {**learning, "settings": QUICK}, "waiting")
+    lifecycle.cancel(submit("infer", {**learning, "settings": QUICK}, "cancelled"))
+    if find_spec("anica_app") is not None and find_spec("anica_app.exchange") is not None:
+        from anica_app.exchange.incoming import read_rows, tree_of_path
+        from tests.anica.exchange.published import write_directory
+
+        with tempfile.TemporaryDirectory() as directory:
+            read_rows(tree_of_path(write_directory(Path(directory) / "small"))).store("small campaign")
+    for run in Run.objects.order_by("pk"):
+        sys.stdout.write(f"{run.name}: {run.state} {run.error}\n")
+
+
+main()

@@ -1,4 +1,4 @@
-"""Every reader of files and messages: what it is given, what it may raise, and what must hold of its values."""
+"""Every reader of files and messages: what it is given, what it may raise, what must hold of its values."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ def furnished() -> tuple[Client, str]:
     """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
     from anica_app.exchange.block_sets import Reading, store
     from inference.core.resources import ResourceMapping as Resources
+    from inference.exchange.instruction_sets import load_x86
     from inference.exchange.resource_mappings import store_resource_mapping
     from inference.models import ISA, ResourceMapping
     from inference.runs.machines.tokens import add_machine
@@ -22,6 +23,7 @@ def furnished() -> tuple[Client, str]:
     from pmweb.models import Scope
 
     account = ensure_administrator()
+    load_x86()  # as the launcher does
     seeds.run_archive()
     seeds.campaign_archive()
     isa = ISA.objects.get(name="toy")

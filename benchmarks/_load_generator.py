@@ -39,7 +39,7 @@ class Load:
     """What to do to the site at `server`, whom `cookie` lets in, for `seconds` once everybody is there.
 
     `browsers` sockets are shared out evenly among `sockets` (paths); `rate` requests per second go to `pages`
-    in turn; each of `tokens` is an agent, whose computer `mapping` is (ports and, by scheme, masks and counts).
+    in turn; each of `tokens` is an agent, whose computer `mapping` is (ports; masks and counts by scheme).
     """
 
     server: str

@@ -99,7 +99,9 @@ def _large_text(message: Json, drawn: random.Random) -> str:
 
 def _of_another_kind(message: Json, drawn: random.Random) -> str:
     kinds = ("hello", "welcome", "refused ", "batch", "beat", "results", "stored", "drop", "", "exec", "\0")
-    return json.dumps({**message, "type": drawn.choice([kind for kind in kinds if kind != message.get("type")])})
+    return json.dumps(
+        {**message, "type": drawn.choice([kind for kind in kinds if kind != message.get("type")])}
+    )
 
 
 MAKERS: dict[str, Maker] = {

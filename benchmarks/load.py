@@ -1,13 +1,13 @@
 """Many at once: browsers that follow runs, requests, agents that measure, and runs that go on.
 
-200 browsers' WebSockets, 50 requests a second, 8 simulated agents and 4 runs for ten minutes, on a site of two
-processors: `manage.py up` and a second worker. Two of the runs evolve, as fast as they can; two measure. The
-visitors are one process (`_load_generator`) that keeps to one processor; what it has used of it is told.
+200 browsers' WebSockets, 50 requests a second, 8 simulated agents and 4 runs for ten minutes, on a site of
+`manage.py up` and a second worker, meant for two processors. Two of the runs evolve, as fast as they can; two
+measure. The visitors are one process (`_load_generator`) that keeps to one processor and tells what it used.
 
-How long a page takes is what the web process itself says (`/metrics/`), from the arrival of a request to its last
-byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment that stands
-in its row until a browser has it. Memory is what each process alone would free (Pss), in the last fifth of
-the time beside the first.
+How long a page takes is what the web process itself says (`/metrics/`), from the arrival of a request to its
+last byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment that
+stands in its row until a browser has it. Memory is that of each process, with its share of what several have
+(Pss), in the last fifth of the time beside the first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from benchmarks.pages import database_in
 from inference.core.mapping import PortMapping as Mapped
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import store_mapping
-from inference.models import PortMapping, Run
+from inference.measuring.simulated_agent import simulated_facts
+from inference.models import Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from pmweb.accounts.administrator import ensure_administrator
@@ -49,6 +50,7 @@ _TOKEN = "numbers"
 _BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)"\} (\S+)$', re.MULTILINE)
 _FAILED = re.compile(r"^pmweb_process_failed_answers_total (\S+)$", re.MULTILINE)
 _LOOK_EVERY = 2.0
+_START_SECONDS = 900.0
 _SCHEMES, _PORTS = 24, 6
 
 
@@ -80,6 +82,7 @@ def run(quick: bool) -> Iterator[Result]:
         site = LaunchedSite(home, "--port", "0", "--no-agent", environment=environment)
         worker = None
         try:
+            site.wait_for("Ctrl-C stops everything", _START_SECONDS)
             server, _ = site.login_link()
             worker = _second_worker(home, environment)
             yield from _measured(size, site, server.rstrip("/"), home, worker.pid)
@@ -128,7 +131,7 @@ def _measured(size: Size, site: LaunchedSite, server: str, home: Path, worker: i
     with database_in(home):
         running = Run.objects.filter(state=Run.State.RUNNING).count()
         failed = list(Run.objects.filter(state=Run.State.FAILED).values_list("error", flat=True))
-    more = {**{name: value for name, value in asdict(size).items()}, "running": running}
+    more = {**asdict(size), "running": running}
     yield from _results(seen, before, after, memory, failed, more)
 
 
@@ -141,6 +144,8 @@ def _prepared(size: Size, server: str) -> Load:
     row = store_mapping("made up", isa, truth, origin=PortMapping.Origin.IMPORT)
     machines = [tokens.add_machine(f"machine {number}", isa) for number in range(size.agents)]
     given = [tokens.issue(machine) for machine in machines]
+    # As their agents will say: runs are taken for machines that have once been there.
+    Machine.objects.update(facts=simulated_facts("simulated", truth))
     runs = []
     for number in range(size.runs):
         if number % 2:
@@ -160,13 +165,13 @@ def _prepared(size: Size, server: str) -> Load:
                 {
                     "algorithm": "pmevo",
                     "ports": _PORTS,
-                    "source": {"simulate": {"mapping": row.pk}},
+                    "source": {"simulate": row.pk},
                     "settings": {
                         "search": "evolution",
                         "population": 200,
                         "max_generations": 100_000,
                         "threads": 1,
-                        "patience": 100_000,
+                        "convergence": 0.0,
                     },
                     "seed": number,
                 },
@@ -270,7 +275,7 @@ class _Memory:
         self._thread.join()
 
     def grown(self) -> dict[str, tuple[float, float]]:
-        """MiB of each process in the first and in the last fifth of the time; those that came late are left out."""
+        """MiB of each process in the first and in the last one of the time; late ones are left out."""
         most = max((len(each) for each in self._seen.values()), default=0)
         fifth = max(most // 5, 1)
         return {

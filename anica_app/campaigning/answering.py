@@ -67,7 +67,7 @@ class AskJob:
             row = column.predictor
             answers = {} if column.error else dict(zip(codes, column.answers, strict=True))
             _tell(task, told, Said(row.pk, row.name, answers, column.error))
-        return partial(_store, told)
+        return partial(_store, task.run, told)
 
 
 def _tell(task: Task, told: list[Json], said: Said) -> None:
@@ -81,8 +81,8 @@ def _progress(task: Task, told: Sequence[Json]) -> None:
     task.reporter.tell("progress", {**facts, "unit": "predictors", "eta": None})
 
 
-def _store(told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
-    made: Json = {"asked": list(told)}
+def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
+    made: Json = {"name": run.name, "asked": list(told)}
     return made, [("result", made)]
 
 

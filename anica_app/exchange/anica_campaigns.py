@@ -106,7 +106,9 @@ def judge_of(config: Json) -> Judge | None:
             least = metric.get("min_interestingness", 0.5)
         case _:
             metric, least = {}, 0.5
-    if metric.get("invert_interestingness") or not (isinstance(least, (int, float)) and abs(least) < _HIGHEST):
+    if metric.get("invert_interestingness") or not (
+        isinstance(least, (int, float)) and abs(least) < _HIGHEST
+    ):
         return None
     try:
         settings = InterestSettings(

@@ -128,8 +128,7 @@ def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[s
 
 def _generalisation(row: Generalisation, numbers: Mapping[int, int]) -> Json:
     steps = [
-        {**row_document(step, _STEP), "samples": _samples(step)}
-        for step in row.steps.order_by("number")
+        {**row_document(step, _STEP), "samples": _samples(step)} for step in row.steps.order_by("number")
     ]
     return {
         **row_document(row, _GENERALISATION),

@@ -53,6 +53,7 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
             if isinstance(form, BlocksForm) and looked:
                 first, whole = beginning_of(bytes(found.content), found.file_name, form.reading())
                 seen = _of_blocks(first, whole=whole)
+                form.columns = first.columns
             else:
                 answers = {key: value for key, value in form.cleaned_data.items() if value is not None}
                 name = unused_name(f"Import {found.file_name}")

@@ -88,7 +88,7 @@ def _chunks(file: BinaryIO, file_name: str) -> Iterator[bytes]:
             total += len(chunk)
             if total > XML_LIMIT:
                 raise ExchangeError(f"{file_name} has more than {XML_LIMIT >> 30} GiB of XML")
-            if total > _UNSUSPICIOUS and total > _DENSEST * file.tell():
+            if source is not file and total > _UNSUSPICIOUS and total > _DENSEST * file.tell():
                 raise ExchangeError(f"{file_name} grows {_DENSEST}-fold: no table of uops.info is so dense")
             yield chunk
     except (OSError, EOFError, zlib.error) as error:

@@ -5,19 +5,31 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sqlite3
 import stat
 import struct
 import zipfile
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from anica_app.exchange.anica_measurements import opened
 from anica_app.exchange.file_trees import Archive
-from benchmarks.hostile import failure_of, input_of
 from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks._input_seeds import unzipped
+from benchmarks.hostile import failure_of, input_of
+from inference.agent.protocol import Beat, Result
+from inference.agent.reading import ProtocolError
 from inference.exchange.errors import ExchangeError
 from inference.exchange.incoming import taken_in
+from inference.exchange.parsing import AnyNames, parse
 from inference.exchange.run_archive.reading import read_archive
+from inference.isa.x86.blocks import BlockError, block_of_text
+from pmweb.backup import archive, sqlite
+from pmweb.backup.errors import BackupError
+from tests.anica.exchange.published import write_measurements
 
 pytestmark = pytest.mark.django_db
 DRAWN = 25
@@ -144,7 +156,7 @@ def test_an_archive_of_a_run_reads_no_other_names() -> None:
 
 
 def test_an_xml_bomb_is_told_from_a_table_that_is_merely_large() -> None:
-    with pytest.raises(ExchangeError, match="no table of uops.info is so dense"):
+    with pytest.raises(ExchangeError, match="no table of"):
         taken_in(io.BytesIO(FILES["an XML bomb"]), "instructions.xml.gz")
 
 
@@ -156,3 +168,55 @@ def test_a_report_of_the_published_tool_may_be_anything() -> None:
             document = {**json.loads(files[name]), key: value, "seconds_passed": value}
             outcome = failure_of(importer, packed({**files, name: json.dumps(document).encode()}))
             assert outcome in ("accepted", "refused"), (key, value, outcome)
+
+
+def test_bytes_that_are_no_text_in_a_foreign_database_are_an_error_of_the_file(tmp_path: Path) -> None:
+    write_measurements(path := tmp_path / "measurements.db")
+    path.write_bytes(
+        path.read_bytes().replace(b"source_computer", b"source_\xff\xfe\xfd\xfc\xfb\xfa\xf9\xf8")
+    )
+    with pytest.raises(ExchangeError), opened(path, "measurements.db") as measurements:
+        list(measurements.series(["one", "two"]))
+
+
+def test_a_dump_that_is_no_database_is_a_damaged_back_up(tmp_path: Path) -> None:
+    (tmp_path / "dump").write_bytes(b"SQLite format 3\0" + bytes(4000))
+    with closing(sqlite3.connect(tmp_path / "dump")) as dump, pytest.raises(BackupError, match="damaged"):
+        sqlite._checked(dump, tmp_path / "dump")
+
+
+def test_a_back_up_that_would_fill_the_disk_is_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.pmweb-backup"
+    path.write_bytes(next(each for each in IMPORTERS if each.name == "back-up").sound()[0])
+    manifest = archive.read_manifest(path)
+    monkeypatch.setattr(archive.shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    with pytest.raises(BackupError, match="are needed"):
+        archive.unpack(path, manifest, tmp_path / "dump")
+    assert not (tmp_path / "dump").exists()
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000, "-" + "1" * 101])
+def test_numbers_of_thousands_of_digits_do_not_fit_into_an_instruction(number: str) -> None:
+    with pytest.raises(BlockError, match="64 bits"):
+        block_of_text(f"add rax, {number}")
+
+
+def test_a_complaint_about_a_message_is_shorter_than_the_message() -> None:
+    for reading, given in (
+        (Beat.read, {"state": "x" * 100_000}),
+        (Beat.read, {"y" * 100_000: 1}),
+        (Result.read, {"id": "x" * 100_000, "state": "z" * 100_000}),
+    ):
+        with pytest.raises(ProtocolError) as error:
+            reading(given)
+        assert len(str(error.value)) < 300
+
+
+def test_what_a_table_leaves_out_has_names_that_can_be_stored() -> None:
+    several = [{"measurements": {"SKL": "1*p0"}}, {"measurements": {"SKL": "1*p1"}}]
+    document = {"add": [{"measurements": {"SKL": "1*p0"}}], "a\0b": several}
+    parsed = parse(json.dumps(document).encode(), "upload.json", AnyNames())
+    assert parsed.problem_count == 1
+    assert "\0" not in "".join(parsed.left_out)

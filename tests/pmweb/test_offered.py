@@ -34,7 +34,6 @@ OPERATORS_PAGES = {
     "anica/block_set_upload.html",
     "anica/campaign_new.html",
     "anica/comparison_new.html",
-    "anica/comparison_new.html",
     "anica/discovery/ask.html",
     "anica/discovery/ask_form.html",
     "anica/import.html",

@@ -19,6 +19,11 @@ SUBJECTS = {
         "tests/exchange/test_importing.py",
     ),
     "searches and lists": ("tests/queries/test_scheme_search.py", "tests/queries/test_paging.py"),
+    "campaigns": (
+        "tests/anica/campaigning/test_campaign_job.py::"
+        "test_interruptions_at_random_moments_leave_the_same_rows",
+    ),
+    "retention": ("tests/pmweb/test_retention.py",),
     "leases, journal and batches": (
         "tests/runs/test_leases.py",
         "tests/runs/test_lifecycle.py",

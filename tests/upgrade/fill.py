@@ -1,7 +1,8 @@
 """Fills a site of an older release, by that release's own code: run by `make`, in the tree of the release.
 
-A toy instruction set with a mapping, measurements, an evaluation; PMEvo runs that are done, interrupted with a checkpoint, paused with one, waiting and cancelled; an exact inference; where the release
-has them, a campaign with its discovery.
+A toy instruction set with a mapping, measurements, an evaluation; PMEvo runs that are done, interrupted and
+paused with a checkpoint, waiting, cancelled; an exact inference; where the release has them, a campaign
+with its discovery.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from inference.runs import leases, lifecycle  # noqa: E402
 from inference.runs.execute import STOP, Wishes, execute  # noqa: E402
 from pmweb.accounts.administrator import ensure_administrator  # noqa: E402
 
-TRUTH = Mapping(("0", "1", "2"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 2),), "d": ((7, 1),)})
+TRUTH = Mapping(("0", "1", "2"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 1),), "d": ((7, 1),)})
 QUICK = {"search": "evolution", "population": 30, "max_generations": 3, "threads": 1}
 
 

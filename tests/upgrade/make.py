@@ -56,7 +56,7 @@ def main() -> None:
         tree, home = Path(directory) / "tree", Path(directory) / "home"
         home.mkdir()
         packed = subprocess.run(
-            ["git", "archive", COMMITS[version]], cwd=HERE, capture_output=True, check=True
+            ["git", "archive", COMMITS[version]], cwd=HERE.parent.parent, capture_output=True, check=True
         )
         (tree.parent / "tree.tar").write_bytes(packed.stdout)
         with tarfile.open(tree.parent / "tree.tar") as archive:

@@ -76,7 +76,7 @@ class BlocksForm(ImportForm):
         super().__init__(*args, **options)
         rows = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
         self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
-        self.columns = columns
+        self.columns = columns  # whoever reads the file again puts in what it found
         for number, column in enumerate(columns):
             usual = f"as they look: {SCALES[column.scale]}"
             self.fields[f"numbers_{number}"] = forms.ChoiceField(

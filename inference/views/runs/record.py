@@ -107,7 +107,8 @@ class RunRecord:
             self._change_state(payload, at)
         elif kind == "result":
             self.result = payload
-            self._log(at, f"result: {payload['name']}", result=True)
+            named = f"result: {payload['name']}" if "name" in payload else "result"  # old questions had none
+            self._log(at, named, result=True)
         elif kind in ("progress", "experiments", "heat_map"):
             setattr(self, kind, payload)
         elif kind == "block":

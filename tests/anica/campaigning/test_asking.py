@@ -108,6 +108,7 @@ def test_a_run_tells_every_kind_of_answer_with_what_the_tool_said(plant):
     lines = lines_of({row.pk: row for row in rows}, said_of(run), ADD)
     assert [line.answer for line in lines] == KINDS
     assert payloads(run, "progress")[-1]["done"] == len(KINDS)
+    assert payloads(run, "result")[-1]["name"] == run.name  # which the run's page tells
     assert len(payloads(run, ANSWERS)) == len(KINDS)
 
 

@@ -254,6 +254,18 @@ def test_a_question_about_a_discovery_leads_back_to_it(visitor: Client, tools, d
     assert url(own) in visitor.get(reverse("run", args=[own.pk])).text
 
 
+@pytest.mark.parametrize("made", [{"name": "a question", "asked": []}, {"asked": []}])
+def test_the_run_of_a_question_that_has_ended_leads_to_its_answers(visitor: Client, tools, made):
+    run = asked(tools, CODE)
+    write(
+        Run.objects.all(), run.pk, [("result", made), ("state", {"state": "done"})], state="done", result=made
+    )
+    page = visitor.get(reverse("run", args=[run.pk]))
+    assert page.status_code == 200
+    assert f'href="{url(run)}"' in page.text
+    assert visitor.get(reverse("runs")).status_code == 200
+
+
 def test_answers_are_taken_away_as_a_set_of_blocks(visitor: Client, tools):
     run = asked(tools, CODE)
     lines = visitor.get(reverse("asked-blocks-csv", args=[run.pk])).content.decode().splitlines()

@@ -262,6 +262,7 @@ def test_a_preview_shows_rows_units_and_doubts_and_can_be_read_otherwise(visitor
     seen = visitor.post(address, data)
     assert seen.status_code == 200
     assert seen.context["seen"].look.columns[0].most == 0.03
+    assert "0.03" in seen.content.decode()
     assert not Run.objects.exists()
     visitor.post(address, {**data, "press": "import"})
     config = Run.objects.get(kind="import-anica").config

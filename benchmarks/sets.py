@@ -2,8 +2,8 @@
 
 `preview`: wall seconds of the page's own work, reading and checking all of it. `import`: those of the run,
 which reads it again and stores it, as a worker does it; CPU seconds stand beside both, 15 s is what they may
-take together. `memory`: what this process grows by at most. `row-errors`: the share of planted errors that are
-told with their own row and column, and left out by choice. `compare`, `merge`: of this set and the same
+take together. `memory`: what this process grows by at most. `row-errors`: the share of planted errors that
+are told with their own row and column, and left out by choice. `compare`, `merge`: of this set and the same
 experiments, measured again.
 """
 

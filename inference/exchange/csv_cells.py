@@ -24,7 +24,7 @@ def safe_text(text: str) -> str:
 
 
 def safe_comment(line: str) -> str:
-    """A line above a table: a spreadsheet takes it apart at commas like any other, so no part is a formula."""
+    """A line above a table: a spreadsheet takes it apart at commas too, so no part may be a formula."""
     return _IN_COMMENT.sub(rf"\1{_MARK}", line)
 
 

@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -193,7 +193,7 @@ def main() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     load = Load(**json.loads(sys.stdin.readline()))
     seen = asyncio.run(Visitors(load).visit())
-    sys.stdout.write(json.dumps(asdict(seen)) + "\n")
+    sys.stdout.write(json.dumps(vars(seen)) + "\n")
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from django.db import models
+from django.db import connection, models, transaction
 from django.db.models import Q
 
 from anica_app.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
@@ -40,6 +41,18 @@ class BasicBlockSet(Named):
 
     class Meta:
         ordering = ["-id"]
+
+    def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
+        """Delete it with all that belongs to it.
+
+        Blocks and answers go in a statement each: Django would look at hundreds of thousands of rows.
+        """
+        with transaction.atomic():
+            Prediction.objects.filter(column__in=self.columns.all()).delete()
+            blocks = connection.ops.quote_name(BasicBlock._meta.db_table)
+            with connection.cursor() as cursor:
+                cursor.execute(f"DELETE FROM {blocks} WHERE block_set_id = %s", [self.pk])  # noqa: S608 ours
+            return super().delete(*args, **options)
 
 
 class BlockColumn(models.Model):

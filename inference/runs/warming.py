@@ -15,7 +15,6 @@ import time
 
 from django.conf import settings
 
-from inference.agent.priority import set_niceness
 from inference.runs.lifeline import end_with
 
 logger = logging.getLogger(__name__)
@@ -56,7 +55,7 @@ def main() -> None:
     """The process: compile everything for the worker whose id is the argument."""
     if not end_with(int(sys.argv[1])):
         return
-    set_niceness(_NICENESS)
+    os.nice(_NICENESS)
     from inference.core.compiling_ahead import compile_all  # noqa: PLC0415  not in the worker, to keep it small
 
     compile_all()

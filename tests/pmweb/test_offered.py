@@ -60,6 +60,7 @@ ADMINISTRATORS_PAGES = {
     "pmweb/account_of.html",
     "pmweb/accounts.html",
     "pmweb/audit.html",
+    "pmweb/storage.html",
 }
 ANYBODYS_FORMS = {"pmweb/login.html", "pmweb/login_link.html"}
 

@@ -90,6 +90,7 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
         "lengths": not over or len(record.heat_map.get("lengths", ())) > 1,
     }
     front = front_on_page(record, row)
+    judged_by = _judged_by(row)
     return {
         "evolution": told,
         "sweeps_figure": sweep_curve(told.sweeps) if told.sweeps else None,
@@ -101,8 +102,8 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
         "made": row,
         "lengths": lengths_from(record.heat_map.get("lengths", ())),
         "schemes_judged": record.heat_map.get("schemes", 0),
-        "all_schemes_url": _accuracy_url(row, "by-scheme"),
-        "worst_schemes": _worst(record.heat_map, isa, row),
+        "all_schemes_url": _accuracy_url(row, judged_by, "by-scheme"),
+        "worst_schemes": _worst(record.heat_map, isa, row, judged_by),
         **_classes(request, record, isa, row),
     }
 
@@ -158,28 +159,36 @@ def _kinds(row: PortMapping) -> int:
     return PortUsage.objects.filter(mapping=row, count__gt=0).order_by().values("mask").distinct().count()
 
 
-def _worst(heat_map: Json, isa: ISA | None, row: PortMapping | None) -> list[SchemeLine]:
+def _worst(heat_map: Json, isa: ISA | None, row: PortMapping | None, judged_by: str) -> list[SchemeLine]:
     """The schemes with the largest errors, as the newest heat map came with them."""
     errors = schemes_from(heat_map.get("worst", ()))
     ids: dict[str, int] = {}
     if isa is not None:
         named = isa.schemes.filter(text__in=[each.scheme for each in errors])
         ids = dict(named.values_list("text", "pk"))
-    return [_scheme_line(each, ids.get(each.scheme), row) for each in errors]
+    return [_scheme_line(each, ids.get(each.scheme), row, judged_by) for each in errors]
 
 
-def _scheme_line(error: SchemeError, pk: int | None, row: PortMapping | None) -> SchemeLine:
+def _scheme_line(error: SchemeError, pk: int | None, row: PortMapping | None, judged_by: str) -> SchemeLine:
     if pk is None:
         return SchemeLine(error, "", "")
-    return SchemeLine(error, reverse("scheme", args=[pk]), _accuracy_url(row, "bin", scheme=pk))
+    return SchemeLine(error, reverse("scheme", args=[pk]), _accuracy_url(row, judged_by, "bin", scheme=pk))
 
 
-def _accuracy_url(row: PortMapping | None, place: str, **asked: int) -> str:
-    """Where on the page of the run's mapping its judgement is; "" while there is none."""
-    judged = None if row is None else row.evaluations.filter(unit="cycles").order_by("id").first()
-    if row is None or judged is None:
+def _judged_by(row: PortMapping | None) -> str:
+    """The set that the mapping of the run was judged by, as addresses name it; "" while there is none."""
+    if row is None:
         return ""
-    query = urlencode({"tab": "accuracy", "set": judged.experiment_set_id or "held-out", **asked})
+    sets = row.evaluations.filter(unit="cycles").order_by("id").values_list("experiment_set_id", flat=True)
+    found = list(sets[:1])
+    return str(found[0] or "held-out") if found else ""
+
+
+def _accuracy_url(row: PortMapping | None, judged_by: str, place: str, **asked: int) -> str:
+    """Where on the page of the run's mapping its judgement is; "" while there is none."""
+    if row is None or not judged_by:
+        return ""
+    query = urlencode({"tab": "accuracy", "set": judged_by, **asked})
     return f"{reverse('mapping', args=[row.pk])}?{query}#{place}"
 
 

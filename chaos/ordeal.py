@@ -63,6 +63,7 @@ class Ordeal:
         self._strikes = Strikes(self.world, self._dice)
         self._submitted: dict[int, Kind] = {}
         self._faults: list[Fault] = []
+        self._examined: set[int] = set()
         self._expected: dict[str, Expected] = {}
         self._lasts: dict[str, float] = {}
         self._moments: dict[tuple[int, int], float] = {}
@@ -86,10 +87,8 @@ class Ordeal:
             sampling.stop()
         self.told.seconds = time.monotonic() - self._began
         for run in Run.objects.filter(pk__in=self._submitted).order_by("pk"):
-            for broken in [
-                *check(run, self._expected[self._submitted[run.pk].name]),
-                *check_leases(run, sampling),
-            ]:
+            self._examine(run)
+            for broken in check_leases(run, sampling):
                 self._note(run, broken)
         return self.told
 
@@ -124,6 +123,7 @@ class Ordeal:
         running = steady(self._running)
         if not self._mends:  # the disk may be full
             steady(self._refill)
+            steady(self._examine_one)
         self._strikes.running = running
         if any(run.attempts > MOST_CLAIMS for run in running):
             self._strike_children(running, now)
@@ -191,6 +191,21 @@ class Ordeal:
                 self._submitted[run.pk] = kind
                 self.told.runs[kind.name] += 1
 
+    def _examine_one(self) -> None:
+        """Check one of the runs that have ended, if there is one."""
+        ended = Run.objects.filter(pk__in=self._submitted, state__in=Run.FINAL).exclude(pk__in=self._examined)
+        run = ended.order_by("pk").first()
+        if run is not None:
+            self._examine(run)
+
+    def _examine(self, run: Run) -> None:
+        if run.pk in self._examined:
+            return
+        for broken in check(run, self._expected[self._submitted[run.pk].name]):
+            self._note(run, broken)
+        self._examined.add(run.pk)
+        self.say(f"{run.name} is {run.state}: {len(self.told.violations)} violations so far")
+
     def _mend(self, now: float) -> None:
         due = [(moment, mend) for moment, mend in self._mends if moment <= now]
         self._mends = [each for each in self._mends if each not in due]
@@ -223,6 +238,7 @@ class Ordeal:
             or f"none; the last of the site: {'; '.join(map(str, others)) or 'none'}"
         )
         self.told.broken.append(broken)
+        self.say(f"VIOLATED: {broken}")
         self.told.violations.append(
             f"{broken.run}, seed {self.seed}: {broken.text} [{broken.sort}]. Faults: {told}"
         )

@@ -81,7 +81,13 @@ def _belongings(row: Model, above: set[type[Model]]) -> dict[str, list[Json]]:
         model = relation.related_model
         if model in APART or model in above or not (_is_owned(relation) or isinstance(row, Run)):
             continue
+        referred = [
+            field.name
+            for field in model._meta.concrete_fields
+            if field.is_relation and field.related_model not in above and field.name not in VOLATILE
+        ]
         rows = model._default_manager.filter(**{relation.field.name: row.pk}).order_by("pk")
+        rows = rows.select_related(*referred) if referred else rows
         told = sorted((_told(each, above | {type(row)}) for each in rows), key=_text)
         if told:
             found[f"{model._meta.label_lower} by {relation.field.name}"] = told

@@ -1,4 +1,4 @@
 """Port-mapping inference: instruction sets, experiments, algorithms, runs and their pages."""
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"
 """Of the whole product; here because the agent, which travels alone, says it to the server as well."""

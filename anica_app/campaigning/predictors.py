@@ -155,7 +155,7 @@ def listed(among: Mapping[str, Kind] | None = None) -> list[Listed]:
             found.append(Listed(kind, "", "", {}, str(error)))
             continue
         for one in options:
-            listing = _listed(kind, one.options, one.version, rows)
+            listing = _listed(kind, one, rows)
             seen.add(listing.row.key if listing.row else "")
             found.append(listing)
     for key, row in rows.items():
@@ -175,14 +175,14 @@ def programs() -> list[tuple[Kind, list[Found], str]]:
     return told
 
 
-def _listed(kind: Kind, options: Json, version: str, rows: Mapping[str, PredictorRow]) -> Listed:
+def _listed(kind: Kind, one: Found, rows: Mapping[str, PredictorRow]) -> Listed:
     try:
-        predictor = kind.predictor(options)
+        predictor = kind.predictor(one.options) if one.make is None else one.make()
     except PredictorError as error:
-        return Listed(kind, "", version, options, str(error))
+        return Listed(kind, "", one.version, one.options, str(error))
     try:
         row = rows.get(identity_key(predictor.identity))
-        return Listed(kind, row.name if row else predictor.name, version, options, row=row)
+        return Listed(kind, row.name if row else predictor.name, one.version, one.options, row=row)
     finally:
         predictor.close()
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
 
 from anica_app.core.errors import PredictorError
 from anica_app.predictors import machine, mapping
 from anica_app.predictors.kinds import Found, Kind
 from inference.agent.protocol import Result, Settings
+from inference.core.predicting import Predictor as ExperimentPredictor
+from inference.core.tables import ExperimentTable
 from inference.exchange.instruction_sets import X86
 from inference.exchange.resource_mappings import load_predictor
-from inference.exchange.stored import load_mapping
+from inference.exchange.stored import digest_of
 from inference.isa.x86.blocks import Block
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.runs.errors import JobError
@@ -33,16 +40,39 @@ def mapped(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
     row = next((row for row in found if row is not None), None)
     if row is None:
         raise PredictorError(f"there is no port mapping and no resource mapping {settings.mapping!r}")
+    return _of_row(row, settings)
+
+
+def _of_row(row: PortMapping | ResourceMapping, settings: mapping.MappingSettings) -> mapping.MappedBlocks:
+    """The same of a row that is at hand; what it says is loaded when it is asked."""
     if row.isa.name != X86:
         raise PredictorError(
             f"{row.name!r} is for the instruction set {row.isa.name!r}, and blocks have the schemes of "
             f"{X86}: match its names to them when you import it"
         )
-    if isinstance(row, PortMapping):
-        content = mapping.digest_of_mapping(load_mapping(row))
-    else:
-        content = f"resource mapping {row.pk}"
-    return mapping.MappedBlocks(row.name, load_predictor(row), settings, content)
+    content = digest_of(row) if isinstance(row, PortMapping) else f"resource mapping {row.pk}"
+    predictor = load_predictor(row) if settings.r_max is not None else _Loaded(row)
+    return mapping.MappedBlocks(row.name, predictor, settings, content)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """What predicts as a row says, loaded with the first question."""
+
+    row: PortMapping | ResourceMapping
+
+    @property
+    def described(self) -> Collection[str]:
+        """See `inference.core.predicting.Predictor`."""
+        return self._predictor.described
+
+    def cycles(self, table: ExperimentTable) -> npt.NDArray[np.float64]:
+        """See `inference.core.predicting.Predictor`."""
+        return self._predictor.cycles(table)
+
+    @cached_property
+    def _predictor(self) -> ExperimentPredictor:
+        return load_predictor(self.row)
 
 
 def unmeasured(settings: machine.MachineSettings) -> machine.MeasuredBlocks:
@@ -88,12 +118,22 @@ def _identity(row: Machine) -> dict[str, object]:
 
 def _mappings_found() -> list[Found]:
     rows = [
-        *PortMapping.objects.filter(isa__name=X86).defer("report").order_by("-id")[:LISTED],
-        *ResourceMapping.objects.filter(isa__name=X86).order_by("-id")[:LISTED],
+        *PortMapping.objects.filter(isa__name=X86)
+        .select_related("isa")
+        .defer("report")
+        .order_by("-id")[:LISTED],
+        *ResourceMapping.objects.filter(isa__name=X86).select_related("isa").order_by("-id")[:LISTED],
     ]
     if not rows:
         raise PredictorError(f"there is no mapping for {X86} yet: infer or import one")
-    return [Found({"mapping": row.name}, row.created.strftime("%Y-%m-%d")) for row in rows]
+    return [
+        Found(
+            {"mapping": row.name},
+            row.created.strftime("%Y-%m-%d"),
+            partial(_of_row, row, mapping.MappingSettings(row.name)),
+        )
+        for row in rows
+    ]
 
 
 def _machines_found() -> list[Found]:

@@ -24,10 +24,14 @@ class UnconfiguredError(PredictorError):
 
 @dataclass(frozen=True)
 class Found:
-    """What this computer has of a kind: options that make a predictor, and the version behind them."""
+    """What this computer has of a kind: options that make a predictor, and the version behind them.
+
+    `make`: makes it with less effort than the options do, where there is such a way.
+    """
 
     options: Json
     version: str
+    make: Callable[[], Predictor] | None = None
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ steady state, and the front end lets through what the mapping says, or what the 
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from anica_app.core.answers import Answer, Failure
 from inference.core.experiment import Experiment
-from inference.core.mapping import R_MAX_RANGE, PortMapping
+from inference.core.mapping import R_MAX_RANGE
 from inference.core.predicting import MappingPredictor
 from inference.core.predicting import Predictor as ExperimentPredictor
 from inference.core.protocols import Json
@@ -61,7 +61,6 @@ class MappedBlocks:
         self._settings = settings
         self._title = title
         self._mapping = _assuming(mapping, settings.r_max)
-        self._described = frozenset(self._mapping.described)
         self._content = content
         self._names = names
 
@@ -92,6 +91,10 @@ class MappedBlocks:
     def close(self) -> None:
         """Nothing is kept running."""
 
+    @cached_property
+    def _described(self) -> frozenset[str]:
+        return frozenset(self._mapping.described)
+
     def _cycles(self, experiments: Sequence[Experiment]) -> list[float]:
         if not experiments:
             return []
@@ -112,16 +115,6 @@ class MappedBlocks:
             detail = f"the mapping does not describe {'; '.join(dict.fromkeys(lacking))}"
             return Answer(failure=Failure.UNSUPPORTED, detail=detail[:300])
         return dict(Counter(name for name in names if name is not None))
-
-
-def digest_of_mapping(mapping: PortMapping) -> str:
-    """What stands for all that a port mapping says."""
-    told = [
-        list(mapping.ports),
-        mapping.r_max,
-        sorted((scheme, uops) for scheme, uops in mapping.usage.items()),
-    ]
-    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 def _assuming(mapping: ExperimentPredictor, r_max: float | None) -> ExperimentPredictor:

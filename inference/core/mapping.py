@@ -6,6 +6,7 @@ are a tuple of (mask, count), sorted by mask. The two-level model is the case of
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -59,6 +60,13 @@ class PortMapping:
             check_number("R_max", self.r_max, *R_MAX_RANGE)
         for scheme, uops in self.usage.items():
             check_uops(scheme, uops, len(self.ports))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hexadecimal digits, of all that the mapping says: the same for equal mappings alone."""
+        r_max = None if self.r_max is None else float(self.r_max)
+        told = [list(self.ports), r_max, sorted((scheme, uops) for scheme, uops in self.usage.items())]
+        return hashlib.sha256(repr(told).encode()).hexdigest()
 
     @property
     def uop_kinds(self) -> int:

@@ -312,6 +312,7 @@ def store_mapping(
         ports=list(value.ports),
         r_max=value.r_max,
         report=dict(report or {}),
+        digest=value.digest,
     )
     PortUsageRow.objects.bulk_create(
         [
@@ -322,6 +323,14 @@ def store_mapping(
         batch_size=BATCH,
     )
     return row
+
+
+def digest_of(row: PortMappingRow) -> str:
+    """What stands for all that a mapping says, `PortMapping.digest`; kept with it from now on."""
+    if not row.digest:
+        row.digest = load_mapping(row).digest
+        PortMappingRow.objects.filter(pk=row.pk).update(digest=row.digest)
+    return row.digest
 
 
 def load_mapping(row: PortMappingRow) -> PortMapping:

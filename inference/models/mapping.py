@@ -33,6 +33,9 @@ class PortMapping(Named):
     ports = models.JSONField()
     r_max = models.FloatField(null=True, blank=True)
     report = models.JSONField(default=dict, blank=True)
+    digest = models.CharField(
+        max_length=64, blank=True, editable=False, help_text='of all that it says; "": not worked out yet'
+    )
 
     class Meta:
         ordering = ["-id"]

@@ -123,7 +123,7 @@ def test_ports_memory_and_files_of_a_question(page: Page, answered: str):
     row = page.locator("#memory tbody tr").filter(has_text="says 2")
     expect(row).to_contain_text("makes no difference between them")
     with page.expect_download() as coming:
-        page.get_by_role("link", name="CSV").click()
+        page.locator(".page-head").get_by_role("link", name="CSV").click()
     content = coming.value.path().read_text()
     assert content.startswith("bb,")
     assert "4.25" in content

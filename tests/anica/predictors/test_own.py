@@ -6,7 +6,7 @@ import pytest
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.predictors.machine import MachineSettings, MeasuredBlocks
-from anica_app.predictors.mapping import MappedBlocks, MappingSettings, digest_of_mapping
+from anica_app.predictors.mapping import MappedBlocks, MappingSettings
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
@@ -51,8 +51,8 @@ def test_what_a_mapping_does_not_describe_is_named():
 def test_a_digest_stands_for_all_that_a_mapping_says():
     other = PortMapping(ports=VALUE.ports, usage={**VALUE.usage, ADD: ((3, 2),)}, r_max=2.0)
     same = PortMapping(ports=VALUE.ports, usage=dict(reversed(VALUE.usage.items())), r_max=2.0)
-    assert digest_of_mapping(VALUE) == digest_of_mapping(same)
-    assert digest_of_mapping(VALUE) != digest_of_mapping(other)
+    assert VALUE.digest == same.digest
+    assert VALUE.digest != other.digest
 
 
 def test_a_machine_is_asked_for_what_can_be_measured_only():

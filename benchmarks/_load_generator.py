@@ -74,7 +74,7 @@ class Visitors:
     def __init__(self, load: Load) -> None:
         self._load = load
         self._seen = Seen()
-        self._begun = threading.Event()
+        self._since: datetime | None = None
         self._over = threading.Event()
         self._listening = 0
         self._connections = threading.local()
@@ -92,7 +92,7 @@ class Visitors:
         sys.stdout.write(_READY + "\n")
         sys.stdout.flush()
         cpu, begun = _cpu(), time.monotonic()
-        self._begun.set()
+        self._since = datetime.now(UTC)
         await self._request()
         self._over.set()
         self._seen.cpu = (_cpu() - cpu) / (time.monotonic() - begun)
@@ -121,8 +121,10 @@ class Visitors:
             self._seen.errors["socket: closed by the site"] += 1
 
     def _note(self, event: dict[str, object]) -> None:
-        if self._begun.is_set() and not self._over.is_set() and isinstance(event.get("at"), str):
-            told = datetime.fromisoformat(str(event["at"]))
+        if self._since is None or self._over.is_set() or not isinstance(event.get("at"), str):
+            return
+        told = datetime.fromisoformat(str(event["at"]))
+        if told >= self._since:  # earlier ones are what a browser catches up on when it comes
             self._seen.lags.append((datetime.now(UTC) - told).total_seconds())
 
     async def _measure(self, number: int, token: str) -> None:

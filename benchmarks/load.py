@@ -119,7 +119,7 @@ def _measured(size: Size, site: LaunchedSite, server: str, home: Path, worker: i
         generator.stdin.close()
         generator.stdout.readline()  # they are all there
         time.sleep(size.warm_up)
-        memory = _Memory([site.pid, worker])
+        memory = _Memory({site.pid: "up", worker: "work"})
         before = _answers(server)
         memory.start()
         seen = seen_of(iter(generator.stdout))
@@ -259,7 +259,7 @@ def _results(
 class _Memory:
     """Looks at every process below some, every few seconds."""
 
-    def __init__(self, above: list[int]) -> None:
+    def __init__(self, above: Mapping[int, str]) -> None:
         self._above = above
         self._seen: dict[str, list[float]] = defaultdict(list)
         self._over = threading.Event()
@@ -286,8 +286,8 @@ class _Memory:
 
     def _look(self) -> None:
         while not self._over.wait(_LOOK_EVERY):
-            for pid in self._above:
-                below = {pid: "manage.py", **descendants(pid)}
+            for pid, name in self._above.items():
+                below = {pid: name, **descendants(pid)}
                 for each, command in below.items():
                     size = _mebibytes(each)
                     if size:
@@ -295,8 +295,7 @@ class _Memory:
 
 
 def _called(command: str) -> str:
-    words = [word for word in ("daphne", "execute-run", "work") if word in command]
-    return words[0] if words else "supervisor or worker"
+    return next((word for word in ("daphne", "execute-run", "work") if word in command), command)
 
 
 def _mebibytes(pid: int) -> float:

@@ -23,8 +23,12 @@
 | `PMWEB_UPLOAD_MB` | MiB that an uploaded file may have | 64 |
 | `PMWEB_UPLOADS_PER_USER` | files of a user that may wait for their import; 0: no limit | 200 |
 | `PMWEB_UPLOADS_MB_PER_USER` | MiB that these may have together; 0: no limit | 1024 |
-| `PMWEB_KEEP_CHECKPOINTS`, `_JOURNALS`, `_SAMPLES` | days; 0: for ever (docs/operating.md) | 7, 90, 365 |
-| `PMWEB_KEEP_SESSIONS`, `_UPLOADS`, `_AUDIT` | days; 0: for ever | 30, 0, 0 |
+| `PMWEB_KEEP_CHECKPOINTS` | days; 0: for ever (docs/operating.md) | 7 |
+| `PMWEB_KEEP_JOURNALS` | the same | 90 |
+| `PMWEB_KEEP_SAMPLES` | the same | 365 |
+| `PMWEB_KEEP_SESSIONS` | days; 0: for ever | 30 |
+| `PMWEB_KEEP_UPLOADS` | the same | 0 |
+| `PMWEB_KEEP_AUDIT` | the same | 0 |
 | `PMWEB_KEEP_ANSWERS` | remembered answers of a predictor; 0: as many as fit | 0 |
 | `PMWEB_PRUNE_NIGHTLY` | `1`: a worker prunes every night | off |
 | `PMWEB_METRICS_TOKEN` | lets whoever shows it read `/metrics/` | nobody but who is logged in |

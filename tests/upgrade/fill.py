@@ -11,6 +11,7 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import django
 
@@ -22,9 +23,11 @@ from inference.core.mixes import random_mixes  # noqa: E402
 from inference.exchange.instruction_sets import new_isa  # noqa: E402
 from inference.exchange.stored import store_mapping, store_measurements  # noqa: E402
 from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
-from inference.models import ExperimentSet, PortMapping, Run, RunEvent  # noqa: E402
+from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
+from inference.runs import execute as execution  # noqa: E402
 from inference.runs import leases, lifecycle  # noqa: E402
 from inference.runs.execute import STOP, Wishes, execute  # noqa: E402
+from inference.runs.reporter import JournalReporter  # noqa: E402
 from pmweb.accounts.administrator import ensure_administrator  # noqa: E402
 
 TRUTH = Mapping(("0", "1", "2"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 1),), "d": ((7, 1),)})
@@ -36,13 +39,18 @@ class Interrupting(Wishes):
 
     wish = STOP
 
-    def __init__(self, lease: leases.Lease) -> None:
-        super().__init__(lease)
-        self._run = lease.run_id
-
     def __call__(self) -> str:
-        told = RunEvent.objects.filter(run=self._run, kind="generation")
-        return self.wish if told.exists() else ""
+        return self.wish if Listening.generations else ""
+
+
+class Listening(JournalReporter):
+    """Counts the generations of the run that is worked on: the journal has them only later."""
+
+    generations = 0
+
+    def emit(self, event: Any) -> None:
+        Listening.generations += event.kind == "generation"
+        super().emit(event)
 
 
 class Pausing(Interrupting):
@@ -53,6 +61,7 @@ class Pausing(Interrupting):
 
 def main() -> None:
     """Fill the database that the settings name."""
+    execution.JournalReporter = Listening  # type: ignore[misc]
     user = ensure_administrator()
     isa = new_isa("toy", TRUTH.usage, "made up")
     truth = store_mapping("truth", isa, TRUTH, origin=PortMapping.Origin.IMPORT)
@@ -64,6 +73,7 @@ def main() -> None:
         return lifecycle.submit(kind, config, name, user)
 
     def work(wishes: type[Wishes] = Wishes) -> None:
+        Listening.generations = 0
         lease = leases.claim("old worker")
         assert lease is not None
         execute(lease, wishes(lease))
@@ -76,7 +86,7 @@ def main() -> None:
     simulated = {"simulate": truth.pk}
     submit("infer", {"algorithm": "cegar", "ports": 3, "source": simulated}, "exact")
     work()
-    longer = {**QUICK, "max_generations": 40}
+    longer = {**QUICK, "max_generations": 300, "convergence": 0.0}
     submit("infer", {**learning, "settings": longer}, "paused")
     work(Pausing)
     submit("infer", {**learning, "settings": longer}, "interrupted")

@@ -16,9 +16,9 @@ from typing import Any
 from django.conf import settings
 
 from benchmarks import MissingDataError, Result
-from chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
-from chaos.broken import SORTS
-from chaos.world import POSTGRESQL, SQLITE
+from benchmarks._chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
+from benchmarks._chaos.broken import SORTS
+from benchmarks._chaos.world import POSTGRESQL, SQLITE
 
 SEED = 1
 KILLS = {SQLITE: 200, POSTGRESQL: 100}
@@ -39,8 +39,8 @@ def run(quick: bool) -> Iterator[Result]:
 
 
 def _told(*options: str) -> list[dict[str, Any]]:
-    """What `python -m chaos` prints: the kinds, and the whole last."""
-    command = [sys.executable, "-m", "chaos", "--seed", str(SEED), *options]
+    """What `python -m benchmarks._chaos` prints: the kinds, and the whole last."""
+    command = [sys.executable, "-m", "benchmarks._chaos", "--seed", str(SEED), *options]
     done = subprocess.run(command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode == EXIT_MISSING:
         raise MissingDataError("PostgreSQL or Redis is not installed")

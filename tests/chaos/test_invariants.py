@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from chaos.invariants import Expected, check, check_leases
-from chaos.kinds import KINDS, WITHOUT
-from chaos.outcome import difference
-from chaos.sampling import Sampling
+from benchmarks._chaos.invariants import Expected, check, check_leases
+from benchmarks._chaos.kinds import KINDS, WITHOUT
+from benchmarks._chaos.outcome import difference
+from benchmarks._chaos.sampling import Sampling
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.mapping_json import write_mapping_json
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, RunEvent
@@ -200,6 +200,6 @@ def test_every_kind_of_run_is_disturbed_or_there_is_a_reason_why_not():
 
 
 def test_no_run_is_struck_so_often_that_it_is_given_up():
-    from chaos.ordeal import MOST_CLAIMS
+    from benchmarks._chaos.ordeal import MOST_CLAIMS
 
     assert MOST_CLAIMS + 1 < leases.MAX_ATTEMPTS

@@ -9,7 +9,7 @@ import sys
 import pytest
 from django.conf import settings
 
-from chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
+from benchmarks._chaos.__main__ import EXIT_MISSING, EXIT_VIOLATED
 
 SECONDS = 280
 
@@ -17,7 +17,7 @@ SECONDS = 280
 def ordeal(*options: str) -> tuple[int, list[dict]]:
     """Exit status, and what it says: the kinds, and the whole last."""
     done = subprocess.run(
-        [sys.executable, "-m", "chaos", "--only-kills", "--seed", "5", *options],
+        [sys.executable, "-m", "benchmarks._chaos", "--only-kills", *options],
         cwd=settings.BASE_DIR,
         capture_output=True,
         text=True,
@@ -31,18 +31,21 @@ def ordeal(*options: str) -> tuple[int, list[dict]]:
 
 
 def test_what_is_lost_on_purpose_on_sqlite_is_found_and_told_with_seed_and_fault():
-    status, told = ordeal("--kinds", "measure", "--kills", "2", "--broken", "lost")
-    whole = told[-1]
+    for seed in range(5, 9):  # on a busy computer, a kill may come when there is nothing left to lose
+        status, told = ordeal("--seed", str(seed), "--kinds", "measure", "--kills", "2", "--broken", "lost")
+        whole = told[-1]
+        if whole["sabotaged"]:
+            break
     assert status == EXIT_VIOLATED
     assert {pk for pk, _, sort in whole["broken"] if sort == "lost"} == set(whole["sabotaged"]) != set()
     said = whole["violations"][0]
     assert said.startswith("measure ")
-    assert "seed 5" in said
+    assert f"seed {seed}" in said
     assert "Faults: " in said
     assert " at " in said.partition("Faults: ")[2]
 
 
 def test_on_postgresql_and_redis_nothing_is_lost():
-    status, told = ordeal("--kinds", "measure", "--kills", "2", "--database", "postgresql")
+    status, told = ordeal("--seed", "5", "--kinds", "measure", "--kills", "2", "--database", "postgresql")
     assert status == 0, told[-1]["violations"]
     assert told[0]["kills"] >= 2

@@ -35,22 +35,24 @@ QUICK = {"search": "evolution", "population": 30, "max_generations": 3, "threads
 
 
 class Interrupting(Wishes):
-    """Interrupts a run that has told of its first generation."""
+    """Interrupts a run in its second generation: it has a checkpoint then."""
 
     wish = STOP
 
     def __call__(self) -> str:
-        return self.wish if Listening.generations else ""
+        return self.wish if Listening.generations > 1 else ""
 
 
 class Listening(JournalReporter):
-    """Counts the generations of the run that is worked on: the journal has them only later."""
+    """Counts the generations of the run that is worked on, and asks at each whether it is to go on."""
 
     generations = 0
 
     def emit(self, event: Any) -> None:
         Listening.generations += event.kind == "generation"
         super().emit(event)
+        if event.kind == "generation":
+            self.pulse()
 
 
 class Pausing(Interrupting):

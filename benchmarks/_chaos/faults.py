@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from chaos.postman import DOUBLE, LOSE, SWAP
-from chaos.world import MACHINES, Part, World
+from benchmarks._chaos.postman import DOUBLE, LOSE, SWAP
+from benchmarks._chaos.world import MACHINES, Part, World
 from inference.models import Run
 from inference.runs.journal import LEASE_TIME
 from inference.runs.queue import computer_of

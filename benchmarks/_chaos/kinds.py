@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from anica_app.campaigning.predictors import row_for
-from chaos.world import MACHINES, World, write_truth
+from benchmarks._chaos.world import MACHINES, World, write_truth
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of

@@ -1,4 +1,4 @@
-"""`python -m chaos`: disturbs runs of every kind, and says of each kind how often, and what did not hold."""
+"""`python -m benchmarks._chaos`: disturbs runs of every kind; says of each how often, and what did not hold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import signal
 import sys
 from pathlib import Path
 
-from chaos.opening import Wanted, opened
-from chaos.world import DATABASES, SQLITE
+from benchmarks._chaos.opening import Wanted, opened
+from benchmarks._chaos.world import DATABASES, SQLITE
 from tests.servers import NotInstalledError
 
 EXIT_VIOLATED, EXIT_MISSING, EXIT_ENDED = 1, 3, 143
@@ -18,7 +18,7 @@ EXIT_VIOLATED, EXIT_MISSING, EXIT_ENDED = 1, 3, 143
 
 def main() -> int:
     """One JSON object per kind of run, one of the whole; exit status 1 where something did not hold."""
-    parser = argparse.ArgumentParser(prog="python -m chaos", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks._chaos", description=__doc__)
     parser.add_argument(
         "--database", choices=DATABASES, default=SQLITE, help="with Redis where it is postgresql"
     )
@@ -44,8 +44,8 @@ def main() -> int:
 
 
 def _undergo(world, options: argparse.Namespace) -> int:  # type: ignore[no-untyped-def]
-    from chaos.kinds import FIRST_KINDS
-    from chaos.ordeal import Ordeal, prepared
+    from benchmarks._chaos.kinds import FIRST_KINDS
+    from benchmarks._chaos.ordeal import Ordeal, prepared
 
     kinds = prepared(world).kinds()
     wanted = options.kinds or (FIRST_KINDS if options.first else [kind.name for kind in kinds])

@@ -1,6 +1,6 @@
 """Faults on purpose: a site with everything real, of which parts are killed while runs of every kind go on.
 
-`python -m chaos --help` says how to use it, `docs/faults.md` what it proves.
+`python -m benchmarks._chaos --help` says how to use it, `docs/faults.md` what it proves.
 
 | file | concern |
 |---|---|

@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chaos.postman import Postman
-from chaos.scarce import Clock, NotHereError, SmallDisk
-from chaos.world import SQLITE, Part, World
+from benchmarks._chaos.postman import Postman
+from benchmarks._chaos.scarce import Clock, NotHereError, SmallDisk
+from benchmarks._chaos.world import SQLITE, Part, World
 from tests.servers import PostgreSQL, Redis, free_port
 
 WORKERS = 2
@@ -28,7 +28,7 @@ _DISK_MEGABYTES = 192
 class Wanted:
     """What a site is to be like.
 
-    `broken`: what is broken in it on purpose (`chaos.broken`). `clock`, `disk`: whether its clock can be set
+    `broken`: what is broken in it on purpose (`broken`). `clock`, `disk`: whether its clock can be set
     and its disk filled. `logs`: where to keep what its processes say.
     """
 
@@ -67,7 +67,7 @@ def _built(stack: ExitStack, folder: Path, wanted: Wanted) -> World:
     lacks: dict[str, str] = {}
     disk = _small_disk(stack, home, wanted, lacks)
     clock = _clock(folder, wanted, lacks)
-    settings = "chaos.broken_settings" if wanted.broken else "pmweb.settings"
+    settings = "benchmarks._chaos.broken_settings" if wanted.broken else "pmweb.settings"
     variables = {"DJANGO_SETTINGS_MODULE": settings, "PMWEB_BROKEN": wanted.broken}
     variables |= {"PMWEB_HOME": str(home), "PMWEB_RUNS_PER_USER": "0"}
     servers = None if wanted.database == SQLITE else _servers(stack)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from chaos.faults import KILLS, Fault, Strikes, Struck
-from chaos.invariants import Broken, Expected, check, check_leases
-from chaos.kinds import Kind, Questions
-from chaos.sampling import Sampling
-from chaos.world import World, steady
+from benchmarks._chaos.faults import KILLS, Fault, Strikes, Struck
+from benchmarks._chaos.invariants import Broken, Expected, check, check_leases
+from benchmarks._chaos.kinds import Kind, Questions
+from benchmarks._chaos.sampling import Sampling
+from benchmarks._chaos.world import World, steady
 from inference.models import Run
 
 MOST_CLAIMS = 3

@@ -21,7 +21,7 @@ from typing import Any
 
 from django.apps import AppConfig
 
-from chaos.world import SABOTAGED
+from benchmarks._chaos.world import SABOTAGED
 
 VARIABLE = "PMWEB_BROKEN"
 SORTS = {
@@ -39,7 +39,7 @@ _FIRST_LEASE = 1
 class Sabotage(AppConfig):
     """Replaces one function of `inference.runs` by a broken one."""
 
-    name = "chaos"
+    name = "benchmarks._chaos"
 
     def ready(self) -> None:
         """Break what the environment says."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from chaos.postman import Postman
-from chaos.scarce import Clock, SmallDisk
+from benchmarks._chaos.postman import Postman
+from benchmarks._chaos.scarce import Clock, SmallDisk
 from tests.launched import descendants
 from tests.processes import Process
 from tests.servers import PostgreSQL, Redis
@@ -33,7 +33,7 @@ PACE = 150
 """Experiments per second of a simulated agent: a batch takes long enough to be caught."""
 
 SABOTAGED = "sabotaged"
-"""The file, below a home, in which `chaos.broken` notes the runs it has spoilt."""
+"""The file, below a home, in which `benchmarks._chaos.broken` notes the runs it has spoilt."""
 
 _BEARER = "Bearer "
 
@@ -139,7 +139,7 @@ class World:
             self.agents[name].start()
 
     def sabotaged(self) -> list[int]:
-        """The runs in which what is broken on purpose has happened (`chaos.broken`)."""
+        """The runs in which what is broken on purpose has happened (`benchmarks._chaos.broken`)."""
         homes = [Path(self.variables["PMWEB_HOME"]), *(worker.home / "home" for worker in self.workers)]
         files = [file for home in homes if (file := home / SABOTAGED).exists()]
         return sorted({int(line) for file in files for line in file.read_text().split()})

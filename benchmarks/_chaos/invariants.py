@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from chaos.outcome import difference, outcome
-from chaos.sampling import Sampling
+from benchmarks._chaos.outcome import difference, outcome
+from benchmarks._chaos.sampling import Sampling
 from inference.core.protocols import Json
 from inference.models import Measurement, Run, RunEvent
 from inference.runs.reporter import NUMBERED, series_of

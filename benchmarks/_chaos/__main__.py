@@ -1,4 +1,4 @@
-"""`python -m benchmarks._chaos`: disturbs runs of every kind; says of each how often, and what did not hold."""
+"""`python -m benchmarks._chaos`: disturbs runs of every kind, says how often and what did not hold."""
 
 from __future__ import annotations
 

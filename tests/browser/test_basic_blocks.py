@@ -53,7 +53,7 @@ def choose(page: Page, *names: str) -> None:
 
 def ask(page: Page, code: str, *names: str) -> None:
     page.goto("/blocks/")
-    page.get_by_label("Basic blocks").fill(code)
+    page.get_by_role("textbox", name="Basic blocks").fill(code)
     choose(page, *names)
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_url(re.compile(r"/blocks/\d+/$"))
@@ -78,7 +78,7 @@ def answered(site: LaunchedSite, address: str, session, browser, tools: None, ex
 def test_a_block_is_pasted_decoded_and_put_right(page: Page, tolerated: list[str]):
     tolerated.append(r"400 \(Bad Request\)")  # the first block is refused
     page.goto("/blocks/")
-    code = page.get_by_label("Basic blocks")
+    code = page.get_by_role("textbox", name="Basic blocks")
     code.fill("add rax, rbx\njne again")
     page.get_by_role("button", name="Decode").last.click()
     expect(page.get_by_text("line 2: jne changes the control flow")).to_be_visible()
@@ -88,7 +88,7 @@ def test_a_block_is_pasted_decoded_and_put_right(page: Page, tolerated: list[str
     expect(page.get_by_role("heading", name="Block 1")).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("4801d8"))).to_contain_text("add")
     page.reload()
-    expect(page.get_by_label("Basic blocks")).to_have_value(re.compile("vpaddd"))
+    expect(page.get_by_role("textbox", name="Basic blocks")).to_have_value(re.compile("vpaddd"))
 
 
 def test_answers_of_every_kind_come_one_by_one_without_a_reload(page: Page, tools: None):
@@ -112,7 +112,7 @@ def test_several_blocks_stand_in_a_table_that_leads_to_each(page: Page, tools: N
     page.get_by_role("link", name="add rcx, rdx").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Block 2")
     page.get_by_role("link", name="Change and ask again").click()
-    expect(page.get_by_label("Basic blocks")).to_have_value("add rax, rbx\n\nadd rcx, rdx")
+    expect(page.get_by_role("textbox", name="Basic blocks")).to_have_value("add rax, rbx\n\nadd rcx, rdx")
     expect(page.locator("input[name=predictors]:checked")).to_have_count(1)
 
 

@@ -1,7 +1,7 @@
 """Makes the dumps of older releases: `python -m tests.upgrade.make VERSION`, in a clone with its history.
 
-The release's own code, as git has it, migrates an empty SQLite file and fills it (`fill`); what that gives is
-kept as the SQL text of the whole file, compressed. Made once for each release, before the next one; a dump
+The release's own code, as git has it, migrates an empty SQLite file and fills it (`fill`); the file is kept,
+compressed. Made once for each release, before the next one; a dump
 that is there never changes.
 """
 
@@ -29,21 +29,21 @@ HERE = Path(__file__).resolve().parent
 
 def dump_of(version: str) -> Path:
     """Where the dump of a release is."""
-    return HERE / f"site-{version}.sql.gz"
+    return HERE / f"site-{version}.sqlite3.gz"
 
 
 def restore(version: str, database: Path) -> None:
     """Make the release's database file anew."""
-    with closing(sqlite3.connect(database)) as rows:
-        rows.executescript(gzip.decompress(dump_of(version).read_bytes()).decode())
+    database.write_bytes(gzip.decompress(dump_of(version).read_bytes()))
 
 
 def keep(database: Path, version: str) -> Path:
     """Write the dump of a filled database."""
+    small = database.with_suffix(".small")
     with closing(sqlite3.connect(database)) as rows:
-        text = "\n".join(rows.iterdump())
+        rows.execute("VACUUM INTO ?", [str(small)])
     path = dump_of(version)
-    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    path.write_bytes(gzip.compress(small.read_bytes(), 9, mtime=0))
     return path
 
 

@@ -1,0 +1,42 @@
+"""What a worker does beside runs: looked for by a question, done by a command in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from inference.runs import chores
+
+ANSWERS: list[bool] = []
+
+
+def due() -> bool:
+    return ANSWERS.pop() if ANSWERS else False
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_chore_that_is_due_is_done_once_and_what_it_says_is_told(monkeypatch, caplog):
+    chore = chores.Chore(f"{__name__}.due", ("prune", "--keep", "nonsense=1"))
+    monkeypatch.setattr(chores, "CHORES", [chore])
+    monkeypatch.setattr(chores, "LOOK_EVERY", 0.05)
+    ANSWERS[:] = [True]
+
+    async def watch() -> None:
+        doing = asyncio.create_task(chores.do_for_ever())
+        while not any("has failed" in message for message in caplog.messages):
+            await asyncio.sleep(0.05)
+            assert not doing.done()
+        doing.cancel()
+        await asyncio.gather(doing, return_exceptions=True)
+
+    with caplog.at_level(logging.INFO, logger="inference"):
+        async_to_sync(lambda: asyncio.wait_for(watch(), 120))()
+    assert any("TRACE one of" in message for message in caplog.messages)
+    assert sum("has failed with status" in message for message in caplog.messages) == 1
+
+
+def test_pruning_is_a_chore_of_every_worker():
+    assert chores.Chore("pmweb.retention.waiting.due", ("prune", "--asked")) in chores.CHORES

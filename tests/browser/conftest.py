@@ -28,7 +28,10 @@ expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, and skip them where there is no Chromium; a new user comes first."""
+    """Mark the tests of this folder, and skip them where there is no Chromium.
+
+    A new user comes first; last come searches for blocks, for whose end the worker would keep others waiting.
+    """
     absent = pytest.mark.skip(reason="there is no Chromium here: apt install chromium")
     for item in items:
         if Path(__file__).parent in item.path.parents:
@@ -36,6 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if CHROMIUM is None:
                 item.add_marker(absent)
     items.sort(key=lambda item: item.path.name != "test_first_steps.py")
+    items.sort(key=lambda item: item.path.name.startswith(("test_anica", "test_basic_blocks")))
 
 
 @pytest.fixture(scope="session")

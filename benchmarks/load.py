@@ -1,8 +1,9 @@
 """Many at once: browsers that follow runs, requests, agents that measure, and runs that go on.
 
 200 browsers' WebSockets, 50 requests a second, 8 simulated agents and 4 runs for ten minutes, on a site of
-`manage.py up` and a second worker, meant for two processors. Two of the runs evolve, as fast as they can; two
-measure. The visitors are one process (`_load_generator`) that keeps to one processor and tells what it used.
+`manage.py up` and a second worker, meant for two processors. Two runs evolve at any time, as fast
+as they can; two measure. The visitors are one process (`_load_generator`) that keeps to one processor and tells
+what it used.
 
 How long a page takes is what the web process itself says (`/metrics/`), from the arrival of a request to its
 last byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment that
@@ -23,7 +24,7 @@ import threading
 import time
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -51,7 +52,8 @@ _BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)"\} (\S+)$'
 _FAILED = re.compile(r"^pmweb_process_failed_answers_total (\S+)$", re.MULTILINE)
 _LOOK_EVERY = 2.0
 _START_SECONDS = 900.0
-_SCHEMES, _PORTS = 24, 6
+_QUICKEST_RUN = 15.0  # seconds that an evolution takes at least
+_SCHEMES, _PORTS = 60, 8
 
 
 @dataclass(frozen=True)
@@ -146,50 +148,12 @@ def _prepared(size: Size, server: str) -> Load:
     given = [tokens.issue(machine) for machine in machines]
     # As their agents will say: runs are taken for machines that have once been there.
     Machine.objects.update(facts=simulated_facts("simulated", truth))
-    runs = []
-    for number in range(size.runs):
-        if number % 2:
-            kind, config = (
-                "measure",
-                {
-                    "machine": machines[number].pk,
-                    "schemes": "all",
-                    "plan": "mixes",
-                    "mixes": 20_000,
-                    "seed": number,
-                },
-            )
-        else:
-            kind, config = (
-                "infer",
-                {
-                    "algorithm": "pmevo",
-                    "ports": _PORTS,
-                    "source": {"simulate": row.pk},
-                    "settings": {
-                        "search": "evolution",
-                        "population": 200,
-                        "max_generations": 100_000,
-                        "threads": 1,
-                        "convergence": 0.0,
-                    },
-                    "seed": number,
-                },
-            )
-        runs.append(lifecycle.submit(kind, config, f"{kind} {number}", user))
+    runs = _submitted(size, row, machines)
     browser = Client()
     browser.force_login(user)
     cookie = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
-    pages = [
-        "/",
-        "/runs/",
-        "/machines/",
-        "/mappings/",
-        f"/mappings/{row.pk}/",
-        "/sets/",
-        "/isas/",
-        "/campaigns/",
-    ]
+    pages = ["/", "/runs/", "/machines/", "/mappings/", "/sets/", "/isas/", "/campaigns/"]
+    pages += [f"/mappings/{row.pk}/"]
     pages += [f"/runs/{each.pk}/" for each in runs] + [f"/machines/{each.pk}/" for each in machines]
     sockets = [*(f"/ws/runs/{each.pk}/" for each in runs), "/ws/runs/"]
     mapping = [truth.ports, usage]
@@ -205,6 +169,30 @@ def _prepared(size: Size, server: str) -> Load:
         20.0,
         mapping,
     )
+
+
+def _submitted(size: Size, truth: PortMapping, machines: Sequence[Machine]) -> list[Run]:
+    """Half of the runs measure, for longer than this takes; the others evolve, and when one is done the next
+    one begins, so many that there is always one.
+    """
+    user = ensure_administrator()
+    evolving = {
+        "algorithm": "pmevo",
+        "ports": _PORTS,
+        "source": {"simulate": truth.pk},
+        "settings": {"search": "evolution", "population": 3000, "max_generations": 200, "threads": 1},
+    }
+    measuring = {"schemes": "all", "plan": "mixes", "mixes": 20_000}
+    seats = size.runs // 2
+    spare = 2 + int((size.seconds + size.warm_up) / _QUICKEST_RUN)
+    wanted: list[tuple[str, dict[str, object]]] = [
+        *(("measure", {**measuring, "machine": machine.pk}) for machine in machines[:seats]),
+        *(("infer", {**evolving, "seed": seed}) for seed in range((size.runs - seats) * spare)),
+    ]
+    return [
+        lifecycle.submit(kind, config, f"{kind} {number}", user)
+        for number, (kind, config) in enumerate(wanted)
+    ]
 
 
 def _answers(server: str) -> tuple[dict[float, float], float]:

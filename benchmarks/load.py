@@ -2,8 +2,8 @@
 
 200 browsers' WebSockets, 50 requests a second, 8 simulated agents and 4 runs for ten minutes, on a site of
 `manage.py up` and a second worker, meant for two processors. Two runs evolve at any time, as fast
-as they can; two measure. The visitors are one process (`_load_generator`) that keeps to one processor and tells
-what it used.
+as they can; two measure. The visitors are one process (`_load_generator`) that keeps to one processor and
+tells what it used.
 
 How long a page takes is what the web process itself says (`/metrics/`), from the arrival of a request to its
 last byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment that

@@ -22,7 +22,8 @@ from tests.launched import LaunchedSite
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARTEFACTS = settings.BASE_DIR / "test-artefacts"
-PATIENCE_MILLISECONDS = 30_000
+PATIENCE_MILLISECONDS = 90_000
+RUN_MILLISECONDS = 300_000  # for a run from start to end, whatever else this computer does
 
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
@@ -30,7 +31,8 @@ expect.set_options(timeout=PATIENCE_MILLISECONDS)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder, and skip them where there is no Chromium.
 
-    A new user comes first; last come searches for blocks, for whose end the worker would keep others waiting.
+    A new user comes first. Last come searches for blocks, for whose end the worker would keep others waiting,
+    and after them the change of the password, which ends every session, that of all tests included.
     """
     absent = pytest.mark.skip(reason="there is no Chromium here: apt install chromium")
     for item in items:
@@ -40,6 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(absent)
     items.sort(key=lambda item: item.path.name != "test_first_steps.py")
     items.sort(key=lambda item: item.path.name.startswith(("test_anica", "test_basic_blocks")))
+    items.sort(key=lambda item: item.path.name == "test_way_in.py")
 
 
 @pytest.fixture(scope="session")

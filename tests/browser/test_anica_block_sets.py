@@ -14,10 +14,10 @@ from playwright.sync_api import Page, expect
 
 from tests.anica.exchange.published import write_directory
 from tests.browser.axe import TOLERATED, violations
+from tests.browser.conftest import RUN_MILLISECONDS
 from tests.browser.test_look import PHONE, SCREEN, overflow, picture
 from tests.launched import LaunchedSite
 
-RUN_MILLISECONDS = 90_000  # for a run from start to end, whatever else this computer does
 _CODES = ("4801d8", "480fafc3", "480fbcc3", "4829d8", "4801d84829d8", "c5fdfec1")
 _PREPARE = """
 import io

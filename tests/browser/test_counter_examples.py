@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from inference.core.mapping import PortMapping
 from inference.exchange.mapping_json import write_mapping_json
-from tests.browser.conftest import import_file
+from tests.browser.conftest import RUN_MILLISECONDS, import_file
 
 TRUTH = PortMapping(
     tuple("01234"),
@@ -40,8 +40,10 @@ def test_candidates_are_seen_live_and_explain_the_result_afterwards(page: Page):
     page.wait_for_url(re.compile(r"/runs/\d+/"))
 
     rows = page.locator("#candidates-log tbody tr")
-    expect(rows.first).to_be_visible(timeout=60_000)  # nobody loads the page again: the journal rings
-    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=120_000)
+    expect(rows.first).to_be_visible(
+        timeout=RUN_MILLISECONDS
+    )  # nobody reloads: the journal rings
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     expect(page.locator(".verdict")).to_contain_text("Unique")
     expect(page.locator("#found .matrix")).to_have_count(2)  # the imported truth stands beside it
     expect(page.locator("#found")).to_contain_text("Every scheme has the same ports")

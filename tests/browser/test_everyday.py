@@ -10,6 +10,8 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import RUN_MILLISECONDS
+
 MOST_STOPS = 250
 
 
@@ -52,7 +54,7 @@ def test_from_inference_to_export_by_keyboard_alone(page: Page, measurements: st
     fill(page, "name", "by keyboard")
     press(page, page.get_by_role("button", name="Start", exact=True))
     page.wait_for_url(re.compile(r"/runs/\d+/"))
-    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=120_000)
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     press(page, page.get_by_role("link", name="Open result"))
     page.wait_for_url(re.compile(r"/mappings/\d+/"))
     mapping = urlparse(page.url).path

@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from inference.exchange.mapping_json import write_mapping_json
-from tests.browser.conftest import import_file
+from tests.browser.conftest import RUN_MILLISECONDS, import_file
 from tests.core.explain.small import mapping_of
 
 TRUTH = mapping_of(
@@ -48,9 +48,9 @@ def test_the_funnel_fills_and_a_stage_says_whom_it_left_out(page: Page):
     page.wait_for_url(re.compile(r"/runs/\d+/"))
 
     # nobody loads the page again: the journal rings
-    expect(page.locator("#stage-alone .through")).to_have_count(1, timeout=60_000)
-    expect(page.locator("#run-blocking tbody tr")).to_have_count(5, timeout=60_000)
-    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=120_000)
+    expect(page.locator("#stage-alone .through")).to_have_count(1, timeout=RUN_MILLISECONDS)
+    expect(page.locator("#run-blocking tbody tr")).to_have_count(5, timeout=RUN_MILLISECONDS)
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     expect(page.locator("#run-funnel li.done")).to_have_count(7)
     expect(page.locator("#stage-remaining .funnel-left")).to_contain_text("11")
     expect(page.locator("#run-tally .figure").first).to_have_text("12")

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import problem
+from tests.browser.conftest import RUN_MILLISECONDS
 
 
 def start_run(page: Page, measurements: str, search: str = "evolution", **values: str) -> None:
@@ -48,7 +49,7 @@ def test_a_run_is_watched_live_to_its_mapping_which_predicts_what_it_has_not_see
 ):
     start_run(page, measurements, "both", name="watched", set_ports="3", set_max_generations="40", seed="7")
     expect(page.get_by_role("heading", name="watched")).to_be_visible()
-    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=120_000)
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     expect(page.locator("[data-heat-map] .main-svg").first).to_be_visible()
     expect(page.locator("[data-curve] .main-svg").first).to_be_visible()
     expect(page.locator("[data-log] li").last).to_contain_text("done")
@@ -104,7 +105,7 @@ def test_a_mapping_can_be_exported_as_json(page: Page, mapping_path: str):
 
 def test_run_again_with_changes_fills_in_the_form(page: Page, measurements: str):
     start_run(page, measurements, name="first of two", set_ports="3", set_population="50", seed="11")
-    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=120_000)
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     page.get_by_role("link", name="Run again with changes").click()
     expect(page.locator("[name=seed]")).to_have_value("11")
     expect(page.locator("[name=set_population]")).to_have_value("50")
@@ -120,10 +121,10 @@ def test_a_long_run_is_paused_resumed_and_cancelled(page: Page, measurements: st
         set_max_generations="5000",
         set_convergence="0",
     )
-    expect(page.locator("[data-fitness]")).to_be_visible(timeout=60_000)
+    expect(page.locator("[data-fitness]")).to_be_visible(timeout=RUN_MILLISECONDS)
     page.get_by_role("button", name="Pause").click()
-    expect(page.locator("#run-state[data-state=paused]")).to_be_visible(timeout=60_000)
+    expect(page.locator("#run-state[data-state=paused]")).to_be_visible(timeout=RUN_MILLISECONDS)
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#run-state[data-state=running]")).to_be_visible(timeout=60_000)
+    expect(page.locator("#run-state[data-state=running]")).to_be_visible(timeout=RUN_MILLISECONDS)
     page.get_by_role("button", name="Cancel").click()
-    expect(page.locator("#run-state[data-state=cancelled]")).to_be_visible(timeout=60_000)
+    expect(page.locator("#run-state[data-state=cancelled]")).to_be_visible(timeout=RUN_MILLISECONDS)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
-from tests.browser.conftest import ARTEFACTS, import_file
+from tests.browser.conftest import ARTEFACTS, RUN_MILLISECONDS, import_file
 
 TRUTH = PortMapping(
     tuple("0123"),
@@ -69,7 +69,7 @@ def run_path(browser: Browser, address: str, session: object) -> str:
     import_file(page, f"{SET}.csv", measured())
     start(page, MAPPING, set_population="100", set_max_generations="40")
     # The first run of a site compiles what it computes with, maybe beside other work.
-    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=300_000)
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     path = re.search(r"/runs/\d+/", page.url)
     context.close()
     assert path is not None
@@ -85,7 +85,7 @@ def test_the_pictures_move_while_it_evolves_and_tables_come_by_themselves(page: 
         set_max_generations="5000",
         set_convergence="0",
     )
-    expect(page.locator("[data-cloud] .main-svg").first).to_be_visible(timeout=60_000)
+    expect(page.locator("[data-cloud] .main-svg").first).to_be_visible(timeout=RUN_MILLISECONDS)
     expect(page.locator("[data-curve] .main-svg").first).to_be_visible()
     expect(page.locator("#run-residuals tbody tr").first).to_be_visible()
     expect(page.locator("[data-lengths] .main-svg").first).to_be_visible()

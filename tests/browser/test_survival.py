@@ -13,10 +13,9 @@ import sqlite3
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import RUN_MILLISECONDS
 from tests.browser.test_inference import start_run
 from tests.launched import LaunchedSite, wait_until
-
-DONE_MILLISECONDS = 240_000
 
 
 def rows(site: LaunchedSite, query: str, *values: object) -> list[tuple[object, ...]]:
@@ -40,13 +39,13 @@ def halted(page: Page, site: LaunchedSite, measurements: str, request: pytest.Fi
         measurements,
         name=request.node.name,
         set_ports="5",
-        set_population="2000",
+        set_population="600",
         set_max_generations="60",
         set_convergence="0",
         set_threads="1",
     )
     run = run_id(page)
-    wait_until(lambda: has_generations(site, run), 120, "the first generations")
+    wait_until(lambda: has_generations(site, run), 300, "the first generations")
     os.kill(site.child("execute-run"), signal.SIGSTOP)
     assert rows(site, "SELECT state FROM inference_run WHERE id = ?", run) == [("running",)]
     expect(page.locator("[data-value=generation]")).to_have_text(re.compile(r"^[1-9]"))
@@ -61,7 +60,7 @@ def has_generations(site: LaunchedSite, run: int) -> bool:
 
 def check_end(page: Page, site: LaunchedSite, run: int) -> None:
     """The open page reaches the end by itself; journal, result and picture are whole."""
-    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=DONE_MILLISECONDS)
+    expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     expect(page.get_by_role("link", name="Open result")).to_be_visible()
     numbers = [
         seq for (seq,) in rows(site, "SELECT seq FROM inference_runevent WHERE run_id = ? ORDER BY seq", run)
@@ -92,7 +91,7 @@ def test_a_killed_web_process_is_replaced_and_the_open_page_catches_up(
     tolerated += ["WebSocket connection", "ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "Failed to fetch"]
     site.kill_child("daphne")
     connection = page.locator("[data-connection]")
-    expect(connection).to_have_attribute("data-state", "live", timeout=60_000)
+    expect(connection).to_have_attribute("data-state", "live", timeout=RUN_MILLISECONDS)
     os.kill(site.child("execute-run"), signal.SIGCONT)
     check_end(page, site, halted)
 

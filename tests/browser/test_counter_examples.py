@@ -40,9 +40,7 @@ def test_candidates_are_seen_live_and_explain_the_result_afterwards(page: Page):
     page.wait_for_url(re.compile(r"/runs/\d+/"))
 
     rows = page.locator("#candidates-log tbody tr")
-    expect(rows.first).to_be_visible(
-        timeout=RUN_MILLISECONDS
-    )  # nobody reloads: the journal rings
+    expect(rows.first).to_be_visible(timeout=RUN_MILLISECONDS)  # nobody reloads: the journal rings
     expect(page.locator("#run-state[data-state=done]")).to_be_visible(timeout=RUN_MILLISECONDS)
     expect(page.locator(".verdict")).to_contain_text("Unique")
     expect(page.locator("#found .matrix")).to_have_count(2)  # the imported truth stands beside it

@@ -33,6 +33,7 @@ from inference.exchange.csv_cells import cell
 from inference.exchange.errors import ExchangeError, RefusedError
 from inference.exchange.names import free_or_refuse
 from inference.exchange.problems import Problems
+from inference.exchange.provenance import head_of
 from inference.models import ISA
 
 if TYPE_CHECKING:
@@ -271,9 +272,14 @@ def _insert(block_set: BasicBlockSet, columns: Sequence[BlockColumn], position: 
 
 
 def export(block_set: BasicBlockSet) -> Iterator[str]:
-    """The set as CSV text, a piece at a time: `bb`, `weight` where some block has one, a column per tool."""
+    """The set as CSV text, a piece at a time: `bb`, `weight` where some block has one, a column per tool.
+
+    Ahead of the table comes, as comments, where it is from.
+    """
     columns = list(block_set.columns.order_by("position").values_list("pk", "name"))
     weighted = block_set.blocks.filter(weight__isnull=False).exists()
+    facts = {"basic-block set": block_set.name, "source": block_set.source, "note": block_set.note}
+    yield head_of(**{label: text for label, text in facts.items() if text})
     yield _csv([["bb", *([WEIGHT] if weighted else []), *(cell(name) for _, name in columns)]])
     place = {pk: at for at, (pk, _) in enumerate(columns)}
     for start in range(0, block_set.size, CHUNK):

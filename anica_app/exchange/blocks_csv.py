@@ -5,6 +5,8 @@
 
     4801d8,126.00               BHive's way: no title row, machine code, and one number
 
+Lines ahead of the table that begin with # are skipped: our own files say there where they come from.
+
 What the one number means is found out by `block_scales`. Rows are read as they are asked for: a file of any
 length takes the memory of one row.
 """
@@ -14,9 +16,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from typing import BinaryIO
 
 from anica_app.core.answers import Answer, Failure
@@ -108,13 +111,14 @@ class BlockFile:
     def __post_init__(self) -> None:
         # What is no UTF-8 shows up in its cell, so that the row can be told.
         text = io.TextIOWrapper(self.file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        self._records = csv.reader(text, strict=True)
+        self._head, lines = _behind_head(text)
+        self._records = csv.reader(lines, strict=True)
         self._waiting: tuple[int, list[str]] | None = None
         first = self._next()
         if first is None:
             self.problems.add("the file has no row", HEADER_IS)
         elif _is_title(first[1]):
-            self.columns = self._titles(first[1])
+            self.columns = self._titles(*first)
         else:
             self.columns = Columns((THE_NUMBER,) * (len(first[1]) - 1), titled=False)
             self._waiting = first
@@ -147,7 +151,7 @@ class BlockFile:
     def _next(self) -> tuple[int, list[str]] | None:
         """(line it begins at, cells) of the next record that is not blank, None at the end."""
         while True:
-            line = self._records.line_num + 1
+            line = self._head + self._records.line_num + 1
             try:
                 cells = next(self._records)
             except StopIteration:
@@ -166,15 +170,17 @@ class BlockFile:
             if any(cell.strip() for cell in cells):
                 return line, cells
 
-    def _titles(self, cells: Sequence[str]) -> Columns | None:
+    def _titles(self, line: int, cells: Sequence[str]) -> Columns | None:
         names = tuple(cell.strip() for cell in cells[1:])
         before = self.problems.count
         if len(names) > COLUMN_LIMIT:
-            self.problems.add(f"{len(names)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=1)
+            self.problems.add(f"{len(names)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=line)
             return None
         for number, name in enumerate(names, start=2):
             if fault := _fault_of_name(name) or ("occurs twice" if names.count(name) > 1 else ""):
-                self.problems.add(f"the title {excerpt(name)} of column {number} {fault}", HEADER_IS, row=1)
+                self.problems.add(
+                    f"the title {excerpt(name)} of column {number} {fault}", HEADER_IS, row=line
+                )
         return Columns(names, titled=True) if self.problems.count == before else None
 
     def _row(self, line: int, cells: list[str]) -> BlockRow | None:
@@ -249,8 +255,20 @@ def is_block_csv(beginning: bytes) -> bool:
     text = beginning[:8192].decode("utf-8-sig", errors="replace").lstrip()
     if not text or text[0] in "{[<":
         return False
-    first = text.splitlines()[0]
+    _, lines = _behind_head(text.splitlines())
+    first = next(lines, "")
     return first.partition(",")[0].strip().strip('"').lower() in TITLES or bool(_UNTITLED.fullmatch(first))
+
+
+def _behind_head(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
+    """How many lines of comments come first, and all lines behind them."""
+    rest = iter(lines)
+    head = 0
+    for line in rest:
+        if not line.startswith("#"):
+            return head, chain([line], rest)
+        head += 1
+    return head, iter(())
 
 
 def _is_title(cells: Sequence[str]) -> bool:

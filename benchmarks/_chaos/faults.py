@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
 
+from django.db import connection
+
 from benchmarks._chaos.postman import DOUBLE, LOSE, SWAP
 from benchmarks._chaos.world import MACHINES, Part, World
 from inference.models import Run
@@ -129,6 +131,7 @@ class Strikes:
     def _connections(self, target: Run) -> Struck:
         assert self.world.postgresql is not None
         ended = self.world.postgresql.cut_connections(self.world.database_name)
+        connection.close()  # ours is one of them
         return Struck([run.pk for run in self.running], f"{ended} of them")
 
     def _redis(self, target: None) -> Struck | None:

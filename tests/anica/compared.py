@@ -89,7 +89,11 @@ def ports(isa: ISA, name: str = "two ports") -> PortMapping:
 
 def compare(config: dict[str, object], name: str = "a comparison") -> Run:
     """Do the run."""
-    run = lifecycle.submit("comparison", config, name)
+    return done(lifecycle.submit("comparison", config, name))
+
+
+def done(run: Run) -> Run:
+    """Do a run that waits, in this process."""
     lease = leases.claim("w", only=run.pk)
     assert lease is not None
     execute(lease, Wishes(lease))

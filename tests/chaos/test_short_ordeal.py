@@ -1,4 +1,4 @@
-"""A few kills on a real site that is broken on purpose: the checks find it out."""
+"""A few kills on real sites, one per database; and that a site which is broken on purpose is found out."""
 
 from __future__ import annotations
 
@@ -43,3 +43,9 @@ def test_what_is_lost_on_purpose_on_sqlite_is_found_and_told_with_seed_and_fault
     assert f"seed {seed}" in said
     assert "Faults: " in said
     assert " at " in said.partition("Faults: ")[2]
+
+
+def test_on_postgresql_and_redis_nothing_is_lost():
+    status, told = ordeal("--seed", "5", "--kinds", "measure", "--kills", "2", "--database", "postgresql")
+    assert status == 0, told[-1]["violations"]
+    assert told[0]["kills"] >= 2

@@ -24,12 +24,12 @@ from anica_app.queries.block_answers import (
     memory_run,
     said_of,
 )
+from anica_app.queries.saying import words_of
 from anica_app.views.blocks import explaining
 from anica_app.views.blocks.explaining import ExplainForm
 from anica_app.views.blocks.memory import MemoryTable, memory_table
 from anica_app.views.blocks.origin import origin_of
 from anica_app.views.blocks.ports import ports_context
-from anica_app.views.discoveries.saying import words_of
 from anica_app.views.discoveries.step import lines_of as instructions_of
 from inference.core.protocols import Json
 from inference.exchange.csv_cells import written
@@ -41,7 +41,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.views.address import whole_number
 from inference.views.blocks.shown import rows_of
-from inference.views.files import file_answer
+from inference.views.files import table_answer
 
 PAGE_SIZE = 25
 
@@ -210,7 +210,7 @@ def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
         cycles = [line.cycles for line in question.lines(code)]
         rows.append([code.hex(), *(-1.0 if one is None else one for one in cycles)])
     names = [line.name for line in question.lines(b"")]
-    return file_answer(written(["bb", *names], rows), "text/csv", question.run.name, "csv")
+    return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
 
 
 urlpatterns = [

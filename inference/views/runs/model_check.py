@@ -9,14 +9,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path, reverse
-from django.utils.text import slugify
 
 from inference.core.mapping import Uops
 from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, Verdict
 from inference.core.protocols import Json
 from inference.exchange.model_check_csv import write_alone_csv, write_mixes_csv, write_orders_csv
-from inference.exchange.provenance import head_of
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, PortMapping, Run
@@ -25,6 +23,7 @@ from inference.queries.characterisations import usages_in
 from inference.queries.model_checks import ModelCheck, model_check_of, reference_of
 from inference.queries.paging import page_in_memory
 from inference.views.address import one_of, whole_number
+from inference.views.files import table_answer
 
 HERE = "model-list"
 """The region with the list of schemes, also the anchor that leads there."""
@@ -181,11 +180,7 @@ FILES: dict[str, Callable[[ModelCheck], str]] = {
 def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
     """A table of the page as a file."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
-    return HttpResponse(
-        head_of(check=run.name) + FILES[table](model_check_of(run)),
-        content_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{slugify(run.name) or "run"}-{table}.csv"'},
-    )
+    return table_answer(FILES[table](model_check_of(run)), f"{run.name} {table}", check=run.name)
 
 
 urlpatterns = [

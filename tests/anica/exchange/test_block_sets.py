@@ -13,6 +13,7 @@ from anica_app.exchange.block_sets import Look, Reading, export, look, store
 from anica_app.exchange.blocks_csv import Broken, Scale, is_block_csv
 from anica_app.models import BasicBlockSet, Prediction
 from inference.exchange.errors import ExchangeError, NameTakenError, RefusedError
+from tests.heads import behind_head
 
 SKIP = Reading(Broken.SKIP)
 TITLED = "bb,mca,osaca\n4801d8,1.03,1.0\n4829d8,2.5,-1.0\n0fafc3,3.0,\n"
@@ -33,7 +34,19 @@ def test_answers_failures_and_silence_are_stored_apart() -> None:
     rows = Prediction.objects.filter(column__name="osaca").order_by("block__position")
     assert [(row.cycles, row.failure) for row in rows] == [(1.0, ""), (None, "no number")]
     assert [bytes(block.code).hex() for block in made.blocks.all()] == ["4801d8", "4829d8", "0fafc3"]
-    assert "".join(export(made)) == TITLED
+    exported = "".join(export(made))
+    assert behind_head(exported) == TITLED
+    again, _ = store(io.BytesIO(exported.encode()), "again.csv", "again", Reading())
+    assert behind_head("".join(export(again))) == TITLED
+    assert is_block_csv(exported.encode())
+
+
+def test_behind_a_head_of_comments_lines_keep_their_numbers() -> None:
+    found = seen('# a "head", of two\n# lines\nbb,mca\n4801d8,x\n')
+    assert places(found) == [(4, "mca")]
+    found = seen("# lines\nbb,mca,mca\n4801d8,1,1\n")
+    assert [row for row, _ in places(found)] == [2, 2]
+    assert not seen("# nothing but a head\n").acceptable
 
 
 @pytest.mark.django_db
@@ -134,7 +147,7 @@ def test_weights_go_out_as_they_came_in() -> None:
     text = "bb,weight,mca\n4801d8,0.25,1.0\n4829d8,,2.0\n"
     made, _ = store(io.BytesIO(text.encode()), "w.csv", "weights", Reading())
     assert [block.weight for block in made.blocks.all()] == [0.25, None]
-    assert "".join(export(made)) == text
+    assert behind_head("".join(export(made))) == text
 
 
 def test_answers_below_what_a_processor_can_do_are_pointed_at() -> None:
@@ -177,7 +190,7 @@ def test_the_published_sets_come_in_whole_and_go_out_as_they_were() -> None:
     with path.open("rb") as file:
         made, found = store(file, path.name, "set", Reading())
     assert (made.size, found.problems.count) == (400, 0)
-    assert "".join(export(made)) == path.read_text()
+    assert behind_head("".join(export(made))) == path.read_text()
     source = settings.SHARED / "data" / "blocks" / "sqlite.csv"
     with source.open("rb") as file:
         weights = look(file, source.name, SKIP)

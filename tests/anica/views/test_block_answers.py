@@ -18,6 +18,7 @@ from inference.models import PortMapping, Run
 from inference.runs.journal import write
 from inference.runs.lifecycle import submit
 from tests.anica.views.test_discovery import discovery
+from tests.heads import behind_head
 from tests.views.conftest import ADD, isa, mapping, visitor
 
 __all__ = ["discovery", "isa", "mapping", "visitor"]
@@ -268,8 +269,8 @@ def test_the_run_of_a_question_that_has_ended_leads_to_its_answers(visitor: Clie
 
 def test_answers_are_taken_away_as_a_set_of_blocks(visitor: Client, tools):
     run = asked(tools, CODE)
-    lines = visitor.get(reverse("asked-blocks-csv", args=[run.pk])).content.decode().splitlines()
-    assert lines == [
+    text = visitor.get(reverse("asked-blocks-csv", args=[run.pk])).content.decode()
+    assert behind_head(text).splitlines() == [
         "bb,quick,slow,crashed,late,new,mute,absent,waits",
         "4801d8480fafca,1.0,4.0,-1.0,-1.0,-1.0,-1.0,-1.0,-1.0",
     ]

@@ -16,6 +16,7 @@ from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Pr
 from anica_app.queries import accuracy
 from anica_app.views import choosing
 from inference.models import Run, Upload
+from tests.heads import behind_head
 
 pytestmark = pytest.mark.django_db
 
@@ -231,7 +232,7 @@ def test_a_set_leaves_as_it_came_and_is_named_and_deleted(
 ) -> None:
     answer = visitor.get(reverse("block-set-csv", args=[block_set.pk]))
     content = b"".join(answer.streaming_content).decode()
-    assert content.splitlines()[1] == f"{ADD},1.0,1.1,2.0"
+    assert behind_head(content).splitlines()[1] == f"{ADD},1.0,1.1,2.0"
     assert 'filename="measured-blocks.csv"' in answer["Content-Disposition"]
     visitor.post(reverse("block-set-edit", args=[block_set.pk]), {"name": "renamed", "note": "mind it"})
     assert "mind it" in text_of(visitor, block_set)

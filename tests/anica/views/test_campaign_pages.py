@@ -12,10 +12,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning.opening import SUPPORT
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import Sample, pack
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, Predictor, SampleBatch
+from anica_app.queries.standing import SUPPORT
 from inference.models import Run, RunEvent
 
 pytestmark = pytest.mark.django_db

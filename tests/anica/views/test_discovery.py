@@ -18,6 +18,7 @@ from anica_app.exchange.incoming import read_rows, tree_of_path
 from anica_app.models import Campaign, Discovery, GeneralisationStep
 from pmweb.accounts.administrator import ensure_administrator
 from tests.anica.exchange.published import LABEL, documents, write_directory
+from tests.heads import behind_head
 
 QUERIES = 14
 """The session and its user, the discovery, its parts: so many, however large the tree."""
@@ -129,7 +130,7 @@ def test_the_tree_and_the_blocks_are_files_as_well(visitor, discovery):
     without = json.loads(visitor.get(f"/discoveries/{discovery.pk}/tree.json").content)
     assert "samples" not in without["steps"][3]
     blocks = visitor.get(f"/discoveries/{discovery.pk}/blocks.csv?step=4").content.decode()
-    rows = list(csv.reader(io.StringIO(blocks)))
+    rows = list(csv.reader(io.StringIO(behind_head(blocks))))
     assert rows[0] == ["bb", "one", "two"]
     assert [row[2] for row in rows[1:]] == ["3.0", "3.0", "-1.0"]
 

@@ -7,16 +7,12 @@ once and then copied; runs that measure are rows without their journal's picture
 from __future__ import annotations
 
 import io
-import json
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import islice
 from typing import Any
 
 import numpy as np
-from django.db import connection, transaction
 from django.utils import timezone
 
 from anica_app.campaigning.predictors import row_for
@@ -24,21 +20,16 @@ from anica_app.exchange.block_sets import Reading
 from anica_app.exchange.block_sets import store as store_blocks
 from anica_app.models import BasicBlockSet, Campaign, Predictor
 from benchmarks._generated_campaign import Size, generated_campaign
-from inference.core.explain import Characterisation, Outcome, Reason, Seen, Witness
-from inference.core.explain.surplus import flooded
+from benchmarks._generated_measurements import generated_sets
+from benchmarks._generated_verdicts import explained_mapping
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
-from inference.core.predicting import MappingPredictor
 from inference.core.resources.conversion import from_port_mapping
-from inference.exchange.characterisations import KEY, funnel_of, store_characterisations
 from inference.exchange.evaluating import evaluate
 from inference.exchange.instruction_sets import load_x86
 from inference.exchange.resource_mappings import store_resource_mapping
 from inference.exchange.run_archive.writing import write_archive
-from inference.exchange.set_comparing import keep_comparison
-from inference.exchange.set_summary import keep_summary
 from inference.exchange.stored import scheme_texts, store_mapping
-from inference.exchange.streaming import table_of_keys
 from inference.models import (
     ISA,
     Evaluation,
@@ -55,9 +46,6 @@ from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
 
 PORTS = 10
-_ROWS = 20_000  # per executemany
-_TOOLS = ("llvm-mca", "OSACA")
-_LENGTHS = (2, 3, 4, 5)
 
 
 @dataclass(frozen=True)
@@ -114,9 +102,9 @@ def generated_site(scale: Scale) -> World:
     texts = scheme_texts(isa)
     chosen = sorted(dice.choice(sorted(texts), size=min(scale.schemes, len(texts)), replace=False).tolist())
     truth = _mapping({pk: texts[pk] for pk in chosen}, dice)
-    sets = _measured(scale, isa, chosen, texts, truth, dice)
+    sets = generated_sets(scale.measurements, isa, texts, truth, dice)
     rows = _mappings(scale, isa, truth, dice, sets)
-    explained = _explained(isa, truth)
+    explained = explained_mapping(isa, truth)
     resources = store_resource_mapping(
         "converted", isa, from_port_mapping(_few(truth)), origin=ResourceMapping.Origin.IMPORT
     )
@@ -200,102 +188,6 @@ def _few(mapping: Mapping) -> Mapping:
     return Mapping(mapping.ports, {text: uops for text, uops in usage.items() if uops[0][0] in kinds})
 
 
-def _measured(
-    scale: Scale,
-    isa: ISA,
-    chosen: list[int],
-    texts: dict[int, str],
-    truth: Mapping,
-    dice: np.random.Generator,
-) -> list[ExperimentSet]:
-    """A large set, its first tenth measured again, and a small one of single schemes."""
-    n = round(scale.measurements / 1.1)
-    keys = _keys(n, chosen, dice)
-    lengths = np.array([sum(int(term.split(":")[1]) for term in key.split(",")) for key in keys])
-    columns = ("id", "isa_id", "key", "length")
-    with transaction.atomic():
-        rows = zip(range(1, n + 1), [isa.pk] * n, keys, lengths.tolist(), strict=True)
-        _insert("inference_experiment", columns, rows)
-        _insert("inference_experimentterm", ("experiment_id", "scheme_id", "count"), _terms(keys))
-        predicted = np.concatenate(
-            [
-                MappingPredictor(truth).cycles(table_of_keys(keys[start : start + 100_000], texts))
-                for start in range(0, n, 100_000)
-            ]
-        )
-        cycles = np.round(np.maximum(predicted, 0.1) * dice.normal(1.0, 0.05, n).clip(0.5), 3)
-        sets = [
-            ExperimentSet.objects.create(name=name, isa=isa, origin="upload", source="generated")
-            for name in ("large", "large, again", "singles")
-        ]
-        tenth = n // 10
-        again = np.round(cycles[:tenth] * dice.normal(1.0, 0.02, tenth).clip(0.5), 3)
-        _measurements(sets[0], lengths, cycles, annotated=True)
-        _measurements(sets[1], lengths[:tenth], again)
-        _measurements(sets[2], lengths[: scale.schemes], cycles[: scale.schemes])
-    for each in sets:
-        keep_summary(each)
-    keep_comparison(sets[0], sets[1])
-    return sets
-
-
-def _keys(n: int, chosen: list[int], dice: np.random.Generator) -> list[str]:
-    """Every scheme alone first, then mixes of two to five."""
-    found = dict.fromkeys(f"{pk}:1" for pk in chosen)
-    schemes = np.array(chosen)
-    while len(found) < n:
-        size = int(dice.choice(_LENGTHS))
-        draws = np.sort(schemes[dice.integers(0, len(schemes), size=(50_000, size))], axis=1)
-        for mix in draws.tolist():
-            found[",".join(f"{pk}:{mix.count(pk)}" for pk in dict.fromkeys(mix))] = None
-    return list(islice(found, n))
-
-
-def _terms(keys: list[str]) -> Iterator[tuple[int, int, int]]:
-    for row, key in enumerate(keys, start=1):
-        for term in key.split(","):
-            scheme, _, count = term.partition(":")
-            yield row, int(scheme), int(count)
-
-
-def _measurements(row: ExperimentSet, lengths: Any, cycles: Any, *, annotated: bool = False) -> None:
-    """Of the first experiments, as many as there are numbers."""
-    columns = (
-        "experiment_set_id",
-        "experiment_id",
-        "length",
-        "repeat",
-        "state",
-        "cycles",
-        "spread",
-        "passes",
-        "note",
-    )
-    said = (_said(value) if annotated else "{}" for value in cycles.tolist())
-    _insert(
-        "inference_measurement",
-        (*columns, "annotations", "counters"),
-        (
-            (row.pk, number, length, 0, "settled", value, None, 1, "", text, "{}")
-            for number, (length, value, text) in enumerate(
-                zip(lengths.tolist(), cycles.tolist(), said, strict=True), start=1
-            )
-        ),
-    )
-
-
-def _said(cycles: float) -> str:
-    return json.dumps({tool: round(cycles * (1.1 + k), 2) for k, tool in enumerate(_TOOLS)})
-
-
-def _insert(table: str, columns: tuple[str, ...], rows: Iterator[tuple[Any, ...]]) -> None:
-    marks = ", ".join(["%s"] * len(columns))
-    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
-    with connection.cursor() as cursor:
-        while part := list(islice(rows, _ROWS)):
-            cursor.executemany(statement, part)
-
-
 # ---- mappings and what is said of them
 
 
@@ -330,82 +222,6 @@ def _mappings(
     ]
     Evaluation.objects.bulk_create(copies, batch_size=5)
     return made
-
-
-def _explained(isa: ISA, truth: Mapping) -> PortMapping:
-    """The same mapping with a verdict on every scheme, each with four witnesses; a tenth is left out."""
-    texts = list(truth.usage)
-    verdicts = []
-    for number, text in enumerate(texts):
-        witnesses = tuple(_witness(text, texts[k], 1 << k) for k in range(4))
-        if number % 10:
-            verdicts.append(
-                Characterisation(
-                    text,
-                    Outcome.CHARACTERISED,
-                    "remaining",
-                    usage=truth.usage[text],
-                    witnesses=witnesses,
-                    cycles=0.5,
-                    counted=1.0,
-                )
-            )
-        else:
-            verdicts.append(
-                Characterisation(
-                    text, Outcome.EXCLUDED, "remaining", Reason.NOT_WHOLE, "1.48 µops", witnesses=witnesses
-                )
-            )
-    usage = {
-        each.scheme: truth.usage[each.scheme] for each in verdicts if each.outcome is Outcome.CHARACTERISED
-    }
-    report = {
-        "classes": [],
-        "r_max": 6.0,
-        "noise": 0.001,
-        "counts_from": "none",
-        "warnings": [],
-        "verdict": "the only mapping that explains the measurements",
-        "alternatives": 0,
-        "experiments": 10_000,
-        "measurements": 110_000,
-        "per_scheme": 13.3,
-        "seconds": 3600.0,
-        "funnel": funnel_of(verdicts),
-        "epsilon": 0.02,
-        "evidence": "cycles",
-    }
-    row = store_mapping(
-        "explained",
-        isa,
-        Mapping(truth.ports, usage, r_max=6.0),
-        origin=PortMapping.Origin.IMPORT,
-        source="generated",
-        report={KEY: report},
-    )
-    store_characterisations(row, verdicts)
-    return row
-
-
-def _witness(scheme: str, blocker: str, mask: int) -> Witness:
-    return Witness(
-        blocker=blocker,
-        mask=mask,
-        copies=10,
-        base=flooded(blocker, 10),
-        base_cycles=10.0,
-        tested=flooded(blocker, 10, scheme),
-        cycles=11.0,
-        samples=3,
-        surplus=1.0,
-        below=0,
-        uops=1,
-        tolerance=0.3,
-        seen=Seen.USES,
-    )
-
-
-# ---- machines, runs, files, blocks
 
 
 def _machine(isa: ISA) -> Machine:

@@ -22,7 +22,7 @@ from anica_app.core.x86_domain import X86Domain
 from anica_app.models import BasicBlockSet
 from anica_app.queries.accuracy import Accuracy
 from benchmarks import Result
-from benchmarks._generated_set import temporary_database
+from benchmarks._temporary_database import temporary_database
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute

@@ -16,7 +16,8 @@ from anica_app.models import Comparison
 from anica_app.queries import comparisons as looking
 from anica_app.views.comparisons import choosing
 from benchmarks import Result
-from benchmarks._generated_set import generate_set, generated_mapping, temporary_database
+from benchmarks._generated_set import generate_set, generated_mapping
+from benchmarks._temporary_database import temporary_database
 from inference.exchange.stored import store_mapping
 from inference.models import PortMapping, Run
 from inference.runs import leases, lifecycle

@@ -27,8 +27,8 @@ from benchmarks import MissingDataError, Result
 from benchmarks._fuzz_agent import fuzz_agent
 from benchmarks._fuzz_code import HASTY, fuzz_code
 from benchmarks._fuzz_server import Server
-from benchmarks._generated_set import temporary_database
 from benchmarks._survey import Survey
+from benchmarks._temporary_database import temporary_database
 from inference.agent import nursery
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness

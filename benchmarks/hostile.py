@@ -23,13 +23,13 @@ from contextlib import contextmanager
 from django.test import override_settings
 
 from benchmarks import Result
-from benchmarks._generated_set import temporary_database
 from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks._input_mutations import mutated
 from benchmarks._input_requests import fuzz_requests
 from benchmarks._input_site import furnished
 from benchmarks._input_uploads import fuzz_uploads
 from benchmarks._survey import Survey
+from benchmarks._temporary_database import temporary_database
 
 INPUTS, UPLOADS, REQUESTS = 100_000, 2_000, 10_000
 QUICK = 50

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import MissingDataError, Result
-from benchmarks._generated_set import generate_set, generated_mapping, temporary_database
+from benchmarks._generated_set import generate_set, generated_mapping
+from benchmarks._temporary_database import temporary_database
 from inference.core.evaluator import Evaluator
 from inference.core.metrics import Scores, Unit, score
 from inference.core.predicting import MappingPredictor

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from benchmarks import Result
-from benchmarks._generated_set import temporary_database
 from benchmarks._generated_site import done
+from benchmarks._temporary_database import temporary_database
 from inference.exchange.importing import preview
 from inference.exchange.instruction_sets import load_x86
 from inference.models import ISA, ExperimentSet, Upload

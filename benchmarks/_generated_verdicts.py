@@ -1,0 +1,86 @@
+"""A mapping with a verdict on every scheme, and witnesses, as explainable inference leaves one."""
+
+from __future__ import annotations
+
+from inference.core.explain import Characterisation, Outcome, Reason, Seen, Witness
+from inference.core.explain.surplus import flooded
+from inference.core.mapping import PortMapping as Mapping
+from inference.exchange.characterisations import KEY, funnel_of, store_characterisations
+from inference.exchange.stored import store_mapping
+from inference.models import ISA, PortMapping
+
+
+def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
+    """The same mapping with a verdict on every scheme, each with four witnesses; a tenth is left out."""
+    texts = list(truth.usage)
+    verdicts = []
+    for number, text in enumerate(texts):
+        witnesses = tuple(_witness(text, texts[k], 1 << k) for k in range(4))
+        if number % 10:
+            verdicts.append(
+                Characterisation(
+                    text,
+                    Outcome.CHARACTERISED,
+                    "remaining",
+                    usage=truth.usage[text],
+                    witnesses=witnesses,
+                    cycles=0.5,
+                    counted=1.0,
+                )
+            )
+        else:
+            verdicts.append(
+                Characterisation(
+                    text, Outcome.EXCLUDED, "remaining", Reason.NOT_WHOLE, "1.48 µops", witnesses=witnesses
+                )
+            )
+    usage = {
+        each.scheme: truth.usage[each.scheme] for each in verdicts if each.outcome is Outcome.CHARACTERISED
+    }
+    report = {
+        "classes": [],
+        "r_max": 6.0,
+        "noise": 0.001,
+        "counts_from": "none",
+        "warnings": [],
+        "verdict": "the only mapping that explains the measurements",
+        "alternatives": 0,
+        "experiments": 10_000,
+        "measurements": 110_000,
+        "per_scheme": 13.3,
+        "seconds": 3600.0,
+        "funnel": funnel_of(verdicts),
+        "epsilon": 0.02,
+        "evidence": "cycles",
+    }
+    row = store_mapping(
+        "explained",
+        isa,
+        Mapping(truth.ports, usage, r_max=6.0),
+        origin=PortMapping.Origin.IMPORT,
+        source="generated",
+        report={KEY: report},
+    )
+    store_characterisations(row, verdicts)
+    return row
+
+
+def _witness(scheme: str, blocker: str, mask: int) -> Witness:
+    return Witness(
+        blocker=blocker,
+        mask=mask,
+        copies=10,
+        base=flooded(blocker, 10),
+        base_cycles=10.0,
+        tested=flooded(blocker, 10, scheme),
+        cycles=11.0,
+        samples=3,
+        surplus=1.0,
+        below=0,
+        uops=1,
+        tolerance=0.3,
+        seen=Seen.USES,
+    )
+
+
+# ---- machines, runs, files, blocks

@@ -1,0 +1,27 @@
+"""A database for as long as a benchmark lasts."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.core.management import call_command
+from django.db import connections
+
+
+@contextmanager
+def temporary_database() -> Iterator[None]:
+    """An empty SQLite database as the product sets it up, in place of the site's, as long as this lasts."""
+    connection = connections["default"]
+    before = connection.settings_dict["NAME"]
+    connection.close()
+    with tempfile.TemporaryDirectory(prefix="pmweb-generated-") as directory:
+        connection.settings_dict["NAME"] = Path(directory) / "pmweb.sqlite3"
+        try:
+            call_command("migrate", verbosity=0)
+            yield
+        finally:
+            connection.close()
+            connection.settings_dict["NAME"] = before

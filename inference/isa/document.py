@@ -84,16 +84,17 @@ def read_instruction_set(content: bytes) -> InstructionSet:
     for number, row in enumerate(rows, 1):
         scheme = _scheme(_Fields(f"scheme {number}", row), forms, encoding)
         if scheme.text in schemes:
-            raise InstructionSetError(f"scheme {number}: {scheme.text!r} occurs twice")
+            raise InstructionSetError(f"scheme {number}: {scheme.text!r:.200} occurs twice")
         schemes[scheme.text] = scheme
     return InstructionSet(name, source, tuple(schemes.values()), forms)
 
 
 def _form(name: str, given: Any) -> OperandForm:
-    fields = _Fields(f"operand {name!r}", given)
+    fields = _Fields(f"operand {name!r:.80}", given)
     kind = fields.text("kind")
     if kind not in _KINDS:
-        raise InstructionSetError(f"operand {name!r}: kind must be one of {', '.join(_KINDS)}, not {kind!r}")
+        known = ", ".join(_KINDS)
+        raise InstructionSetError(f"operand {name!r:.80}: kind must be one of {known}, not {kind!r}")
     form = OperandForm(
         kind=cast(OperandKind, kind),
         width=fields.whole("width", most=MAX_WIDTH),
@@ -135,7 +136,7 @@ def _operand(where: str, part: str, forms: Mapping[str, OperandForm], *, implici
         name, access = part, ""
     form = forms.get(name)
     if form is None:
-        raise InstructionSetError(f"{where}: the operand {name!r} is not described under operands")
+        raise InstructionSetError(f"{where}: the operand {name!r:.80} is not described under operands")
     return Operand(form.kind, name, cast(Access, access), form.width, form.registers, implicit)
 
 
@@ -186,7 +187,7 @@ class _Fields:
 
     def end(self) -> None:
         if self._left:
-            raise InstructionSetError(f"{self.where}: unknown field {min(self._left)!r}")
+            raise InstructionSetError(f"{self.where}: unknown field {min(self._left)!r:.80}")
 
     def _wrong(self, name: str, right: str, value: object) -> InstructionSetError:
         return InstructionSetError(f"{self.where}: {name} must be {right}, not {value!r:.80}")

@@ -5,10 +5,12 @@ The run is halted with SIGSTOP before anything is killed: on a fast computer it 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import sqlite3
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -32,7 +34,9 @@ def run_id(page: Page) -> int:
 
 
 @pytest.fixture
-def halted(page: Page, site: LaunchedSite, measurements: str, request: pytest.FixtureRequest) -> int:
+def halted(
+    page: Page, site: LaunchedSite, measurements: str, request: pytest.FixtureRequest
+) -> Iterator[int]:
     """A run that was stopped in the middle of its generations, shown by the page."""
     start_run(
         page,
@@ -46,16 +50,22 @@ def halted(page: Page, site: LaunchedSite, measurements: str, request: pytest.Fi
     )
     run = run_id(page)
     wait_until(lambda: has_generations(site, run), 300, "the first generations")
-    os.kill(site.child("execute-run"), signal.SIGSTOP)
-    assert rows(site, "SELECT state FROM inference_run WHERE id = ?", run) == [("running",)]
-    expect(page.locator("[data-value=generation]")).to_have_text(re.compile(r"^[1-9]"))
-    return run
+    process = site.child("execute-run")
+    os.kill(process, signal.SIGSTOP)
+    try:
+        assert rows(site, "SELECT state FROM inference_run WHERE id = ?", run) == [("running",)]
+        expect(page.locator("[data-value=generation]")).to_have_text(re.compile(r"^[1-9]"))
+        yield run
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # what stands still would keep all other tests waiting
+            os.kill(process, signal.SIGCONT)
 
 
 def has_generations(site: LaunchedSite, run: int) -> bool:
-    """Whether the run's evolution has begun."""
-    found = rows(site, "SELECT 1 FROM inference_runevent WHERE run_id = ? AND kind = 'generation'", run)
-    return bool(found)
+    """Whether the run's evolution has begun: something has been bred from the first mappings."""
+    query = "SELECT max(json_extract(payload, '$.generation')) FROM inference_runevent WHERE run_id = ?"
+    ((last,),) = rows(site, f"{query} AND kind = 'generation'", run)
+    return isinstance(last, int) and last >= 1
 
 
 def check_end(page: Page, site: LaunchedSite, run: int) -> None:

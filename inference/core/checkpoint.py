@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import zipfile
 import zlib
 
@@ -23,6 +24,7 @@ _SUFFIX = ".npy"
 _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
     NotImplementedError,  # a compression method that zipfile lacks
     RuntimeError,  # an encrypted member
     EOFError,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import os
 import shutil
 import zipfile
@@ -33,7 +34,7 @@ _MANIFEST_LIMIT = 4 * 2**20
 _SECRET_LIMIT = 4096
 _CHUNK = 2**20
 _DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, KeyError, ValueError),
     *(NotImplementedError, RuntimeError),  # packed in a way, or with a password, that no back-up has
 )
 

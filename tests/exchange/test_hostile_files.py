@@ -121,6 +121,8 @@ def test_archives_that_lie_are_refused_and_nothing_else(importer: Importer) -> N
     cases = {
         "encrypted": lying(sound, 8, "<H", 1),
         "of an unknown packing": lying(sound, 10, "<H", 99),
+        "packed as bzip2, it says": lying(sound, 10, "<H", zipfile.ZIP_BZIP2),
+        "packed as LZMA, it says": lying(sound, 10, "<H", zipfile.ZIP_LZMA),
         "with another checksum": lying(sound, 16, "<L", 1),
         "larger than it is": lying(sound, 24, "<L", 0xFFFFFFF0),
         "somewhere else": lying(sound, 42, "<L", 0x7FFFFFFF),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -72,6 +73,12 @@ class Archive:
         return sum(len(each.measured) for each in self.sets)
 
 
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
+    *(NotImplementedError, RuntimeError, OSError),  # packed in a way, or with a password, that is not ours
+)
+
+
 def is_archive(content: bytes) -> bool:
     """Whether a file is a zip with a run's manifest; whatever else it may be."""
     if not content.startswith(_MAGIC):
@@ -91,7 +98,7 @@ def read_archive(content: bytes) -> Archive:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _read(_Files(archive))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+    except _DAMAGED as error:
         raise ExchangeError(
             f"the zip is damaged, or packed in a way that is not read here: {error}"
         ) from error

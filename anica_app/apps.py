@@ -11,7 +11,9 @@ class AnicaConfig(AppConfig):
 
     def ready(self) -> None:
         """Offer on inference's pages what belongs to this app."""
+        from anica_app.api.run_examples import CONFIGS  # noqa: PLC0415
         from inference.api import registry as operations  # noqa: PLC0415
+        from inference.api import run_examples  # noqa: PLC0415
         from inference.exchange import other_formats  # noqa: PLC0415
         from inference.queries import finding  # noqa: PLC0415
         from inference.runs import registry  # noqa: PLC0415  models are there only now
@@ -45,16 +47,24 @@ class AnicaConfig(AppConfig):
             "accuracy",
             registry.Deferred("anica_app.campaigning.comparing_columns.AccuracyJob", short=True),
         )
+        run_examples.register(CONFIGS)
         operations.register("", "anica_app.api.questions.router", "Basic blocks")
         other_formats.register("anica_app.campaigning.importing.AnicaImporter")
         other_formats.register_writer("block-set", "anica_app.exchange.outgoing.write_block_set")
         other_formats.register_writer("campaign", "anica_app.exchange.outgoing.write_campaign_archive")
         for prefix, module, tag in (
+            ("/predictors", "predictors", "Predictors"),
+            ("/campaigns", "campaigns", "Campaigns"),
+            ("/campaigns", "campaign_parts", "Campaigns"),
+            ("/campaign-comparisons", "campaign_comparisons", "Campaigns"),
+            ("/discoveries", "discoveries", "Discoveries"),
+            ("/discoveries", "discovery_trees", "Discoveries"),
             ("/block-sets", "block_sets", "Basic-block sets"),
             ("/block-sets", "accuracy", "Basic-block sets"),
             ("/coverages", "coverages", "What campaigns explain"),
             ("/matrices", "matrices", "Tool × tool matrices"),
             ("/predictor-comparisons", "comparisons", "Predictor comparisons"),
+            ("/llvm-differences", "llvm_differences", "Port mappings"),
         ):
             operations.register(prefix, f"anica_app.api.{module}.router", tag)
         finding.register("anica_app.queries.finding.found_of_anica")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from anica_app.core.search.findings import News
 from inference.core.protocols import Checkpoint, Event
 
 
 class Silent:
-    """See `inference.core.protocols.Reporter`."""
+    """See `inference.core.protocols.Reporter`, and the keeper of a campaign."""
 
     def emit(self, event: Event) -> None:
         """Nothing."""
@@ -16,3 +19,6 @@ class Silent:
 
     def pulse(self) -> None:
         """Goes on."""
+
+    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
+        """Nothing."""

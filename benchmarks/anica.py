@@ -25,7 +25,6 @@ from anica_app.core.errors import PredictorError
 from anica_app.core.protocols import Predictor
 from anica_app.core.ranking.evaluation import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import Campaign
-from anica_app.core.search.findings import News
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, Panel
 from anica_app.core.search.settings import SearchSettings, Termination
@@ -35,8 +34,8 @@ from anica_app.core.search.tasks import World
 from anica_app.core.x86_domain import X86Domain
 from anica_app.predictors.kinds import KINDS
 from benchmarks import MissingDataError, Result
+from benchmarks._silent import Silent
 from benchmarks._spent import cpu_seconds
-from inference.core.protocols import Checkpoint
 
 MCA_13 = ("llvm-mca", {"release": "13", "cpu": "haswell"})
 MCA_22 = ("llvm-mca", {"release": "22", "cpu": "haswell"})
@@ -60,22 +59,6 @@ def run(quick: bool) -> Iterator[Result]:
     seeds, fresh = (SEEDS[:1], FRESH // 10) if quick else (SEEDS, FRESH)
     yield from _coverage("coverage-mca-vs-mca", (MCA_13, MCA_22), 0.2 if quick else 10.0, seeds, fresh)
     yield from _coverage("coverage-mca-vs-osaca", (MCA_22, OSACA), 0.2 if quick else 30.0, seeds[:1], fresh)
-
-
-class Silent:
-    """A reporter and a keeper that take everything and keep nothing."""
-
-    def emit(self, event: Any) -> None:
-        """Nothing."""
-
-    def save(self, checkpoint: Checkpoint) -> None:
-        """Nothing."""
-
-    def pulse(self) -> None:
-        """Nothing."""
-
-    def keep(self, news: News[Any, Any, Any], checkpoint: Checkpoint) -> None:
-        """Nothing."""
 
 
 @dataclass(frozen=True)

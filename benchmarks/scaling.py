@@ -1,22 +1,38 @@
-"""Whether more workers of a Dask cluster change what PMEvo finds (they must not), and what time they save.
+"""Whether more workers of a Dask cluster change what a run finds (they must not), and what time they save.
 
-The same evolution on islands, as many as the most workers, by 1, 2 and 4 workers of one thread each, on this
-computer. What to expect of the speed-up depends on its processors, which are told: more workers than these
-gain nothing.
+`pmevo-…`: the same evolution on islands, as many as the most workers, by 1, 2 and 4 workers of one thread
+each, on this computer. `campaign-…`: the same campaign over two releases of llvm-mca, ended by the number of
+its blocks, both asked on the workers, without remembered answers; sampling and subsumption stay with the one
+process that asks. What to expect of the speed-up depends on the processors, which are told: more workers than
+these gain nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 
 from distributed import LocalCluster
 
-from benchmarks import Result
+from anica_app.core.errors import PredictorError
+from anica_app.core.search.discovering import Campaign
+from anica_app.core.search.judging import Disagreement, InterestSettings
+from anica_app.core.search.panel import Panel
+from anica_app.core.search.settings import SearchSettings, Termination
+from anica_app.core.search.state import checkpoint_of
+from anica_app.core.search.supporting import find_support
+from anica_app.core.search.tasks import World
+from anica_app.core.x86_domain import X86Domain
+from anica_app.predictors.kinds import KINDS
+from anica_app.predictors.shared_out import SharedOut
+from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
+from benchmarks.anica import MCA_13, MCA_22
 from inference.cluster.workshop import DaskWorkshop
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
@@ -40,7 +56,12 @@ class _Nobody:
 
 
 def run(quick: bool) -> Iterator[Result]:
-    """Seconds of the evolution by number of workers, the median of three; beside one worker's."""
+    """Seconds by number of workers, the median of three; beside one worker's."""
+    yield from _evolutions(quick)
+    yield from _campaigns(quick)
+
+
+def _evolutions(quick: bool) -> Iterator[Result]:
     settings = PMEvoSettings(
         ports=_PORTS,
         search="evolution",
@@ -51,38 +72,84 @@ def run(quick: bool) -> Iterator[Result]:
         convergence=0.0,
         threads=1,
     )
+    judge, times = _question(settings)
+
+    def once(address: str) -> str:
+        with closing(DaskWorkshop(address, _Nobody())) as workshop:
+            return _digest(evolve(judge, times, _SEED, None, lambda _: None, workshop))
+
+    more = {"population": settings.population, "generations": settings.max_generations}
+    yield from _compared("pmevo", _warm_up, once, 1 if quick else 3, more)
+
+
+def _campaigns(quick: bool) -> Iterator[Result]:
+    try:
+        tools = [KINDS[kind].predictor(options) for kind, options in (MCA_13, MCA_22)]
+    except PredictorError as error:
+        raise MissingDataError(str(error)) from error
+    everything = X86Domain.of()
+    with closing(Panel(tools)) as panel:
+        blocks = dict(zip(everything.space.texts, everything.instances(), strict=True))
+        domain = everything.restricted(find_support(panel, blocks).supported)
+    end = Termination(blocks=20 if quick else 200)
+
+    def once(address: str) -> str:
+        with ExitStack() as stack:
+            shared = []
+            for tool, (kind, options) in zip(tools, (MCA_13, MCA_22), strict=True):
+                workshop = stack.enter_context(closing(DaskWorkshop(address, _Nobody())))
+                pace = Pace(Silent())
+                shared.append(SharedOut(tool, kind, options, workshop, pace, lambda: None))
+            panel = stack.enter_context(closing(Panel(shared)))
+            world, judge = World(domain, SearchSettings(), _SEED), Disagreement(InterestSettings())
+            state = Campaign(world, panel, judge, end, Silent(), Silent()).search()
+        found = {**checkpoint_of(state, domain).meta, "counters": None}  # which hold the seconds
+        return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+
+    try:
+        yield from _compared("campaign", _ready, once, 1 if quick else 3, {"blocks": end.blocks})
+    finally:
+        for tool in tools:
+            tool.close()
+
+
+def _compared(
+    case: str, prepare: Task, once: Callable[[str], str], repeats: int, more: dict[str, object]
+) -> Iterator[Result]:
+    """Median seconds of doing it `once`, by so many workers; and whether it comes to the same."""
     found: dict[int, tuple[float, str]] = {}
     for workers in WORKERS:
-        found[workers] = _timed(workers, settings, 1 if quick else 3)
+        spent, ends = [], set()
+        with _cluster(workers, prepare) as address:
+            for _ in range(repeats):
+                begun = time.perf_counter()
+                ends.add(once(address))
+                spent.append(time.perf_counter() - begun)
+        found[workers] = statistics.median(spent), ", ".join(sorted(ends))
         seconds, digest = found[workers]
-        more = {
+        facts = {
             "speed_up": round(found[1][0] / seconds, 2),
-            "same": digest == found[1][1],
+            "same": digest == found[1][1] and len(ends) == 1,
             "processors": len(os.sched_getaffinity(0)),
-            "population": settings.population,
-            "generations": settings.max_generations,
         }
-        yield Result(f"pmevo-{workers}-workers", round(seconds, 2), "s", None, more)
+        yield Result(f"{case}-{workers}-workers", round(seconds, 2), "s", None, {**facts, **more})
 
 
-def _timed(workers: int, settings: PMEvoSettings, repeats: int) -> tuple[float, str]:
-    """Median seconds, and what the evolution ended with."""
-    judge, times = _question(settings)
+@contextmanager
+def _cluster(workers: int, prepare: Task) -> Iterator[str]:
+    """The address of a scheduler whose workers have all done what prepares them."""
     with LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
-        workshop = DaskWorkshop(cluster.scheduler_address, _Nobody())
-        try:
-            workshop.carry_out(_warm_up, b"", [b""] * workers, Pace(Silent()))
-            spent, ends = [], set()
-            for _ in range(repeats):
-                begun = time.perf_counter()
-                state = evolve(judge, times, _SEED, None, lambda _: None, workshop)
-                spent.append(time.perf_counter() - begun)
-                ends.add(_digest(state))
-        finally:
-            workshop.close()
-    return statistics.median(spent), ", ".join(sorted(ends))
+        with closing(DaskWorkshop(cluster.scheduler_address, _Nobody())) as workshop:
+            workshop.carry_out(prepare, b"", [b""] * workers, Pace(Silent()))
+        yield cluster.scheduler_address
+
+
+def _ready(common: bytes, piece: bytes, bench: Bench) -> bytes:
+    """Workers load the instruction set before the clock runs."""
+    X86Domain.of()
+    return b""
 
 
 def _question(settings: PMEvoSettings) -> tuple[Judge, list[float]]:

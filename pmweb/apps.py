@@ -10,9 +10,17 @@ class PmwebConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Note in the audit log what happens from now on; workers prune when they are asked to."""
-        from inference.runs import chores  # noqa: PLC0415  models can be imported from here on
+        """Note in the audit log what happens from now on; add what workers and the API do for the site."""
+        from inference.api import registry  # noqa: PLC0415  models can be imported from here on
+        from inference.runs import chores  # noqa: PLC0415
         from pmweb.accounts import noting  # noqa: PLC0415
 
         noting.connect()
+        for module, heading in (
+            ("about", "Installation"),
+            ("people", "Accounts"),
+            ("audit_log", "Audit log"),
+            ("storage", "Storage"),
+        ):
+            registry.register("", f"pmweb.api.{module}.router", heading, last=True)
         chores.register(chores.Chore("pmweb.retention.waiting.due", ("prune", "--asked")))

@@ -29,14 +29,14 @@ from anica_app.queries.block_sets import (
 from anica_app.queries.column_facts import ColumnNumbers, numbers_of
 from inference.api import access
 from inference.api.access import Deed
-from inference.api.changing import deleted, renamed
+from inference.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.api.document import FILE
 from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, listed, sorts
+from inference.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
 from inference.api.runs import RunOut, run_json
 from inference.api.shapes import Input, Name, NameAndNote, Note, Ref, Text, Time, ref
 from inference.exchange.names import NAME_LIMIT
-from inference.queries.paging import Order, is_cursor
+from inference.queries.paging import Order
 from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
@@ -122,6 +122,12 @@ def rename_block_set(request: HttpRequest, block_set_id: Id, data: NameAndNote) 
     return _set(row)
 
 
+@router.get("/{block_set_id}/dependents", response=list[DependentOut])
+def list_dependents_of_block_set(request: HttpRequest, block_set_id: Id) -> Any:
+    """What depends on this block set, and what becomes of it when the block set is deleted."""
+    return dependents_json(get_object_or_404(BasicBlockSet, pk=block_set_id))
+
+
 @router.delete("/{block_set_id}", response={204: None})
 def delete_block_set(request: HttpRequest, block_set_id: Id) -> Any:
     """Delete a set with its blocks and columns, unless an unfinished run needs it."""
@@ -151,18 +157,12 @@ def list_set_blocks(
     """
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     columns = columns_of(row)
-    if paging.cursor and not is_cursor(paging.cursor):
-        raise ProblemError(422, f"{paging.cursor[:40]!r} is no cursor", where="query cursor")
+    check_cursor(paging)
     looked = Looked(
         q, length, _named(columns, column, "column").pk if column else None, Told(told) if told else None
     )
     page = blocks_of(row, columns, looked, _order(columns, sort), paging.cursor, paging.limit)
-    return {
-        "items": [block_json(each, columns) for each in page.rows],
-        "total": page.total,
-        "next": page.next_cursor,
-        "previous": page.previous_cursor,
-    }
+    return page_json(page, [block_json(each, columns) for each in page.rows])
 
 
 @router.get("/{block_set_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})

@@ -35,7 +35,7 @@ from inference.api.errors import ProblemError
 from inference.api.evaluations import HeatMapOut, PredictedOut
 from inference.api.paging import Id, PageOf, Paging, listed, listed_in_memory
 from inference.api.runs import RunOut, run_json
-from inference.api.shapes import Input, Ref, SchemeText, Scores, Text, Unit, ref
+from inference.api.shapes import Input, Ref, SchemeText, Scores, Text, ref
 from inference.core.metrics import Unit as Units
 from inference.exchange.names import NAME_LIMIT
 from inference.isa.search import SearchError
@@ -74,7 +74,7 @@ class NewComparison(Input):
 class PartOfComparison(Schema):
     """Which experiments to look at, in which unit."""
 
-    unit: Unit = "cycles"
+    unit: Units = Field(Units.CYCLES, description="cycles, cpi or ipc.")
     shortest: int | None = Field(None, ge=1, description="Instructions at least.", examples=[2])
     longest: int | None = Field(None, ge=1, description="Instructions at most.", examples=[5])
     q: Text = Field("", description="Experiments with schemes that this search finds.", examples=["ext:AVX2"])
@@ -170,7 +170,7 @@ def get_compared_heat_map(
 ) -> Any:
     """Predictions of one predictor against the measurements, in 35 × 35 bins."""
     column = _column(comparison_id, position)
-    return heat_map_of(column, Units(part.unit), _selection(column.comparison, part)).as_json()
+    return heat_map_of(column, part.unit, _selection(column.comparison, part)).as_json()
 
 
 @router.get("/{comparison_id}/columns/{position}/lengths", response=list[LengthMapOut])
@@ -179,7 +179,7 @@ def list_compared_lengths(
 ) -> Any:
     """Scores and heat maps of one predictor by the length of the experiments."""
     column = _column(comparison_id, position)
-    found = length_maps_of(column, Units(part.unit), _selection(column.comparison, part))
+    found = length_maps_of(column, part.unit, _selection(column.comparison, part))
     return [
         {"length": each.length, **asdict(each.scores), "heat_map": each.heat_map.as_json()} for each in found
     ]
@@ -216,7 +216,7 @@ def list_compared_measurements(
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
     found = _column(comparison_id, position)
     place = None if row is None or column is None else (row, column)
-    rows, _ = in_bin(found, Units(part.unit), _selection(found.comparison, part), place)
+    rows, _ = in_bin(found, part.unit, _selection(found.comparison, part), place)
     return [
         {
             "measurement_id": each.stored.id,
@@ -244,7 +244,7 @@ def export_answers(request: HttpRequest, comparison_id: Id) -> StreamingHttpResp
 def _column_json(
     column: ComparedColumn, of: int, part: PartOfComparison, selection: Selection
 ) -> dict[str, Any]:
-    scores = scores_of(column, Units(part.unit), selection)
+    scores = scores_of(column, part.unit, selection)
     return {
         **{name: getattr(column, name) for name in ("position", "name", "kind", "error")},
         "coverage": scores.n / of if of else None,

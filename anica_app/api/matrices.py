@@ -17,12 +17,12 @@ from anica_app.queries.block_sets import answers_of
 from anica_app.queries.differing import ORDERS, differing_blocks
 from inference.api import access
 from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, listed, sorts
+from inference.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
 from inference.api.runs import RunOut, run_json
 from inference.api.shapes import Input
 from inference.exchange.names import NAME_LIMIT
 from inference.models import Run
-from inference.queries.paging import Order, is_cursor
+from inference.queries.paging import Order
 from inference.queries.runs import RUN_COLUMNS
 from inference.runs.lifecycle import submit, unused_name
 
@@ -103,20 +103,14 @@ def list_differing(
     rows = BlockColumn.objects.in_bulk(ids)
     if first == second or len(rows) < 2:
         raise ProblemError(404, "There is no such cell, or its columns have been deleted", where="path first")
-    if paging.cursor and not is_cursor(paging.cursor):
-        raise ProblemError(422, f"{paging.cursor[:40]!r} is no cursor", where="query cursor")
+    check_cursor(paging)
     columns = [rows[pk] for pk in ids]
     interest = run.config["interest"]
     order = Order(sort.removeprefix("-"), sort.startswith("-"))
     page = differing_blocks(
         columns[0], columns[1], interest["metric"], interest["threshold"], order, paging.cursor, paging.limit
     )
-    return {
-        "items": [block_json(each, columns) for each in answers_of(page.rows, columns)],
-        "total": page.total,
-        "next": page.next_cursor,
-        "previous": page.previous_cursor,
-    }
+    return page_json(page, [block_json(each, columns) for each in answers_of(page.rows, columns)])
 
 
 def _done(matrix_id: int) -> Run:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from ninja import Router, Schema, Status
 from pydantic import Field
 
+from anica_app.api.shapes import AnswerOut, assembly
 from anica_app.campaigning.answering import MOST_BLOCKS, MOST_PREDICTORS
 from anica_app.campaigning.memory import memory_question
 from anica_app.campaigning.offering import named, offers
@@ -27,8 +28,7 @@ from inference.api.paging import Id
 from inference.api.shapes import Input, Name, Ref, ref
 from inference.core.protocols import Json
 from inference.exchange.names import NAME_LIMIT
-from inference.isa.x86.blocks import Block, BlockError, block_of_hex, read_blocks
-from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Run
 from inference.runs import lifecycle
 
@@ -69,14 +69,6 @@ class NewQuestion(Input):
         "llvm-mca is asked with -noalias=false as well.",
     )
     name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
-
-
-class AnswerOut(Schema):
-    """Cycles per execution in a steady state, or a failure: crash, timeout, unsupported, no number."""
-
-    cycles: float | None = Field(examples=[6.0])
-    failure: str | None = Field(examples=[None])
-    detail: str = Field(description="What the tool said.", examples=[""])
 
 
 class SaidOut(Schema):
@@ -222,16 +214,9 @@ def _question(run: Run) -> dict[str, Any]:
         "state": run.state,
         "error": run.error,
         "page": reverse("asked-blocks", args=[run.pk]),
-        "blocks": [{"hex": code.hex(), "assembly": _assembly(code)} for code in codes],
+        "blocks": [{"hex": code.hex(), "assembly": assembly(code)} for code in codes],
         "predictors": predictors,
     }
-
-
-def _assembly(code: bytes) -> list[str]:
-    try:
-        return list(intel_of_bytes(code))
-    except BlockError:
-        return []
 
 
 def _answer(answer: Answer | None) -> Json:

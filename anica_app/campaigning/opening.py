@@ -18,6 +18,7 @@ from anica_app.core.search.supporting import Support, find_support
 from anica_app.core.search.tasks import World
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import Campaign, CampaignFile, Predictor
+from anica_app.queries.standing import SUPPORT
 from inference.core.protocols import Checkpoint, Json
 from inference.exchange.instruction_sets import X86
 from inference.exchange.stored import load_mapping
@@ -25,9 +26,6 @@ from inference.models import ISA, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.runs.errors import JobError
 from inference.runs.job import Task
-
-SUPPORT = "support.json"
-"""The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
 
 STAGE_SUPPORT = "support"
 

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from anica_app.campaigning.answers import DatabaseAnswers
+from anica_app.campaigning.sharing import shared
 from anica_app.campaigning.stored_kinds import STORED_KINDS, measured
 from anica_app.core.errors import PredictorError
 from anica_app.core.protocols import Predictor
@@ -114,6 +115,8 @@ def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = T
             f"{_difference(row.identity, predictor.identity)}. Add what is here now as a predictor of its "
             "own, or bring the former back"
         )
+    if kind.anywhere and task is not None:
+        predictor = shared(predictor, row, task)
     return Remembering(predictor, DatabaseAnswers(row) if remembering else None)
 
 

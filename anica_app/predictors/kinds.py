@@ -40,7 +40,7 @@ class Kind:
 
     `summary` says what it is, `install` what to do to have it; `settings` is the dataclass of its options and
     `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
-    what is missing.
+    what is missing. `anywhere`: the same program on another computer gives the same answers.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Kind:
     settings: type[Any]
     make: Callable[[Any], Predictor]
     found: Callable[[], Sequence[Found]]
+    anywhere: bool = False
 
     def predictor(self, options: Mapping[str, Any]) -> Predictor:
         """The predictor of these options, or of texts for them. Raises `PredictorError`."""
@@ -101,6 +102,7 @@ KINDS: dict[str, Kind] = {
             McaSettings,
             mca.LlvmMca,
             _releases_found,
+            anywhere=True,
         ),
         Kind(
             osaca.KIND,
@@ -110,6 +112,7 @@ KINDS: dict[str, Kind] = {
             osaca.OsacaSettings,
             osaca.Osaca,
             _osaca_found,
+            anywhere=True,
         ),
         Kind(
             uica.KIND,
@@ -119,6 +122,7 @@ KINDS: dict[str, Kind] = {
             uica.UicaSettings,
             uica.make,
             _program_found(uica.find),
+            anywhere=True,
         ),
         Kind(
             iaca.KIND,
@@ -128,6 +132,7 @@ KINDS: dict[str, Kind] = {
             iaca.IacaSettings,
             iaca.make,
             _program_found(iaca.find),
+            anywhere=True,
         ),
         Kind(
             ithemal.KIND,
@@ -137,6 +142,7 @@ KINDS: dict[str, Kind] = {
             ithemal.IthemalSettings,
             ithemal.make,
             _to_configure("name its model and its data", ithemal.find),
+            anywhere=True,
         ),
         Kind(
             difftune.KIND,
@@ -146,6 +152,7 @@ KINDS: dict[str, Kind] = {
             difftune.DiffTuneSettings,
             difftune.DiffTune,
             _to_configure("name the file with its parameters", difftune.find),
+            anywhere=True,
         ),
         Kind(
             cqa.KIND,
@@ -155,6 +162,7 @@ KINDS: dict[str, Kind] = {
             cqa.CqaSettings,
             cqa.make,
             _program_found(cqa.find),
+            anywhere=True,
         ),
         Kind(
             facile.KIND,
@@ -164,6 +172,7 @@ KINDS: dict[str, Kind] = {
             facile.FacileSettings,
             facile.make,
             _program_found(facile.find),
+            anywhere=True,
         ),
         Kind(
             nanobench.KIND,

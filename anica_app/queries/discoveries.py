@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.db.models import QuerySet
+
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import Sample
 from anica_app.core.search.judging import Judge, Verdict
@@ -26,6 +28,12 @@ class Example:
     def interesting(self) -> bool | None:
         """Whether it is; None where nobody can tell."""
         return None if self.verdict is None else self.verdict.interesting
+
+
+def discoveries_in_full() -> QuerySet[Discovery]:
+    """All discoveries with what `Found` needs of their campaigns at hand."""
+    rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
+    return rows.defer("campaign__note", "campaign__run__config")
 
 
 class Found:
@@ -59,6 +67,12 @@ class Found:
             return self.main
         return next((one for one in self.generalisations if one.number == number), None)
 
+    def tree(self, number: int | None = None) -> Tree | None:
+        """The decisions of such a generalisation; None where there is none, or no decision of it is known."""
+        row = self.generalisation(number)
+        tree = None if row is None else tree_with_start(row)
+        return tree if tree is not None and tree.nodes else None
+
     @cached_property
     def judge(self) -> Judge | None:
         """See `judge_of`."""
@@ -66,11 +80,7 @@ class Found:
 
     def examined(self, samples: Sequence[Sample]) -> list[Example]:
         """These samples with their verdicts; answers beyond those of the campaign's tools do not count."""
-        tools = len(self.predictors)
-        return [
-            Example(one, None if self.judge is None else self.judge.verdict(one.answers[:tools]))
-            for one in samples
-        ]
+        return judged(self.judge, samples, len(self.predictors))
 
     def examples(self) -> list[Example]:
         """The blocks that the result rests on, with a verdict each (three queries)."""
@@ -85,6 +95,11 @@ class Found:
         """The shortest interesting one, by bytes; of equally short ones the most interesting."""
         shown = [one for one in examples if one.interesting is not False]
         return min(shown, key=_by_size, default=None)
+
+
+def judged(judge: Judge | None, samples: Sequence[Sample], tools: int) -> list[Example]:
+    """Samples with their verdicts by their first answers, which are those of the campaign's `tools`."""
+    return [Example(one, None if judge is None else judge.verdict(one.answers[:tools])) for one in samples]
 
 
 def _by_size(one: Example) -> tuple[int, float, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from anica_app.queries.mentions import mentions_of
-from anica_app.views.discoveries.saying import words_of
+from anica_app.queries.saying import words_of
 from inference.models import InstructionScheme
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.http import HttpRequest
+from ninja import Schema
+from pydantic import Field
 
 from inference.api import access
 from inference.api.access import Deed
@@ -10,7 +14,20 @@ from inference.api.errors import Flaw, ProblemError
 from inference.api.shapes import NameAndNote
 from inference.exchange.names import kind_of, rename
 from inference.models.naming import Named
-from inference.queries.dependents import delete_unless_needed
+from inference.queries.dependents import delete_unless_needed, dependents_of
+
+
+class DependentOut(Schema):
+    """What depends on something that may be deleted, and its fate; `blocks`: it forbids the deletion."""
+
+    what: str = Field(examples=["3 evaluations"])
+    fate: str = Field(examples=["are deleted with it"])
+    blocks: bool = Field(examples=[False])
+
+
+def dependents_json(row: Named) -> list[dict[str, Any]]:
+    """What the page asks about before something is deleted, as `DependentOut`."""
+    return [{"what": each.label, "fate": each.fate, "blocks": each.blocks} for each in dependents_of(row)]
 
 
 def renamed(request: HttpRequest, row: Named, wanted: NameAndNote) -> None:

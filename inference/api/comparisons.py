@@ -16,11 +16,12 @@ from inference.api.files import attachment
 from inference.api.paging import Id, PageOf, Paging, listed_in_memory
 from inference.api.shapes import Ref, SchemeText, Text, Uop, ref, uops_json
 from inference.core.identity import ComparedScheme, Comparison, Kind
-from inference.core.mapping import Uops
+from inference.core.mapping import Uops, ports_in
 from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
 from inference.models import PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.queries.comparing import Witness, comparison_of, differences_first, summary, witnesses
+from inference.queries.contradictions import Contradiction, contradictions
 
 router = Router()
 Shown = Literal["", "different", "only-first", "only-second", "equal"]
@@ -53,6 +54,16 @@ class ComparisonOut(Schema):
     witnesses: list[WitnessOut]
 
 
+class ContradictionOut(Schema):
+    """A witness of the first mapping against the second: so many µops cannot evade these ports."""
+
+    blocker: SchemeText
+    copies: int = Field(examples=[8])
+    ports: list[str] = Field(examples=[["0", "1"]])
+    shown: int = Field(description="µops, by the witness.", examples=[1])
+    said: int = Field(description="µops, by the second mapping.", examples=[2])
+
+
 class ComparedOut(Schema):
     """A scheme in both mappings, the second with the first one's port names; null where one lacks it."""
 
@@ -65,6 +76,7 @@ class ComparedOut(Schema):
     difference: float | None = Field(
         description="Per cent of the first; null where undefined or without end.", examples=[100.0]
     )
+    contradiction: ContradictionOut | None
 
 
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)
@@ -101,7 +113,15 @@ def list_compared_schemes(
     if q.strip():
         wanted = set(search_schemes(row.isa.schemes.all(), q).values_list("text", flat=True))
         schemes = [each for each in schemes if each.scheme in wanted]
-    return listed_in_memory(schemes, paging, lambda page: [_scheme(each, found.ports) for each in page])
+
+    def told(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:
+        spoken = contradictions(row, found, {each.scheme for each in page})
+        return [
+            {**_scheme(each, found.ports), "contradiction": _contradiction(row, spoken.get(each.scheme))}
+            for each in page
+        ]
+
+    return listed_in_memory(schemes, paging, told)
 
 
 @router.get(
@@ -143,6 +163,13 @@ def _scheme(each: ComparedScheme, ports: Sequence[str]) -> dict[str, Any]:
         "second_cycles": each.cycles[1],
         "difference": difference if difference is not None and math.isfinite(difference) else None,
     }
+
+
+def _contradiction(row: PortMapping, found: Contradiction | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    copied = {name: getattr(found, name) for name in ("blocker", "copies", "shown", "said")}
+    return {**copied, "ports": [row.ports[bit] for bit in ports_in(found.mask)]}
 
 
 def _witness(each: Witness) -> dict[str, Any]:

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
+from inference.api import access
+from inference.api.access import Deed
+from inference.api.document import FILE
 from inference.api.errors import ProblemError
+from inference.api.files import attachment
 from inference.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.api.shapes import Cycles, SchemeText, Text, Uop, uops_json
-from inference.core.doubting import Doubt, DoubtKind, Doubts
+from inference.api.proofs import machine_of
+from inference.api.runs import RunOut, run_json
+from inference.api.shapes import Cycles, Input, SchemeText, Text, Uop, uops_json
+from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
+from inference.exchange.doubts_csv import doubts_head, write_doubts_csv
 from inference.models import Evaluation, InstructionScheme, PortMapping
 from inference.models.scheme_search import search_schemes
-from inference.queries.deciding import Decision, again, decisions
+from inference.queries.deciding import REPEATS, Decision, again, decisions
 from inference.queries.doubts import USUAL_ERROR, doubts_of
 from inference.queries.evaluations import evaluations_of
+from inference.runs.jobs.listed import listed_config
+from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 Kind = Literal[tuple(each.value for each in DoubtKind)]  # type: ignore[valid-type]
@@ -68,6 +77,16 @@ class DoubtInFull(DoubtOut):
     decides: DecisionOut | None
 
 
+class MeasureDoubt(Input):
+    """Which experiments about a doubt are measured, and where."""
+
+    machine: Id
+    kind: Kind = Field(description="Of the doubt.", examples=["ambiguous"])
+    what: Literal["again", "decide"] = Field(
+        "again", description="What it rests on, or the experiment that would decide.", examples=["decide"]
+    )
+
+
 @router.get("/mappings/{mapping_id}/doubts", response=PageOf[DoubtOut])
 def list_doubts(
     request: HttpRequest,
@@ -87,11 +106,24 @@ def list_doubts(
     return listed_in_memory(found, paging, lambda shown: _told(row, doubts, shown))
 
 
+@router.get("/mappings/{mapping_id}/doubts/export", response=str, openapi_extra={FILE: "text/csv"})
+def export_doubts(
+    request: HttpRequest, mapping_id: Id, against: Query[Against], kind: Kind | None = None
+) -> HttpResponse:
+    """All doubts as CSV, or those of one kind."""
+    row, other, evaluation = _asked(mapping_id, against)
+    doubts = doubts_of(row, other, evaluation, against.over)
+    found = tuple(each for each in doubts.rows if kind is None or each.kind == kind)
+    text = write_doubts_csv(Doubts(found, doubts.ports), doubts_head(row, other))
+    access.note(request, Deed.EXPORTED, row)
+    return attachment(text, "text/csv; charset=utf-8", f"{row.name} doubts", "csv")
+
+
 @router.get("/mappings/{mapping_id}/doubts/{scheme_id}", response=list[DoubtInFull])
 def get_doubts(request: HttpRequest, mapping_id: Id, scheme_id: Id, against: Query[Against]) -> Any:
     """The doubts about one scheme, with the experiments to measure again and those that would decide.
 
-    Measure them by a run of kind `measure` with the plan `listed`.
+    Measure them by `POST` to its `/measurements`, or by a run of kind `measure` with the plan `listed`.
     """
     row, other, evaluation = _asked(mapping_id, against)
     scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=row.isa_id)
@@ -106,6 +138,31 @@ def get_doubts(request: HttpRequest, mapping_id: Id, scheme_id: Id, against: Que
         }
         for each, told in zip(found, _told(row, doubts, found), strict=True)
     ]
+
+
+@router.post("/mappings/{mapping_id}/doubts/{scheme_id}/measurements", response={201: RunOut})
+def measure_doubt(
+    request: HttpRequest, mapping_id: Id, scheme_id: Id, data: MeasureDoubt, against: Query[Against]
+) -> Any:
+    """Measure what a doubt about a scheme rests on again, or the experiment that would decide it."""
+    row, other, evaluation = _asked(mapping_id, against)
+    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=row.isa_id)
+    doubts = doubts_of(row, other, evaluation, against.over).of(scheme.text)
+    doubt = next((each for each in doubts if each.kind == data.kind), None)
+    decided = None if doubt is None else decisions(row, other, [doubt]).get(doubt)
+    if doubt is None or (data.what == "decide" and decided is None):
+        missing = f"Nothing of this kind is doubtful in {scheme.text}"
+        what = missing if doubt is None else "No short experiment decides this doubt"
+        raise ProblemError(422, what, where="body kind", right="a doubt that the scheme's list has")
+    machine = machine_of(row, data.machine)
+    if data.what == "decide":
+        assert decided is not None
+        experiments, words = [decided.distinction.experiment], "what decides"
+    else:
+        experiments, words = again(row, doubt, other, evaluation), LABELS[doubt.kind]
+    config = listed_config(machine.pk, experiments, REPEATS)
+    name = unused_name(f"{scheme.text[:100]}: {words}, measured on {machine.name}"[:180])
+    return Status(201, run_json(submit("measure", config, name, user=access.account_of(request))))
 
 
 def _asked(mapping_id: int, against: Against) -> tuple[PortMapping, PortMapping | None, Evaluation | None]:

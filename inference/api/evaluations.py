@@ -11,17 +11,26 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.api.shapes import Cycles, Ref, SchemeText, Scores, Time, Unit, ref
+from inference.api.paging import Id, PageOf, Paging, listed_in_memory, sorts
+from inference.api.shapes import Cycles, Ref, SchemeText, Scores, Text, Time, Unit, ref
 from inference.core.metrics import Unit as Units
 from inference.exchange.listing import Listing
 from inference.exchange.resource_mappings import load_predictor
 from inference.figures.heatmap import HeatMap
-from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
-from inference.queries.evaluations import evaluations_of, evaluations_on, listing_in
+from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
+from inference.queries.evaluations import (
+    ERROR_ORDERS,
+    errors_by_scheme,
+    evaluations_of,
+    evaluations_on,
+    listing_in,
+    worst_with,
+)
+from inference.queries.paging import Order
 from inference.queries.predictions import Predicted, listed
 
 router = Router()
+ErrorSort = sorts(ERROR_ORDERS)
 
 
 class EvaluationOut(Scores):
@@ -126,9 +135,17 @@ def get_evaluation(request: HttpRequest, evaluation_id: Id) -> Any:
 
 
 @router.get("/evaluations/{evaluation_id}/schemes", response=PageOf[SchemeErrorOut])
-def list_scheme_errors(request: HttpRequest, evaluation_id: Id, paging: Query[Paging]) -> Any:
-    """Errors by scheme."""
-    schemes = listing_in(_evaluation_row(evaluation_id)).schemes or ()
+def list_scheme_errors(
+    request: HttpRequest,
+    evaluation_id: Id,
+    paging: Query[Paging],
+    q: Text = "",
+    sort: ErrorSort = "-absolute",
+) -> Any:
+    """Errors by scheme, of those that the search `q` finds, the largest first."""
+    row = _evaluation_row(evaluation_id)
+    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    schemes = errors_by_scheme(row.predictor.isa, listing_in(row).schemes or (), q.strip(), order)
     return listed_in_memory(schemes, paging, lambda found: found)
 
 
@@ -138,13 +155,21 @@ def list_worst(
     evaluation_id: Id,
     row: int | None = Query(None, ge=0, le=1000, examples=[3]),
     column: int | None = Query(None, ge=0, le=1000, examples=[4]),
+    scheme: int | None = Query(
+        None, ge=0, le=2**63 - 1, description="Number of a scheme that they contain.", examples=[812]
+    ),
 ) -> Any:
-    """The worst predictions, 50 at most: of all, or of the heat map's bin at `row` and `column`."""
+    """The 50 worst predictions: of all, with a scheme, or of the heat map's bin at `row` and `column`."""
     found = _evaluation_row(evaluation_id)
+    predictor = load_predictor(found.predictor)
+    if scheme is not None:
+        wanted = get_object_or_404(InstructionScheme, pk=scheme, isa=found.predictor.isa_id)
+        ids, _ = worst_with(found, wanted, predictor)
+        return [_predicted(each) for each in listed(predictor, ids, Units(found.unit))]
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
     ids = _ids(listing_in(found), row, column)
-    return [_predicted(each) for each in listed(load_predictor(found.predictor), ids, Units(found.unit))]
+    return [_predicted(each) for each in listed(predictor, ids, Units(found.unit))]
 
 
 def _ids(listing: Listing, row: int | None, column: int | None) -> Sequence[int]:

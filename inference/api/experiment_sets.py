@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
-from inference.api.changing import deleted, renamed
+from inference.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.api.document import FILE
 from inference.api.files import file_answer
 from inference.api.paging import Id, PageOf, Paging, listed, sorts
@@ -106,6 +106,12 @@ def rename_set(request: HttpRequest, set_id: Id, data: NameAndNote) -> Any:
     row = get_object_or_404(experiment_sets(), pk=set_id)
     renamed(request, row, data)
     return _set(row)
+
+
+@router.get("/sets/{set_id}/dependents", response=list[DependentOut])
+def list_dependents_of_set(request: HttpRequest, set_id: Id) -> Any:
+    """What depends on this set, and what becomes of it when the set is deleted."""
+    return dependents_json(get_object_or_404(ExperimentSet, pk=set_id))
 
 
 @router.delete("/sets/{set_id}", response={204: None})

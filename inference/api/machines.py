@@ -14,7 +14,7 @@ from pydantic import Field
 
 from inference.api import access
 from inference.api.access import ADMINISTERS, Deed, administering
-from inference.api.changing import deleted, renamed
+from inference.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.api.errors import ProblemError
 from inference.api.paging import Id, PageOf, Paging, listed_in_memory
 from inference.api.shapes import Input, Name, NameAndNote, Note, Ref, Time, ref
@@ -166,6 +166,12 @@ def rename_machine(request: HttpRequest, machine_id: Id, data: NameAndNote) -> A
     row = get_object_or_404(machines(), pk=machine_id)
     renamed(request, row, data)
     return _machine(row)
+
+
+@router.get("/machines/{machine_id}/dependents", response=list[DependentOut])
+def list_dependents_of_machine(request: HttpRequest, machine_id: Id) -> Any:
+    """What depends on this machine, and what becomes of it when the machine is deleted."""
+    return dependents_json(get_object_or_404(Machine, pk=machine_id))
 
 
 @router.delete("/machines/{machine_id}", response={204: None}, auth=administering, openapi_extra=ADMINISTERS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.api.access import READS, reading
-from inference.api.changing import deleted, renamed
+from inference.api.any_mapping import AnyMappingOut, any_mapping_json, described_schemes
+from inference.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.api.document import FILE
 from inference.api.errors import ProblemError
 from inference.api.experiments import PortPrediction, prediction_json, read
@@ -22,15 +22,10 @@ from inference.api.shapes import (
     Cycles,
     ExperimentText,
     Input,
-    Name,
     NameAndNote,
-    Note,
-    Ref,
     SchemeText,
     Text,
-    Time,
     Uop,
-    ref,
     uops_json,
 )
 from inference.core.experiment import Experiment
@@ -40,7 +35,6 @@ from inference.core.throughput import inverse_throughput
 from inference.exchange.exporting import MAPPING_EXPORTS
 from inference.exchange.stored import load_mapping
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_search import search_schemes
 from inference.queries.characterisations import usages_in
 from inference.queries.mappings import MAPPING_COLUMNS, port_mappings
 
@@ -51,22 +45,14 @@ SCHEME_ORDER = {"row": "id", "text": "text"}
 MappingFormat = Literal[tuple(MAPPING_EXPORTS)]  # type: ignore[valid-type]
 
 
-class MappingOut(Schema):
+class MappingOut(AnyMappingOut):
     """A port mapping, with the scores of the evaluation that says most about it, in cycles."""
 
-    id: Id
-    name: Name
-    note: Note
-    created: Time
-    isa: Ref
-    machine: Ref | None
     run_id: Id | None = Field(examples=[12])
     origin: str = Field(description="run, import or example.", examples=["run"])
     source: str = Field(examples=["PMEvo"])
     ports: list[str] = Field(examples=[["0", "1", "2", "3", "4", "5"]])
     r_max: float | None = Field(description="Instructions per cycle at most.", examples=[6.0])
-    schemes: int = Field(examples=[577])
-    evaluation_id: Id | None = Field(examples=[3])
     mape: float | None = Field(description="Mean absolute percentage error.", examples=[6.3])
     pearson: float | None = Field(examples=[0.98])
     kendall: float | None = Field(examples=[0.92])
@@ -134,6 +120,12 @@ def rename_mapping(request: HttpRequest, mapping_id: Id, data: NameAndNote) -> A
     return _mapping(row)
 
 
+@router.get("/mappings/{mapping_id}/dependents", response=list[DependentOut])
+def list_dependents_of_mapping(request: HttpRequest, mapping_id: Id) -> Any:
+    """What depends on this mapping, and what becomes of it when the mapping is deleted."""
+    return dependents_json(get_object_or_404(PortMapping, pk=mapping_id))
+
+
 @router.delete("/mappings/{mapping_id}", response={204: None})
 def delete_mapping(request: HttpRequest, mapping_id: Id) -> Any:
     """Delete a mapping with its evaluations, unless an unfinished run needs it."""
@@ -151,8 +143,7 @@ def list_usage(
 ) -> Any:
     """The µops of the schemes that the mapping describes and the search `q` finds."""
     row = get_object_or_404(PortMapping.objects.select_related("isa"), pk=mapping_id)
-    used = Exists(row.usages.filter(scheme=OuterRef("pk")))
-    rows = search_schemes(InstructionScheme.objects.filter(used, isa=row.isa_id), q)
+    rows = described_schemes(row, row.usages, q)
     return listed(rows, SCHEME_ORDER, sort, paging, lambda found: _usages(row, found))
 
 
@@ -220,13 +211,5 @@ def _ids(found: Iterable[InstructionScheme]) -> list[int]:
 
 def _mapping(row: Any) -> dict[str, Any]:
     """A row of `port_mappings`."""
-    copied = ("note", "created", "run_id", "origin", "source", "ports", "r_max")
-    scores = ("evaluation_id", "mape", "pearson", "kendall")
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "isa": ref(row.isa),
-        "machine": ref(row.machine),
-        "schemes": row.scheme_count,
-        **{name: getattr(row, name) for name in (*copied, *scores)},
-    }
+    own = ("run_id", "ports", "r_max", "mape", "pearson", "kendall")
+    return {**any_mapping_json(row), **{name: getattr(row, name) for name in own}}

@@ -51,25 +51,36 @@ def listed(
     shape: Callable[[Sequence[Row]], Sequence[Any]],
 ) -> dict[str, Any]:
     """A page of a query as an answer. `shape` turns its rows into what the answer holds."""
-    if paging.cursor and not is_cursor(paging.cursor):
-        raise _unreadable(paging.cursor)
+    check_cursor(paging)
     order = Order(sort.removeprefix("-"), sort.startswith("-"))
     found = page_of(rows, order, columns, paging.cursor, paging.limit)
-    return _answer(found, shape(found.rows))
+    return page_json(found, shape(found.rows))
+
+
+def check_cursor(paging: Paging) -> None:
+    """Raise `ProblemError` (422) for what no page could have given."""
+    if paging.cursor and not is_cursor(paging.cursor):
+        raise _unreadable(paging.cursor)
 
 
 def listed_in_memory(
     rows: Sequence[Item], paging: Paging, shape: Callable[[Sequence[Item]], Sequence[Any]]
 ) -> dict[str, Any]:
     """The same of a list that is at hand. Its cursors are numbers of pages of this size."""
+    found = page_in_memory(rows, number_of_page(paging), paging.limit)
+    return page_json(found, shape(found.rows))
+
+
+def number_of_page(paging: Paging) -> int:
+    """Of a list that is at hand, which page is asked for, from 0. Raises `ProblemError` (422)."""
     number = int(paging.cursor) if paging.cursor.isdecimal() and len(paging.cursor) < 10 else 0
     if paging.cursor and str(number) != paging.cursor:
         raise _unreadable(paging.cursor)
-    found = page_in_memory(rows, number, paging.limit)
-    return _answer(found, shape(found.rows))
+    return number
 
 
-def _answer(found: Page[Any], items: Sequence[Any]) -> dict[str, Any]:
+def page_json(found: Page[Any], items: Sequence[Any]) -> dict[str, Any]:
+    """A page as `PageOf`, with what became of its rows."""
     return {
         "items": items,
         "total": found.total,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ _TOKEN = "$PMWEB_TOKEN"  # noqa: S105 the name of a shell variable
 _SITE = "$PMWEB"
 _JSON = "application/json"
 _BRIEF = 80  # characters of a body in one line
+_LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+"""Of the source, within a paragraph."""
 
 
 def marked(text: str) -> SafeString:
@@ -122,7 +125,7 @@ def _operation(method: str, path: str, operation: Json, whole: Json) -> Operatio
         method=method.upper(),
         path=path,
         summary=marked(summary),
-        description=marked(rest.strip()),
+        description=marked(_LINE_BREAK.sub(" ", rest.strip())),
         scope=operation[SCOPE],
         parameters=(*_parameters(operation), *_fields(operation, whole["components"]["schemas"])),
         requests=tuple(_requests(method, path, operation)),

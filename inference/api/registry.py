@@ -18,31 +18,37 @@ _OWN = (
     ("mappings", "Port mappings"),
     ("comparisons", "Port mappings"),
     ("conclusions", "Port mappings"),
+    ("proofs", "Port mappings"),
     ("doubts", "Port mappings"),
+    ("deviations", "Port mappings"),
     ("resource_mappings", "Resource mappings"),
     ("evaluations", "Evaluations"),
     ("runs", "Runs"),
     ("run_events", "Runs"),
+    ("model_checks", "Runs"),
+    ("clashes", "Runs"),
+    ("beginnings", "Runs"),
     ("uploads", "Uploads"),
     ("blocks", "Basic blocks"),
     ("search", "Search"),
 )
 _OTHERS: list[tuple[str, str, str]] = []
+_LAST: list[tuple[str, str, str]] = []
 
 
-def register(prefix: str, path: str, tag: str) -> None:
+def register(prefix: str, path: str, tag: str, *, last: bool = False) -> None:
     """Add the router of another app; it does so when it is ready, before the first address is resolved.
 
     `prefix` is where it answers, e.g. "/campaigns", `path` the dotted path of the `ninja.Router` (imported
-    when it is needed), `tag` its heading in the reference.
+    when it is needed), `tag` its heading in the reference, `last`: behind those of all other apps.
     """
-    _OTHERS.append((prefix, path, tag))
+    (_LAST if last else _OTHERS).append((prefix, path, tag))
 
 
 def routers() -> list[tuple[str, Router, str]]:
     """(prefix, router, tag) of all of them."""
     own = [("", import_module(f"inference.api.{name}").router, tag) for name, tag in _OWN]
-    return [*own, *((prefix, _imported(path), tag) for prefix, path, tag in _OTHERS)]
+    return [*own, *((prefix, _imported(path), tag) for prefix, path, tag in (*_OTHERS, *_LAST))]
 
 
 def _imported(path: str) -> Router:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
-from inference.api.changing import deleted, renamed
+from inference.api.any_mapping import AnyMappingOut, any_mapping_json, described_schemes
+from inference.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.api.document import FILE
 from inference.api.files import file_answer
 from inference.api.paging import Id, PageOf, Paging, listed, listed_in_memory, sorts
-from inference.api.shapes import Cycles, Name, NameAndNote, Note, Ref, Text, Time, ref
+from inference.api.shapes import Cycles, Name, NameAndNote, Text
 from inference.core.resources import ResourceMapping as Resources
 from inference.exchange.exporting import RESOURCE_EXPORTS
 from inference.exchange.resource_mappings import load_resource_mapping
-from inference.models import InstructionScheme, ResourceMapping
-from inference.models.scheme_search import search_schemes
+from inference.models import ResourceMapping
 from inference.queries.resource_mappings import (
     RESOURCE_MAPPING_COLUMNS,
     LoadClass,
@@ -32,20 +31,13 @@ ResourceSort = sorts(RESOURCE_MAPPING_COLUMNS)
 ResourceFormat = Literal[tuple(RESOURCE_EXPORTS)]  # type: ignore[valid-type]
 
 
-class ResourceMappingOut(Schema):
+class ResourceMappingOut(AnyMappingOut):
     """A conjunctive resource mapping, as Palmed infers them."""
 
-    id: Id
     name: Name = Field(examples=["Palmed, Skylake"])
-    note: Note
-    created: Time
-    isa: Ref
-    machine: Ref | None
     origin: str = Field(description="import or conversion.", examples=["import"])
     source: str = Field(examples=["palmed.json, Palmed resource mapping (JSON)"])
     resources: list[str] = Field(examples=[["r0", "r1", "r01"]])
-    schemes: int = Field(examples=[1800])
-    evaluation_id: Id | None = Field(examples=[4])
 
 
 class LoadClassOut(Schema):
@@ -79,6 +71,12 @@ def rename_resource_mapping(request: HttpRequest, resource_mapping_id: Id, data:
     return _row(row)
 
 
+@router.get("/resource-mappings/{resource_mapping_id}/dependents", response=list[DependentOut])
+def list_dependents_of_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
+    """What depends on this resource mapping, and what becomes of it when the resource mapping is deleted."""
+    return dependents_json(get_object_or_404(ResourceMapping, pk=resource_mapping_id))
+
+
 @router.delete("/resource-mappings/{resource_mapping_id}", response={204: None})
 def delete_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> Any:
     """Delete a resource mapping with its evaluations, unless an unfinished run needs it."""
@@ -90,8 +88,7 @@ def delete_resource_mapping(request: HttpRequest, resource_mapping_id: Id) -> An
 def list_loads(request: HttpRequest, resource_mapping_id: Id, paging: Query[Paging], q: Text = "") -> Any:
     """Classes of schemes with the same loads, of those that the search `q` finds."""
     row = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=resource_mapping_id)
-    loaded = Exists(row.loads.filter(scheme=OuterRef("pk")))
-    found = search_schemes(InstructionScheme.objects.filter(loaded, isa=row.isa_id), q)
+    found = described_schemes(row, row.loads, q)
     value = load_resource_mapping(row)
     classes = classes_of(value, set(found.values_list("text", flat=True)))
     return listed_in_memory(classes, paging, lambda page: [_class(each, value) for each in page])
@@ -117,14 +114,4 @@ def _class(each: LoadClass, value: Resources) -> dict[str, Any]:
 
 def _row(row: Any) -> dict[str, Any]:
     """A row of `resource_mappings`."""
-    return {
-        "id": row.pk,
-        "name": row.name,
-        "isa": ref(row.isa),
-        "machine": ref(row.machine),
-        "schemes": row.scheme_count,
-        **{
-            name: getattr(row, name)
-            for name in ("note", "created", "origin", "source", "resources", "evaluation_id")
-        },
-    }
+    return {**any_mapping_json(row), "resources": row.resources}

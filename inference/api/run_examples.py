@@ -1,6 +1,11 @@
-"""An example of a run's description for each kind: in the reference, and submitted by a test as they are."""
+"""An example of a run's description for each kind: in the reference, and checked by a test.
+
+Other apps add those of their kinds.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from inference.core.protocols import Json
 
@@ -20,3 +25,20 @@ CONFIGS: dict[str, Json] = {
     "merge-sets": {"sets": [3, 4], "name": "both halves", "conflicts": "median", "tolerance": 5.0},
     "evaluate": {"mapping": 7, "experiment_set": 3, "unit": "cycles"},
 }
+
+
+def register(configs: Mapping[str, Json]) -> None:
+    """Add those of another app's kinds, {kind: config}; it does so when it is ready."""
+    CONFIGS.update(configs)
+
+
+def described(**more: str) -> list[Json]:
+    """Of each kind a body that describes a run of it; in the texts of `more`, {kind} stands for the kind."""
+    return [
+        {
+            "kind": kind,
+            "config": config,
+            **{name: text.format(kind=kind) for name, text in more.items()},
+        }
+        for kind, config in CONFIGS.items()
+    ]

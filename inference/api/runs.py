@@ -14,12 +14,12 @@ from pydantic import ConfigDict, Field
 
 from inference.api import access
 from inference.api.access import READS, Deed, reading
-from inference.api.changing import deleted, renamed
+from inference.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.api.document import FILE
 from inference.api.errors import ProblemError
 from inference.api.files import attachment
 from inference.api.paging import Id, PageOf, Paging, listed, sorts
-from inference.api.run_examples import CONFIGS
+from inference.api.run_examples import CONFIGS, described
 from inference.api.shapes import Input, Name, NameAndNote, Note, Ref, Text, Time, ref
 from inference.core.protocols import Json
 from inference.exchange.names import NAME_LIMIT, NOTE_LIMIT
@@ -85,17 +85,21 @@ class RunInFull(RunOut):
     webhooks: list[WebhookOut]
 
 
+def _with_examples(schema: Json) -> None:
+    """Put in when the document is made: by then all apps have added theirs."""
+    schema["examples"] = described()
+
+
+def _with_named_examples(schema: Json) -> None:
+    schema["examples"] = described(name="nightly {kind}")
+
+
 class Described(Input):
     """What a run of some kind shall do."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [{"kind": kind, "config": config} for kind, config in CONFIGS.items()]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_with_examples)
 
-    kind: str = Field(max_length=20, description="infer, measure, check-model, block, import, evaluate, …")
+    kind: str = Field(max_length=20, description="infer, measure, evaluate, campaign, …")
     config: dict[str, Any] = Field(
         description="As docs/api.md describes it for each kind; what is absent has its default."
     )
@@ -104,15 +108,7 @@ class Described(Input):
 class NewRun(Described):
     """A run to be started. Without a name, one is made up."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"kind": kind, "config": config, "name": f"nightly {kind}"}
-                for kind, config in CONFIGS.items()
-            ]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_with_named_examples)
 
     name: str = Field("", max_length=NAME_LIMIT, description="Left empty, one is made up.")
     note: str = Field("", max_length=NOTE_LIMIT, description="Whatever shall be remembered.")
@@ -210,6 +206,12 @@ def rename_run(request: HttpRequest, run_id: Id, data: NameAndNote) -> Any:
     row = _row(run_id)
     renamed(request, row, data)
     return run_json(row)
+
+
+@router.get("/runs/{run_id}/dependents", response=list[DependentOut])
+def list_dependents_of_run(request: HttpRequest, run_id: Id) -> Any:
+    """What depends on this run, and what becomes of it when the run is deleted."""
+    return dependents_json(get_object_or_404(Run, pk=run_id))
 
 
 @router.delete("/runs/{run_id}", response={204: None})

@@ -25,6 +25,9 @@ from inference.queries.remeasured import rows_of
 MOST_AGAIN = 20
 """Experiments that are measured again for one doubt."""
 
+REPEATS = 5
+"""Measurements of each experiment that is measured again: enough for a median."""
+
 
 @dataclass(frozen=True)
 class Decision:

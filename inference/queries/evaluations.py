@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from django.db.models import F, QuerySet
 
 from inference.core.metrics import Scores, Unit
 from inference.core.predicting import Predictor
-from inference.core.residuals import Residuals
+from inference.core.residuals import Residuals, SchemeError
 from inference.exchange.errors import UnknownNameError
 from inference.exchange.evaluating import compare_chunks, judge, score_tools
 from inference.exchange.listing import LISTED, Listing, listing_of
 from inference.exchange.resource_mappings import load_predictor
 from inference.exchange.streaming import usable_chunks
 from inference.figures.heatmap import HeatMap
-from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
+from inference.models import ISA, Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
+from inference.models.scheme_search import search_schemes
 from inference.queries.held_out import held_out_of
+from inference.queries.paging import Order
 
 
 def evaluations_of(mapping: PortMapping | ResourceMapping) -> QuerySet[Evaluation]:
@@ -75,6 +79,25 @@ def worst_with(
     errors = np.abs(compared.predicted - compared.measured) / compared.measured
     worst = np.argsort(-errors, kind="stable")[:LISTED]
     return compared.kept[worst].tolist(), len(errors)
+
+
+ERROR_ORDERS: dict[str, Callable[[SchemeError], Any]] = {
+    "text": lambda error: error.scheme,
+    "n": lambda error: error.n,
+    "signed": lambda error: error.signed,
+    "absolute": lambda error: error.absolute,
+}
+"""What errors by scheme can be sorted by."""
+
+
+def errors_by_scheme(isa: ISA, errors: Sequence[SchemeError], q: str, order: Order) -> list[SchemeError]:
+    """Those of the schemes that a search finds, sorted. Raises `SearchError`."""
+    found = list(errors)
+    if q:
+        texts = set(search_schemes(isa.schemes.all(), q).values_list("text", flat=True))
+        found = [each for each in errors if each.scheme in texts]
+    found.sort(key=ERROR_ORDERS[order.column], reverse=order.descending)
+    return found
 
 
 def tool_scores(experiment_set: ExperimentSet, tool: str, unit: Unit) -> tuple[Scores, int]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from inference.core.model_check import Alone, AloneSummary, summary_of
 from inference.core.protocols import Json
+from inference.exchange.model_check_csv import write_alone_csv, write_mixes_csv, write_orders_csv
 from inference.models import PortMapping, Run, RunEvent
 
 KINDS = ("model_alone", "model_mixes", "model_orders")
@@ -43,3 +45,11 @@ def model_check_of(run: Run) -> ModelCheck:
 def reference_of(run: Run) -> PortMapping | None:
     """The port mapping that the run compares with; None without one, and when it has been deleted."""
     return PortMapping.objects.filter(pk=run.config.get("reference")).first()
+
+
+TABLES: dict[str, Callable[[ModelCheck], str]] = {
+    "schemes": lambda check: write_alone_csv(check.alone),
+    "mixes": lambda check: write_mixes_csv(check.mixes),
+    "orders": lambda check: write_orders_csv(check.orders),
+}
+"""{name: CSV} of what is exported, without a head."""

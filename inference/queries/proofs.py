@@ -141,6 +141,28 @@ class Proof:
         return uops_of((each.mask, each.uops) for each in found if each.seen is Seen.USES)
 
 
+@dataclass(frozen=True)
+class Again:
+    """Witnesses to be measured again: `what` they are, their experiments, and how often each is measured."""
+
+    what: str
+    experiments: Sequence[Experiment]
+    repeats: int
+
+
+def again_of(proof: Proof, witness: int | None = None) -> Again | None:
+    """Of one witness, by the number of its row, or of all; None where there is none."""
+    steps = [step for step in proof.steps if witness in (None, step.pk)]
+    if not steps:
+        return None
+    what = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
+    return Again(
+        f"{proof.scheme.text[:100]}: {what} again",
+        [each for step in steps for each in (step.witness.base, step.witness.tested)],
+        max(step.witness.samples for step in steps),
+    )
+
+
 def proof_of(row: PortMapping, scheme: InstructionScheme) -> Proof | None:
     """The proof; None where the mapping neither describes the scheme nor was asked about it."""
     found = row.characterisations.filter(scheme=scheme).select_related("scheme").first()

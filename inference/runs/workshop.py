@@ -17,11 +17,17 @@ def open_workshop(threads: int) -> Iterator[Workshop]:
 
     `threads`: how many of these; 0: one per processor.
     """
-    here = LocalWorkshop(threads)
+    with open_cluster(LocalWorkshop(threads)) as workshop:
+        yield workshop
+
+
+@contextmanager
+def open_cluster(spare: Workshop) -> Iterator[Workshop]:
+    """The workers of the Dask scheduler that `PMWEB_DASK` names; `spare` does what they leave."""
     if not settings.DASK:
-        yield here
+        yield spare
         return
-    workshop = DaskWorkshop(settings.DASK, here)
+    workshop = DaskWorkshop(settings.DASK, spare)
     try:
         yield workshop
     finally:

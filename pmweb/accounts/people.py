@@ -11,6 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Count, Q, QuerySet
 
 from pmweb.accounts import api_tokens, audit, links
 from pmweb.accounts.administrator import ADMINISTRATOR
@@ -89,3 +90,10 @@ def reactivate(user: User, by: Any = None) -> None:
 def is_invited(user: User) -> bool:
     """Whether the user has still to come for the first time."""
     return user.is_active and user.last_login is None
+
+
+def accounts() -> QuerySet[User]:
+    """Everybody who has an account, those who are shut out last, each with the number of valid `tokens`."""
+    valid = Q(api_tokens__in=api_tokens.valid_tokens())
+    counted = User.objects.select_related("account").annotate(tokens=Count("api_tokens", filter=valid))
+    return counted.order_by("-is_active", "username")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,12 +14,16 @@ from django.test import Client
 from django.utils import timezone
 
 from anica_app.exchange.block_sets import Reading, store
-from anica_app.models import BasicBlockSet, Predictor
-from inference.core.metrics import Unit
+from anica_app.exchange.incoming import read_rows, tree_of_path
+from anica_app.exchange.llvm_difference import Differing, LlvmDifference
+from anica_app.models import BasicBlockSet, Campaign, Discovery, Predictor
+from inference.core.metrics import Unit, score
+from inference.core.model_check import Alone, MixSummary, OrderSummary, Verdict
 from inference.core.resources import ResourceMapping as Resources
 from inference.exchange.evaluating import evaluate
 from inference.exchange.resource_mappings import store_resource_mapping
 from inference.exchange.stored import load_measurements, store_measurements
+from inference.figures.heatmap import heat_map
 from inference.models import (
     ISA,
     Evaluation,
@@ -31,9 +36,11 @@ from inference.models import (
     Upload,
 )
 from inference.runs import lifecycle
+from inference.runs.journal import write
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import Scope
 from tests.anica.compared import compare
+from tests.anica.exchange.published import write_directory
 from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, mapping
 from tests.views.lab import machine
 
@@ -169,13 +176,78 @@ def matrix(block_set: BasicBlockSet) -> Run:
 
 
 @pytest.fixture
+def discovery(isa: ISA, tmp_path: Path) -> Discovery:
+    """Of a small imported campaign: its last decision rests on three blocks, and files came with it.
+
+    A run has looked at two blocks, of which it includes one.
+    """
+    top = write_directory(tmp_path / "small")
+    made = read_rows(tree_of_path(top)).store("small").discoveries.get()
+    result = {
+        "blocks": 2,
+        "covered": 1,
+        "by_campaign": {str(made.campaign_id): 1},
+        "by_discovery": {str(made.pk): 1},
+        "best": [{"chosen": [made.pk], "covered": 1, "proven": True}],
+        "uncovered": [],
+    }
+    Run.objects.create(
+        name="its coverage",
+        kind="coverage",
+        state="done",
+        config={"campaigns": [made.campaign_id], "block_set": None},
+        result=result,
+    )
+    return made
+
+
+@pytest.fixture
+def difference(mapping: PortMapping) -> Run:
+    """A report of a mapping beside LLVM's model: of one scheme it says something else."""
+    scheme = Differing(
+        ADD, 1, "add rax, rbx", 0.5, 0.5, "1×[a]", [[1, 1]], 1, 1.0, 1.0, [["P0", 0.25]], "mca"
+    )
+    facts = ("a mapping", "llvm-mca 22.1.0", "22", "haswell", 0.2, 3, 1)
+    report = LlvmDifference(*facts, [scheme], [[LOAD, "unsupported"]], ["made by: a test"])
+    return Run.objects.create(
+        name="a difference",
+        kind="llvm-difference",
+        state="done",
+        config={"mapping": mapping.pk},
+        result={"report": report.as_json(), "mapping": mapping.pk},
+    )
+
+
+@pytest.fixture
+def model_check(isa: ISA, mapping: PortMapping) -> Run:
+    """Of the port mapping model: three schemes alone, mixes of one length."""
+    rows = [
+        Alone(ADD, 0.25, 0.25, Verdict.WITHIN),
+        Alone(IMUL, 1.0, 0.5, Verdict.DISCREPANCY),
+        Alone(LOAD, None, None, Verdict.NOT_MEASURED, "it crashes"),
+    ]
+    mixes = MixSummary(2, 5, 5, score([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]), 1, 0).as_json()
+    drawn = heat_map([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]).as_json()
+    orders = OrderSummary(8, 5, 4, 0.01, 0.07, 1, ()).as_json()
+    config = {"isa": isa.name, "reference": mapping.pk}
+    run = Run.objects.create(name="a check", kind="check-model", state="done", config=config)
+    told = [
+        ("model_alone", {"rows": [row.as_row() for row in rows]}),
+        ("model_mixes", {**mixes, "heat_map": drawn}),
+        ("model_orders", orders),
+    ]
+    write(Run.objects.all(), run.pk, told)
+    return run
+
+
+@pytest.fixture
 def upload(isa: ISA) -> Upload:
     """A file that waits."""
     content = f'experiment,cycles\n"{ADD}",0.25\n'.encode()
     return Upload.objects.create(file_name="adds.csv", content=content, sha256="0" * 64)
 
 
-def _measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
+def measured_again(experiment_set: ExperimentSet) -> ExperimentSet:
     """A second set with the same experiments."""
     row = ExperimentSet.objects.create(name="again", isa=experiment_set.isa, origin="upload")
     store_measurements(row, load_measurements(experiment_set))
@@ -197,6 +269,10 @@ def world(
     coverage: Run,
     matrix: Run,
     comparison: Run,
+    discovery: Discovery,
+    difference: Run,
+    model_check: Run,
+    administrator: User,
 ) -> dict[str, int]:
     """{parameter of a path: the number of a row that is there}."""
     other = PortMapping.objects.create(
@@ -209,7 +285,7 @@ def world(
         "machine_id": machine.pk,
         "token_id": machine.tokens.create(digest="d").pk,
         "set_id": experiment_set.pk,
-        "other_set_id": _measured_again(experiment_set).pk,
+        "other_set_id": measured_again(experiment_set).pk,
         "experiment_id": experiment_set.measurements.earliest("id").experiment_id,
         "mapping_id": mapping.pk,
         "other_id": other.pk,
@@ -225,6 +301,20 @@ def world(
         "coverage_id": coverage.pk,
         "matrix_id": matrix.pk,
         "comparison_id": comparison.pk,
+        "campaign_id": discovery.campaign_id,
+        "other_campaign_id": Campaign.objects.create(name="another campaign", origin="import").pk,
+        "discovery_id": discovery.pk,
+        "file_id": discovery.campaign.files.earliest("id").pk,
+        "number": discovery.campaign.batches.earliest("number").number,
+        "step": 4,
+        "predictor_id": Predictor.objects.create(
+            name="b tool", kind="planted", key="b" * 64, origin="configured"
+        ).pk,
+        "difference_id": difference.pk,
+        "check_id": model_check.pk,
+        "inference_id": run.pk,
+        "account_id": User.objects.create(username="somebody").pk,
+        "own_token_id": issue(administrator, "another", Scope.READ, None)[0].pk,
         "position": 0,
         "first": 0,
         "second": 1,

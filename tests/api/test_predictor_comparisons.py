@@ -36,7 +36,8 @@ def test_its_numbers_are_those_of_its_page(program: Program, comparison: Run) ->
     assert sum(each["n"] for each in lengths) == column["n"]
     assert program.get(f"{path}/columns/0/schemes")["total"] > 0
     assert program.get(f"{path}?q=imul")["selected"] < found["n"]
-    assert program("GET", f"{path}?q=colour:red")[0] == 422
+    for wrong in ("q=colour:red", "unit=furlongs"):
+        assert program("GET", f"{path}?{wrong}")[0] == 422
     assert program("GET", f"{path}/columns/7/heat-map")[0] == 404
     lines = b"".join(program.raw("GET", f"{path}/answers").streaming_content).decode().splitlines()
     assert len(lines) == found["n"] + 1

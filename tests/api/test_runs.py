@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -13,19 +12,14 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from inference.api import run_events
-from inference.api.run_examples import CONFIGS
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import leases
 from inference.runs.execute import Wishes, execute
-from inference.runs.jobs.block import BlockConfig
-from inference.runs.jobs.check_config import CheckConfig
-from inference.runs.jobs.infer_config import InferConfig
-from inference.runs.jobs.measure import MeasureConfig
 from inference.runs.journal import append
 from inference.runs.lifecycle import submit
-from inference.runs.registry import JOBS
 from pmweb.models import AuditEntry
 from tests.api.conftest import Program
+from tests.heads import behind_head
 
 
 def done(run_id: int) -> None:
@@ -51,7 +45,12 @@ def test_an_evaluation_is_started_followed_and_found(
     assert ended["state"] == "done", ended["error"]
     (listed,) = program.get(f"/mappings/{mapping.pk}/evaluations")["items"]
     assert listed["id"] == ended["result"]["evaluation"]
-    shown = program.get(f"/evaluations/{listed['id']}")
+    path = f"/evaluations/{listed['id']}"
+    shown = program.get(path)
+    (imul,) = program.get(f"{path}/schemes?q=imul")["items"]
+    scheme = mapping.isa.schemes.get(text=imul["scheme"])
+    assert len(program.get(f"{path}/measurements?scheme={scheme.pk}")) == imul["n"]
+    assert program("GET", f"{path}/schemes?sort=-age")[0] == 422
     assert sum(map(sum, shown["heat_map"]["counts"])) == shown["n"] == 2
 
 
@@ -126,25 +125,33 @@ def test_a_webhook_is_named_with_the_run_or_later_and_shown_without_its_secret(
         assert "http" in answer["detail"]
 
 
-def test_the_examples_of_descriptions_have_fields_that_there_are() -> None:
-    assert CONFIGS.keys() == {kind for kind in JOBS if kind in CONFIGS}
-    described = {
-        "infer": InferConfig,
-        "measure": MeasureConfig,
-        "check-model": CheckConfig,
-        "block": BlockConfig,
-    }
-    for kind, shape in described.items():
-        assert CONFIGS[kind].keys() <= {each.name for each in fields(shape)}
-    short = {"import", "compare-sets", "merge-sets", "evaluate"}
-    assert {"infer", "measure", "check-model", "block", *short} == CONFIGS.keys()
-
-
 def test_a_measuring_run_is_started_on_a_machine(program: Program, machine: Machine) -> None:
     config = {"machine": machine.pk, "schemes": "all", "plan": "singletons"}
     status, run = program("POST", "/runs", {"kind": "measure", "config": config})
     assert status == 201, run
     assert run["config"]["plan"] == "singletons"
+
+
+def test_an_inference_on_a_machine_is_started_once(program: Program, machine: Machine) -> None:
+    path = f"/machines/{machine.pk}/inferences"
+    first, second = (program("POST", path, {"what": "starter"}) for _ in range(2))
+    assert (first[0], second[0]) == (201, 200), first[1]
+    assert first[1]["id"] == second[1]["id"]
+    assert Run.objects.get(pk=first[1]["id"]).config["schemes"] == "starter"
+
+
+def test_a_check_of_the_model_is_read_and_taken_away(program: Program, model_check: Run) -> None:
+    path = f"/runs/{model_check.pk}/model-check"
+    told = program.get(path)
+    assert (told["asked"], told["compared"], told["within"]) == (3, 2, 1)
+    assert told["verdicts"]["not measured"] == 1
+    assert told["mixes"][0]["scores"]["n"] == 3
+    assert told["orders"][0]["share"] == 0.25
+    (wrong,) = program.get(f"{path}/schemes?verdict=discrepancy")["items"]
+    assert wrong["error"] == -50.0
+    table = behind_head(program.raw("GET", f"{path}/exports/schemes").content.decode())
+    assert table.count("\n") == 4
+    assert program("GET", f"{path}/exports/colours")[0] == 422
 
 
 # ---- events

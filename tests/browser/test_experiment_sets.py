@@ -35,7 +35,7 @@ def changed(factor: float) -> bytes:
 def looked_at(page: Page, name: str) -> None:
     """The page in both schemes and widths: no violation, nothing wider than the screen."""
     for scheme, width in (("light", 1280), ("dark", 390)):
-        page.emulate_media(color_scheme=scheme)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # colours change at once
         page.set_viewport_size({"width": width, "height": 900})
         assert violations(page) == [], (name, scheme)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (name, width)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -17,6 +18,8 @@ from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
+from pmweb.accounts.api_tokens import issue
+from pmweb.models import Scope
 
 TRUTH = Mapping(
     ("0", "1", "2", "3"),
@@ -164,6 +167,22 @@ def test_all_of_a_mnemonic_or_whatever_clashes_can_be_dropped(visitor: Client, c
     assert len(fewer.config["schemes"]) == 2
     assert always.config["settings"]["on_clash"] == "drop-scheme"
     assert always.config["schemes"] == clashing.config["schemes"]
+
+
+def test_programs_read_of_a_clash_and_go_on_as_people_do(
+    client: Client, administrator: User, clashing: Run
+) -> None:
+    token = issue(administrator, "a test", Scope.OPERATE, None)[1]
+    headers = {"Authorization": f"Bearer {token}"}
+    path = f"/api/v1/runs/{clashing.pk}"
+    clash = client.get(f"{path}/clash", headers=headers).json()
+    assert clash["text"]
+    assert {"scheme": "a x", "mnemonic": "a", "alike": 2} in clash["schemes"]
+    for body, status in (({"scheme": "nothing"}, 422), ({"scheme": "a x", "what": "mnemonic"}, 201)):
+        answer = client.post(f"{path}/without", body, content_type="application/json", headers=headers)
+        assert answer.status_code == status, answer.content
+    again = Run.objects.exclude(pk=clashing.pk).get()
+    assert (again.forked_from, len(again.config["schemes"])) == (clashing, 2)
 
 
 def test_only_what_clashes_can_be_dropped(visitor: Client, clashing: Run, found: Run):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 import tempfile
 import zlib
-from collections.abc import Iterator
 
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -15,18 +13,12 @@ from django.urls import path
 from django.utils.text import slugify
 
 from anica_app.exchange.campaign_zip import write_campaign
-from anica_app.models import Campaign, CampaignFile, Discovery
-from anica_app.views.campaigns.coverage import measure_of
-from anica_app.views.discoveries.saying import words_of
-from inference.exchange.csv_cells import written
-from inference.views.files import table_answer
+from anica_app.models import Campaign, CampaignFile
+from anica_app.queries.discovery_table import discoveries_csv
+from inference.views.files import file_answer
 from inference.views.naming import delete_page, edit_page
 
 _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
-HEADS = (
-    *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),
-    *("included_by", "mark", "note", "block", "abstract"),
-)
 
 
 def campaign_export(request: HttpRequest, pk: int) -> HttpResponseBase:
@@ -41,30 +33,7 @@ def campaign_export(request: HttpRequest, pk: int) -> HttpResponseBase:
 def campaign_csv(request: HttpRequest, pk: int) -> HttpResponse:
     """Its discoveries as a table."""
     row = get_object_or_404(Campaign, pk=pk)
-    return table_answer(written(HEADS, _lines(row)), f"{row.name} discoveries", campaign=row.name)
-
-
-def _lines(campaign: Campaign) -> Iterator[list[object]]:
-    measure = measure_of(campaign)
-    numbers = dict(campaign.discoveries.values_list("pk", "number"))
-    for row in campaign.discoveries.defer("foreign", "facts", "remarks").order_by("number"):
-        yield [
-            *(row.number, row.label, row.kind, in_one_line(row), row.length),
-            *(row.interestingness, row.generality),
-            None if measure is None else measure.by_discovery.get(row.pk, 0),
-            numbers.get(row.subsumed_by_id or 0),
-            *(row.mark, row.note, bytes(row.code).hex()),
-            None if row.abstract is None else json.dumps(row.abstract, ensure_ascii=False),
-        ]
-
-
-def in_one_line(row: Discovery) -> str:
-    """An abstract block in words; "" where ours do not suffice."""
-    said = words_of(row.abstract)
-    if said is None:
-        return ""
-    instructions = [", ".join(phrases) for phrases in said.instructions]
-    return "; ".join([" | ".join(instructions), *said.aliasing]).replace("`", "")
+    return file_answer(discoveries_csv(row), "text/csv", f"{row.name} discoveries", "csv")
 
 
 def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:

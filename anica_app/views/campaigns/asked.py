@@ -12,6 +12,7 @@ from anica_app.campaigning.config import GROUPS
 from anica_app.campaigning.presets import PRESETS
 from anica_app.core.search.settings import Termination
 from anica_app.models import Campaign, Discovery
+from anica_app.queries.comparing_campaigns import flattened
 from anica_app.views.campaigns.settings import LABELS
 from inference.models import PortMapping
 from inference.views.runs.asked import Item, Link
@@ -30,7 +31,7 @@ _LONGEST = 300
 def asked_of(campaign: Campaign) -> list[Item]:
     """What was asked of it; of an imported one in the words of its file."""
     if campaign.format != Campaign.Format.OURS:
-        return [Item(name, text) for name, text in _flat(campaign.config)]
+        return [Item(name, _text(value)) for name, value in flattened(campaign.config)]
     return [item for item in _ours(campaign.config) if item.text or item.links]
 
 
@@ -66,15 +67,6 @@ def _excluded(ids: list[Any]) -> Item:
     )
     gone = len(ids) - len(links)
     return Item("Not to be found again", f"{gone} that are gone" if gone else "", links=links, changed=True)
-
-
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Nested objects as lines."""
-    if isinstance(value, Mapping) and value:
-        for key, inner in value.items():
-            yield from _flat(inner, f"{name}.{key}" if name else str(key))
-    else:
-        yield name, _text(value)
 
 
 def _text(value: Any) -> str:

@@ -9,19 +9,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path
 
-from anica_app.models import Campaign, Discovery
+from anica_app.models import Campaign
+from anica_app.queries.campaign_coverage import measure_of, sorted_by_coverage
 from anica_app.queries.campaigns import DISCOVERY_ORDERS, discoveries, rounds
+from anica_app.queries.standing import failures_in_words, lacking_of, standing_of
 from anica_app.views.campaigns.asked import asked_of
-from anica_app.views.campaigns.coverage import Measure, measure_of, selection
-from anica_app.views.campaigns.shown import (
-    chart_of,
-    failures_in_words,
-    found_of,
-    lacking_of,
-    standing_of,
-)
+from anica_app.views.campaigns.coverage import selection
+from anica_app.views.campaigns.shown import chart_of, found_of
 from inference.models import Run
-from inference.queries.paging import PAGE_SIZE, Order, Page, page_in_memory
+from inference.queries.paging import PAGE_SIZE, Order
 from inference.views.address import one_of, whole_number
 
 TABS = {
@@ -74,7 +70,8 @@ def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dic
     order = Order.read(request.GET.get("sort", ""), _ORDERS, "-interestingness")
     measure = measure_of(found, whole_number(request, "cover"))
     if order.column == COVERAGE and measure is not None:
-        page = _by_coverage(found, measure, order, whole_number(request, "page", 0) or 0, subsumed=subsumed)
+        number = whole_number(request, "page", 0) or 0
+        page = sorted_by_coverage(found, measure, order, number, PAGE_SIZE, subsumed=subsumed)
     else:
         order = order if order.column in DISCOVERY_ORDERS else Order("interestingness", descending=True)
         page = discoveries(found, order, request.GET.get("page", ""), subsumed=subsumed)
@@ -87,21 +84,6 @@ def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dic
         "measure": measure,
         "exact_kinds": len({row.kind for row in page.rows}) > 1,
     }
-
-
-def _by_coverage(
-    found: Campaign, measure: Measure, order: Order, number: int, *, subsumed: bool
-) -> Page[Discovery]:
-    """Coverage is no column of the database: all ids are sorted, a page of rows is read (two queries)."""
-    rows = found.discoveries.all() if subsumed else found.discoveries.filter(subsumed_by=None)
-    sign = -1 if order.descending else 1
-    ids = sorted(
-        rows.values_list("pk", flat=True), key=lambda pk: (sign * measure.by_discovery.get(pk, 0), pk)
-    )
-    page = page_in_memory(ids, number, PAGE_SIZE)
-    by_pk = Discovery.objects.defer("foreign", "facts", "remarks", "note").in_bulk(page.rows)
-    shown = [by_pk[pk] for pk in page.rows]
-    return Page(shown, page.total, page.next_cursor, page.previous_cursor)
 
 
 def _rounds(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:

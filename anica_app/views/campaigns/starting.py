@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -13,13 +12,9 @@ from anica_app.campaigning.config import read_config
 from anica_app.campaigning.predictors import Listed, listed
 from anica_app.campaigning.presets import PRESETS
 from anica_app.models import Campaign, Predictor
-from anica_app.queries.pace import Pace, pace_of
+from anica_app.queries.pace import Plan, plan_of
 from anica_app.views.campaigns.form import CampaignForm
 from anica_app.views.campaigns.settings import SETTING, WordsField, initial_settings
-from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
-from inference.models import ISA
-from inference.models.scheme_search import search_schemes
 from inference.runs.errors import ConfigError
 from inference.views.address import one_of, whole_number
 from inference.views.runs.pages import SUMMARIES
@@ -33,30 +28,6 @@ SUMMARIES |= {
 
 _TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset")
 """Of a campaign that is searched again, beside its settings."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a valid form asks for, and what is known of how long that takes."""
-
-    config: Json
-    schemes: int
-    pace: Pace | None
-
-    @property
-    def left(self) -> int | None:
-        """The schemes of the campaign that tells the pace, where it had the same choice of them."""
-        if self.pace is None:
-            return None
-        before = self.pace.campaign.config
-        same = all(before.get(name) == self.config[name] for name in ("scheme_filter", "space"))
-        return self.pace.schemes if same else None
-
-    @property
-    def blocks(self) -> int | None:
-        """How many blocks will be judged, where time ends the campaign and the pace is known."""
-        minutes = self.config["end"]["minutes"]
-        return None if minutes is None or self.pace is None else round(60 * minutes * self.pace.rate)
 
 
 def campaign_new(request: HttpRequest) -> HttpResponse:
@@ -87,12 +58,11 @@ def _plan(form: CampaignForm) -> Plan | None:
     except ConfigError as error:
         form.blame(str(error))
         return None
-    isa = ISA.objects.filter(name=X86).first()
-    schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
-    if not schemes:
+    wanted = plan_of(config)
+    if not wanted.schemes:
         form.add_error("scheme_filter", "No scheme is found by this.")
         return None
-    return Plan(config, schemes, pace_of(config["predictors"]))
+    return wanted
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 
 from anica_app.exchange.asked_answers import KIND
-from anica_app.queries.generalisations import samples_of_step
+from anica_app.queries.steps import name_of_question, question_about_step
 from anica_app.views.choosing import ChoosingForm
 from anica_app.views.discoveries.page import PART, found_or_404, tree_or_404
-from anica_app.views.discoveries.step import about, chosen_node
+from anica_app.views.discoveries.step import chosen_node
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 
@@ -40,13 +40,8 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
     row = tree.generalisation
     back = f"{reverse('discovery', args=[pk])}?g={row.number}&step={node.number}"
     if form.is_bound and form.is_valid():
-        config = {
-            "predictors": [one.pk for one in form.rows],
-            "blocks": [one.code.hex() for one in samples_of_step(row, node.number) or []],
-            "anew": form.cleaned_data["anew"],
-            "about": about(row, node.number),
-        }
-        name = f"{found.campaign.name[:100]}, {found.discovery}, step {node.number}, asked again"
+        config = question_about_step(row, node.number, form.rows, anew=form.cleaned_data["anew"])
+        name = name_of_question(found.discovery, node.number)
         try:
             submit(KIND, config, unused_name(name), user=request.user)
         except ConfigError as error:

@@ -11,13 +11,13 @@ from django.urls import path
 from django.utils.text import slugify
 
 from anica_app.models import Discovery
-from anica_app.queries.asked import asked_about
-from anica_app.queries.discoveries import Found, tree_with_start
-from anica_app.queries.generalisations import Tree, samples_of_step
-from anica_app.views.discoveries.saying import table_of, words_of
-from anica_app.views.discoveries.step import about, chosen_node, lines_of, step_context, with_asked
-from anica_app.views.discoveries.tree import picture, tree_document
-from inference.exchange.csv_cells import written
+from anica_app.queries.discoveries import Found, discoveries_in_full
+from anica_app.queries.generalisations import Tree
+from anica_app.queries.saying import table_of, words_of
+from anica_app.queries.steps import blocks_csv
+from anica_app.queries.tree_documents import tree_document
+from anica_app.views.discoveries.step import chosen_node, lines_of, step_context
+from anica_app.views.discoveries.tree import picture
 from inference.views.address import whole_number
 from inference.views.files import file_answer
 
@@ -27,18 +27,15 @@ PART = "X-Part"
 
 def found_or_404(pk: int) -> Found:
     """The discovery with its campaign (one query)."""
-    rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
-    return Found(get_object_or_404(rows.defer("campaign__note", "campaign__run__config"), pk=pk))
+    return Found(get_object_or_404(discoveries_in_full(), pk=pk))
 
 
 def tree_or_404(request: HttpRequest, found: Found) -> Tree | None:
     """The generalisation in the address, else the main one; None where no decision of it is known."""
     number = whole_number(request, "g")
-    row = found.generalisation(number)
-    if row is None and number is not None:
+    if number is not None and found.generalisation(number) is None:
         raise Http404(f"generalisation {number} has not led to this discovery")
-    tree = None if row is None else tree_with_start(row)
-    return tree if tree is not None and tree.nodes else None
+    return found.tree(number)
 
 
 def discovery(request: HttpRequest, pk: int) -> HttpResponse:
@@ -97,14 +94,7 @@ def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     node = None if tree is None else chosen_node(request, tree)
     if tree is None or node is None:
         raise Http404("there is no such step")
-    asked = asked_about(about(tree.generalisation, node.number))
-    samples = with_asked(samples_of_step(tree.generalisation, node.number) or [], asked)
-    names = [*(one.name for one in found.predictors), *(said.name for said in asked.said)]
-    rows = [
-        [one.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in one.answers)]
-        for one in samples
-    ]
-    text = written(["bb", *names], rows)
+    text = blocks_csv(found, tree.generalisation, node.number)
     return file_answer(text, "text/csv", f"{found.campaign.name} {found.discovery} step {node.number}", "csv")
 
 

@@ -24,6 +24,20 @@ MOST_REPEATS = 600
 """Measurements of each: as many samples as explainable inference takes."""
 
 
+LISTED = "listed"
+"""The plan of a measuring run that is told its experiments."""
+
+
+def listed_config(machine: int, experiments: Iterable[Experiment], repeats: int) -> Json:
+    """The description of a run that measures each of these experiments so often on a machine."""
+    return {
+        "machine": machine,
+        "plan": LISTED,
+        "experiments": list(dict.fromkeys(map(str, experiments))),
+        "repeats": min(MOST_REPEATS, max(1, repeats)),
+    }
+
+
 def read_listed(isa: ISA, given: Any) -> list[str]:
     """The experiments in the scheme texts of the instruction set, each once. Raises `ConfigError`."""
     if not isinstance(given, list) or not all(isinstance(text, str) for text in given):

@@ -28,6 +28,7 @@ from inference.runs.jobs.infer_config import (
     read_whole,
 )
 from inference.runs.jobs.listed import (
+    LISTED,
     MOST_REPEATS,
     Turns,
     ids_of_schemes,
@@ -41,7 +42,6 @@ from inference.runs.jobs.stages import Told
 from inference.runs.journal import Entry
 from inference.runs.measurements import RunMeasurements
 
-LISTED = "listed"
 PLANS = ("singletons", "pairs", "mixes", LISTED)
 """Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; experiments one by one."""
 

@@ -8,14 +8,12 @@ from django.shortcuts import redirect
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from inference.core.protocols import Json
-from inference.models import Machine
 from inference.queries.machines import local_machine, obstacle, unfinished_inference_on
 from inference.runs.errors import ConfigError
+from inference.runs.jobs.beginnings import starter_inference
 from inference.runs.lifecycle import submit, unused_name
 
 RUN_NAME = "This computer: starter set"
-POPULATION = 1000
 
 
 @require_POST
@@ -29,26 +27,11 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
     run = unfinished_inference_on(machine, "pmevo")
     if run is None:
         try:
-            run = submit("infer", config_for(machine), unused_name(RUN_NAME), user=request.user)
+            run = submit("infer", starter_inference(machine), unused_name(RUN_NAME), user=request.user)
         except ConfigError as error:
             messages.error(request, f"Nothing was started: {error}")
             return redirect("start")
     return redirect("run", pk=run.pk)
-
-
-def config_for(machine: Machine) -> Json:
-    """PMEvo on the starter set; what is not said here follows from the machine, its number of ports too.
-
-    With so few schemes a larger population costs half a minute and predicts clearly better.
-    """
-    return {
-        "algorithm": "pmevo",
-        "isa": machine.isa.name,
-        "source": {"machine": machine.pk},
-        "schemes": "starter",
-        "bottleneck": True,
-        "settings": {"population": POPULATION},
-    }
 
 
 urlpatterns = [path("machines/measure-this-computer/", measure_this_computer, name="measure-this-computer")]

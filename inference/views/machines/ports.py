@@ -8,15 +8,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from inference.core.protocols import Json
-from inference.models import Machine
-from inference.models.scheme_search import PROBE_SELECTION
 from inference.queries.machines import machines, unfinished_inference_on
 from inference.runs.errors import ConfigError
+from inference.runs.jobs.beginnings import search_for_ports
 from inference.runs.lifecycle import submit, unused_name
-
-MOST_PORTS = 14  # Zen 5 has six ALUs, four address generators and four vector pipes
-MIXES = 60  # to judge by: a second or two, not half a minute
 
 
 @require_POST
@@ -27,24 +22,11 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     if run is None:
         try:
             name = unused_name(f"Ports of {machine.name}"[:190])
-            run = submit("infer", config_for(machine), name, user=request.user)
+            run = submit("infer", search_for_ports(machine), name, user=request.user)
         except ConfigError as error:
             messages.error(request, f"Nothing was started: {error}")
             return redirect("machine", pk=pk)
     return redirect("run", pk=run.pk)
-
-
-def config_for(machine: Machine) -> Json:
-    """Counter-examples on the probes: ports are searched for, R_max is measured, clashes are dropped."""
-    return {
-        "algorithm": "cegar",
-        "isa": machine.isa.name,
-        "source": {"machine": machine.pk},
-        "schemes": PROBE_SELECTION,
-        "bottleneck": True,
-        "mixes": MIXES,
-        "settings": {"most_ports": MOST_PORTS, "on_clash": "drop-scheme"},
-    }
 
 
 urlpatterns = [path("machines/<int:pk>/find-ports/", find_ports, name="find-ports")]

@@ -23,7 +23,7 @@ from inference.models import Evaluation, InstructionScheme, Machine, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.queries.characterisations import is_explained
 from inference.queries.comparing import comparable
-from inference.queries.deciding import Decision, again, decisions
+from inference.queries.deciding import REPEATS, Decision, again, decisions
 from inference.queries.doubts import USUAL_ERROR, doubts_of, usual_other
 from inference.queries.evaluations import evaluations_of
 from inference.queries.paging import Order, page_in_memory
@@ -34,9 +34,6 @@ from inference.views.mappings.remeasuring import means_of, measure_listed, poste
 from inference.views.runs.explained import experiment_url
 
 PAGE = 25
-REPEATS = 5
-"""Measurements of each experiment that is measured again: enough for a median."""
-
 NOTHING = "none"
 """In the address: held against no other mapping."""
 

@@ -15,7 +15,7 @@ from inference.core.explain import STAGES, Fact, Seen
 from inference.exchange.characterisations import Explained
 from inference.figures.witness import witness_picture
 from inference.models import InstructionScheme, Machine, PortMapping, Run
-from inference.queries.proofs import Proof, Step, Untested, blocker_uops, proof_of, untested
+from inference.queries.proofs import Proof, Step, Untested, again_of, blocker_uops, proof_of, untested
 from inference.queries.remeasured import Remeasured, remeasured, unfinished
 from inference.views.mappings.remeasuring import means_of, measure_listed, posted_number
 from inference.views.mappings.witness_drawing import Drawing, drawn
@@ -116,16 +116,11 @@ def scheme_again(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
     row, proof = _found(pk, scheme)
     page = f"{reverse('scheme-proof', args=[pk, scheme])}#again"
     machine = get_object_or_404(Machine, pk=posted_number(request, "machine"), isa=row.isa_id)
-    steps = proof.steps
-    if "witness" in request.POST:
-        wanted = posted_number(request, "witness")
-        steps = [step for step in steps if step.pk == wanted]
-    if not steps:
+    witness = posted_number(request, "witness") if "witness" in request.POST else None
+    wanted = again_of(proof, witness)
+    if wanted is None:
         raise Http404("no such witness of this scheme")
-    experiments = [each for step in steps for each in (step.witness.base, step.witness.tested)]
-    what = "witnesses" if len(steps) > 1 else f"witness on {steps[0].where}"
-    repeats = max(step.witness.samples for step in steps)
-    measure_listed(request, machine, experiments, repeats, f"{proof.scheme.text[:100]}: {what} again")
+    measure_listed(request, machine, wanted.experiments, wanted.repeats, wanted.what)
     return redirect(page)
 
 

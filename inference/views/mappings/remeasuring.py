@@ -12,9 +12,8 @@ from inference.core.experiment import Experiment
 from inference.models import Machine, PortMapping, Run
 from inference.queries.machines import machines
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.listed import MOST_REPEATS
+from inference.runs.jobs.listed import listed_config
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
-from inference.runs.jobs.measure import LISTED
 from inference.runs.lifecycle import submit, unused_name
 
 
@@ -45,12 +44,7 @@ def measure_listed(
     request: HttpRequest, machine: Machine, experiments: Sequence[Experiment], repeats: int, what: str
 ) -> Run | None:
     """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
-    config = {
-        "machine": machine.pk,
-        "plan": LISTED,
-        "experiments": list(dict.fromkeys(map(str, experiments))),
-        "repeats": min(MOST_REPEATS, max(1, repeats)),
-    }
+    config = listed_config(machine.pk, experiments, repeats)
     try:
         return submit("measure", config, unused_name(f"{what} on {machine.name}"[:180]), user=request.user)
     except ConfigError as error:

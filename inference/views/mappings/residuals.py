@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,12 @@ from inference.core.predicting import Predictor
 from inference.core.residuals import SchemeError
 from inference.isa.search import SearchError
 from inference.models import ISA, Evaluation, InstructionScheme
-from inference.models.scheme_search import search_schemes
-from inference.queries.evaluations import worst_with
+from inference.queries.evaluations import ERROR_ORDERS, errors_by_scheme, worst_with
 from inference.queries.paging import Order, page_in_memory
 from inference.queries.predictions import Predicted, listed
 from inference.views.address import whole_number
 
 PAGE = 25
-COLUMNS: dict[str, Callable[[SchemeError], Any]] = {
-    "text": lambda error: error.scheme,
-    "n": lambda error: error.n,
-    "signed": lambda error: error.signed,
-    "absolute": lambda error: error.absolute,
-}
 
 
 @dataclass(frozen=True)
@@ -49,16 +42,12 @@ class OfScheme:
 def schemes_context(request: HttpRequest, isa: ISA, errors: Sequence[SchemeError]) -> dict[str, Any]:
     """A page of the schemes, the largest mean absolute error first unless the address says otherwise."""
     q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), {key: key for key in COLUMNS}, "-absolute")
+    order = Order.read(request.GET.get("sort", ""), {key: key for key in ERROR_ORDERS}, "-absolute")
     context: dict[str, Any] = {"q": q, "sort": str(order), "scheme_count": len(errors)}
     try:
-        found = list(errors)
-        if q:
-            texts = set(search_schemes(isa.schemes.all(), q).values_list("text", flat=True))
-            found = [each for each in errors if each.scheme in texts]
+        found = errors_by_scheme(isa, errors, q, order)
     except SearchError as error:
         return {**context, "schemes_error": str(error)}
-    found.sort(key=COLUMNS[order.column], reverse=order.descending)
     page = page_in_memory(found, whole_number(request, "page", 0) or 0, PAGE)
     named = isa.schemes.filter(text__in=[each.scheme for each in page.rows])
     ids = dict(named.values_list("text", "pk"))

@@ -11,16 +11,15 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.cegar.clashing import mnemonic
 from inference.core.experiment import Experiment
-from inference.core.protocols import Json
 from inference.exchange.evidence import Doubt, Evidence, verdict_in_words
 from inference.exchange.stored import load_mapping
 from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.models import ISA, PortMapping, Run
+from inference.queries.going_on import drop_choices
 from inference.queries.reference import Beside, beside, references, usual_reference
+from inference.queries.search_records import Example, SearchRecord
 from inference.views.address import whole_number
-from inference.views.runs.search import Example, SearchRecord
 
 SURVIVORS = {
     "first": "the first stays",
@@ -50,15 +49,6 @@ class Shown:
     earlier: int | None
     later: int | None
     newest: bool
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A scheme that could be left out because of a clash, and how many schemes share its mnemonic."""
-
-    scheme: str
-    mnemonic: str
-    alike: int
 
 
 def explained(request: HttpRequest, run: Run, search: SearchRecord) -> dict[str, Any]:
@@ -120,33 +110,6 @@ def _reference(request: HttpRequest, row: PortMapping, candidates: list[PortMapp
     if wanted == 0:
         return None
     return get_object_or_404(references(row), pk=wanted)
-
-
-def drop_choices(search: SearchRecord) -> list[Choice]:
-    """The schemes of the last clash, those first that most of its experiments have in common."""
-    if not search.clashes:
-        return []
-    clash = search.clashes[-1]
-    left = [scheme for scheme in search.schemes if not _was_dropped(scheme, search.clashes)]
-    counted = {
-        each["scheme"]: sum(_mentions(one["experiment"], each["scheme"]) for one in clash["experiments"])
-        for each in clash["alone"]
-        if each["scheme"] in left
-    }
-    ordered = sorted(counted, key=lambda scheme: (-counted[scheme], scheme))
-    return [
-        Choice(scheme, mnemonic(scheme), sum(mnemonic(other) == mnemonic(scheme) for other in left))
-        for scheme in ordered
-        if len(left) > 1
-    ]
-
-
-def _was_dropped(scheme: str, clashes: Sequence[Json]) -> bool:
-    return any(scheme in clash["dropped"] for clash in clashes)
-
-
-def _mentions(experiment: str, scheme: str) -> bool:
-    return any(term.partition("*")[2] == scheme or term == scheme for term in experiment.split("; "))
 
 
 def experiment_url(experiment: Experiment, isa: ISA | None, row: PortMapping | None) -> str:

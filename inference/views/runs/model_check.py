@@ -14,13 +14,12 @@ from inference.core.mapping import Uops
 from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, Verdict
 from inference.core.protocols import Json
-from inference.exchange.model_check_csv import write_alone_csv, write_mixes_csv, write_orders_csv
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.models.scheme_search import search_schemes
 from inference.queries.characterisations import usages_in
-from inference.queries.model_checks import ModelCheck, model_check_of, reference_of
+from inference.queries.model_checks import TABLES, ModelCheck, model_check_of, reference_of
 from inference.queries.paging import page_in_memory
 from inference.views.address import one_of, whole_number
 from inference.views.files import table_answer
@@ -170,19 +169,12 @@ def _lines(shown: Sequence[Alone], isa: ISA | None, reference: PortMapping | Non
     ]
 
 
-FILES: dict[str, Callable[[ModelCheck], str]] = {
-    "schemes": lambda check: write_alone_csv(check.alone),
-    "mixes": lambda check: write_mixes_csv(check.mixes),
-    "orders": lambda check: write_orders_csv(check.orders),
-}
-
-
 def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
     """A table of the page as a file."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
-    return table_answer(FILES[table](model_check_of(run)), f"{run.name} {table}", check=run.name)
+    return table_answer(TABLES[table](model_check_of(run)), f"{run.name} {table}", check=run.name)
 
 
 urlpatterns = [
-    path(f"runs/<int:pk>/{table}.csv", run_csv, {"table": table}, name=f"run-{table}-csv") for table in FILES
+    path(f"runs/<int:pk>/{table}.csv", run_csv, {"table": table}, name=f"run-{table}-csv") for table in TABLES
 ]

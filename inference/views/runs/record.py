@@ -9,14 +9,14 @@ from typing import Any
 
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.queries.search_records import KINDS as SEARCH_KINDS
+from inference.queries.search_records import SearchRecord
 from inference.runs.journal import events_since
 from inference.runs.leases import busy_seconds
 from inference.views.runs.evolution import KINDS as EVOLUTION_KINDS
 from inference.views.runs.evolution import EvolutionRecord
 from inference.views.runs.funnel import KINDS as EXPLAIN_KINDS
 from inference.views.runs.funnel import ExplainRecord
-from inference.views.runs.search import KINDS as SEARCH_KINDS
-from inference.views.runs.search import SearchRecord
 
 JOURNAL_LIMIT = 50_000
 """Events read for one page; a run journals a few per second at most, and coalesces."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -30,14 +29,8 @@ MEANINGS = {
 
 def accounts(request: HttpRequest) -> HttpResponse:
     """Everybody who has an account, those who are shut out last."""
-    rows = [(user, role_of(user), people.is_invited(user)) for user in _users()]
+    rows = [(user, role_of(user), people.is_invited(user)) for user in people.accounts()]
     return render(request, "pmweb/accounts.html", {"rows": rows})
-
-
-def _users() -> QuerySet[User]:
-    valid = Q(api_tokens__in=api_tokens.valid_tokens())
-    counted = User.objects.select_related("account").annotate(tokens=Count("api_tokens", filter=valid))
-    return counted.order_by("-is_active", "username")
 
 
 @never_cache

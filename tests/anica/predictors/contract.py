@@ -23,11 +23,15 @@ from anica_app.predictors import (
 from anica_app.predictors.llvm.mca import LlvmMca
 from anica_app.predictors.llvm.mca_settings import McaSettings
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
+from anica_app.predictors.shared_out import SharedOut
 from inference.agent.protocol import Result
 from inference.core.mapping import PortMapping
+from inference.core.pacing import Pace
 from inference.core.predicting import MappingPredictor
+from inference.core.workshop import LocalWorkshop
 from inference.isa.x86.blocks import Block
 from tests.anica.predictors import fakes
+from tests.core.pmevo.small import Listener
 
 QUICK = {"seconds": 0.8, "processes": 2}
 ADD = "add GPR[64]:RW, GPR[64]:R"
@@ -139,6 +143,13 @@ def _remembering(home: Path, other: bool) -> Predictor:
     return Remembering(_command(home, other))
 
 
+def _shared_out(home: Path, other: bool) -> Predictor:
+    tool = _uica(home, other)
+    options = {"program": str(home / "uiCA.py"), "arch": "SKL" if other else "HSW", **QUICK}
+    pace = Pace(Listener())
+    return SharedOut(tool, uica.KIND, options, LocalWorkshop(2), pace, tool.close)
+
+
 def _mapping(home: Path, other: bool) -> Predictor:
     known = [ADD.replace("add", name) for name in ("add", "xor", "sub", "or")]
     value = PortMapping(ports=("0", "1"), usage=dict.fromkeys(known, ((3, 3),)))
@@ -175,6 +186,7 @@ CASES = (
     Case("a command", _command),
     Case("a command that is asked line by line", _asked),
     Case("what remembers", _remembering),
+    Case("what is asked on workers", _shared_out),
     Case("a mapping", _mapping, crashes=False),
     Case("a machine", _machine),
 )

@@ -1,4 +1,4 @@
-"""Abstract blocks, decisions and their reasons as pages word them."""
+"""Abstract blocks, decisions and their reasons in the words that pages and programs are told."""
 
 from __future__ import annotations
 

@@ -1,0 +1,124 @@
+"""A program that is asked on the computers of a cluster: blocks go out in pieces, answers come back in order.
+
+What comes back does not depend on who answers: a worker whose program differs from ours in what makes its
+identity declines, and then ours is asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Predictor
+from anica_app.predictors.kinds import KINDS
+from inference.core.pacing import Pace
+from inference.core.protocols import Json
+from inference.core.workshop import Bench, Task, Workshop
+
+_PIECES = 32
+"""Of one question at most: enough that quick workers do more of it than slow ones."""
+_FEW = 8
+"""Blocks of a piece at least: handing one out takes as long as a tool needs for a few."""
+_TOOLS = 16
+"""Predictors that a worker keeps ready."""
+
+
+class AskedHere:
+    """A workshop for `ask_piece` in which this computer's own predictor answers."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self._predictor = predictor
+
+    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
+        """See `Workshop`: all pieces are one question."""
+        pace.pulse()
+        questions = [_blocks(piece) for piece in pieces]
+        answers = iter(self._predictor.predict([block for blocks in questions for block in blocks]))
+        return [_written([next(answers) for _ in blocks]) for blocks in questions]
+
+
+class SharedOut:
+    """`predictor`, made by the kind of this name from `options`, asked in `workshop` at the pace of a run.
+
+    `close` ends whatever belongs to it.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        kind: str,
+        options: Mapping[str, Any],
+        workshop: Workshop,
+        pace: Pace,
+        close: Callable[[], None],
+    ) -> None:
+        self._predictor = predictor
+        self._workshop = workshop
+        self._pace = pace
+        self._close = close
+        question = {"kind": kind, "options": dict(options), "identity": predictor.identity}
+        self._common = json.dumps(question, sort_keys=True).encode()
+
+    @property
+    def name(self) -> str:
+        """That of the predictor."""
+        return self._predictor.name
+
+    @property
+    def identity(self) -> Json:
+        """That of the predictor: who answers changes nothing."""
+        return self._predictor.identity
+
+    def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
+        """See `anica_app.core.protocols.Predictor`; raises what the pulse of the pace does."""
+        size = max(_FEW, -(-len(blocks) // _PIECES))
+        pieces = [_question(blocks[k : k + size]) for k in range(0, len(blocks), size)]
+        told = self._workshop.carry_out(ask_piece, self._common, pieces, self._pace)
+        return [answer for piece in told for answer in _answers(piece)]
+
+    def close(self) -> None:
+        """See `anica_app.core.protocols.Predictor`."""
+        self._close()
+
+
+def ask_piece(common: bytes, piece: bytes, bench: Bench) -> bytes:
+    """The answers to a piece, on a worker's bench. Raises `PredictorError` where it has another program."""
+    bench.pulse()
+    return _written(_tool(common, bench.threads).predict(_blocks(piece)))
+
+
+@lru_cache(maxsize=_TOOLS)
+def _tool(common: bytes, threads: int) -> Predictor:
+    question = json.loads(common)
+    kind = KINDS[question["kind"]]
+    options = question["options"]
+    if "processes" in kind.settings.__dataclass_fields__:
+        options = {**options, "processes": threads}
+    tool = kind.predictor(options)
+    if tool.identity != question["identity"]:
+        tool.close()
+        raise PredictorError(f"its {tool.name} is another one: {tool.identity}, not {question['identity']}")
+    return tool
+
+
+def _question(blocks: Sequence[bytes]) -> bytes:
+    return json.dumps([block.hex() for block in blocks]).encode()
+
+
+def _blocks(piece: bytes) -> list[bytes]:
+    return [bytes.fromhex(block) for block in json.loads(piece)]
+
+
+def _written(answers: Sequence[Answer]) -> bytes:
+    return json.dumps([[one.cycles, one.failure, one.detail] for one in answers]).encode()
+
+
+def _answers(piece: bytes) -> list[Answer]:
+    return [
+        Answer(cycles, Failure(failure) if failure else None, detail)
+        for cycles, failure, detail in json.loads(piece)
+    ]

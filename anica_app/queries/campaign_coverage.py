@@ -1,0 +1,97 @@
+"""How many blocks the discoveries of a campaign include: what was found out, and what can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from anica_app.models import BasicBlockSet, Campaign, Discovery
+from anica_app.queries.coverage_runs import CoverageRuns, coverage_runs
+from inference.core.protocols import Json
+from inference.queries.paging import Order, Page, page_in_memory
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How many of `blocks` each discovery subsumes, by its id; `over` says which blocks they are."""
+
+    over: str
+    blocks: int
+    covered: int
+    by_discovery: Mapping[int, int]
+
+    @property
+    def share(self) -> float | None:
+        """What all discoveries together cover."""
+        return self.covered / self.blocks if self.blocks else None
+
+
+def measure_of(campaign: Campaign, wanted: int | None = None) -> Measure | None:
+    """The newest run over the campaign, or the one asked for; else what it found out at its own end."""
+    runs = coverage_runs([campaign.pk], wanted)
+    if runs.shown is not None:
+        return measure_of_run(runs)
+    explained: Json = campaign.facts.get("explained") or {}
+    if not explained.get("interesting"):
+        return None
+    ids = dict(campaign.discoveries.values_list("number", "pk"))
+    by_number = explained.get("by_discovery", {}).items()
+    by_pk = {ids[int(number)]: count for number, count in by_number if int(number) in ids}
+    over = f"interesting ones among {explained['blocks']:,} fresh blocks"
+    return Measure(over, explained["interesting"], explained["covered"], by_pk)
+
+
+def measure_of_run(runs: CoverageRuns) -> Measure:
+    """That of the run which is shown."""
+    found = runs.result
+    by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
+    assert runs.shown is not None
+    return Measure(over_in_words(runs.shown.config), found["blocks"], found["covered"], by_pk)
+
+
+def over_in_words(config: Json) -> str:
+    """Which blocks a run has looked at."""
+    if config.get("block_set") is None:
+        return "interesting random blocks of the campaign itself"
+    name = BasicBlockSet.objects.filter(pk=config["block_set"]).values_list("name", flat=True).first()
+    return f"blocks of {name or 'a deleted set'} on which {' and '.join(config['columns'])} disagree"
+
+
+def sets_for(campaign: Campaign) -> list[BasicBlockSet]:
+    """The sets that have a column of each of the campaign's predictors (one query)."""
+    rows = BasicBlockSet.objects.order_by("-id")
+    for pk in campaign.seats.values_list("predictor", flat=True):
+        rows = rows.filter(columns__predictor=pk)
+    return list(rows.only("name", "size").distinct())
+
+
+def sorted_by_coverage(
+    campaign: Campaign, measure: Measure, order: Order, number: int, size: int, *, subsumed: bool
+) -> Page[Discovery]:
+    """A page of discoveries. Coverage is no column of the database: all ids are sorted (two queries)."""
+    rows = campaign.discoveries.all() if subsumed else campaign.discoveries.filter(subsumed_by=None)
+    sign = -1 if order.descending else 1
+    ids = sorted(
+        rows.values_list("pk", flat=True), key=lambda pk: (sign * measure.by_discovery.get(pk, 0), pk)
+    )
+    page = page_in_memory(ids, number, size)
+    by_pk = Discovery.objects.defer("foreign", "facts", "remarks", "note").in_bulk(page.rows)
+    shown = [by_pk[pk] for pk in page.rows]
+    return Page(shown, page.total, page.next_cursor, page.previous_cursor)
+
+
+def coverage_config(campaign: Campaign, over: BasicBlockSet | None = None) -> Json:
+    """The description of a run over the campaign's own random blocks, or those of a set (two queries).
+
+    Of a set, blocks count on which the columns of the campaign's tools disagree as the campaign judges.
+    """
+    config: Json = {"campaigns": [campaign.pk]}
+    if over is None:
+        return config
+    tools = list(campaign.seats.values_list("predictor", flat=True))
+    columns = dict(over.columns.filter(predictor__in=tools).values_list("predictor", "name"))
+    return config | {
+        "block_set": over.pk,
+        "columns": [columns[tool] for tool in tools if tool in columns],
+        "interest": campaign.config.get("interest", {}) if campaign.format == Campaign.Format.OURS else {},
+    }

@@ -1,0 +1,74 @@
+"""For administrators: who did what."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from inference.api.access import ADMINISTERS, administering
+from inference.api.document import FILE
+from inference.api.files import attachment
+from inference.api.paging import Id, PageOf, Paging, listed
+from inference.api.shapes import Text, Time
+from pmweb.accounts import audit
+from pmweb.accounts.audit_search import COLUMNS, VIA, Wanted
+from pmweb.models import AuditEntry
+
+router = Router()
+_CSV = {**ADMINISTERS, FILE: "text/csv"}
+ActionName = Literal["", *AuditEntry.Action.values]  # type: ignore[valid-type]
+Way = Literal["", *VIA]  # type: ignore[valid-type]
+
+
+class Asked(Schema):
+    """Which entries; days are both included, in UTC."""
+
+    q: Text = Field("", description="A text in who did it, what it was done to, or how.", examples=["ada"])
+    action: ActionName = ""
+    via: Way = ""
+    since: date | None = Field(None, examples=["2026-11-01"])
+    until: date | None = Field(None, examples=["2026-11-22"])
+
+    def wanted(self) -> Wanted:
+        """As the page reads it."""
+        return Wanted(self.q.strip(), self.action, self.via, self.since, self.until)
+
+
+class AuditOut(Schema):
+    """One thing that somebody did; names are those of then."""
+
+    id: Id
+    at: Time
+    who: str = Field(description="Empty: a visitor who was not logged in.", examples=["ada"])
+    action: str = Field(examples=["started"])
+    kind: str = Field(description="Of what it was done to.", examples=["run"])
+    object_id: Id | None
+    name: str = Field(examples=["PMEvo on pairs, seed 1"])
+    detail: str = Field(examples=[""])
+    via: str = Field(description="page, API or command.", examples=["API"])
+    address: str = Field(examples=["192.0.2.7"])
+
+
+@router.get("/audit", response=PageOf[AuditOut], auth=administering, openapi_extra=ADMINISTERS)
+def list_audit_entries(request: HttpRequest, paging: Query[Paging], asked: Query[Asked]) -> Any:
+    """The audit log, newest first."""
+    return listed(asked.wanted().rows(), COLUMNS, "-at", paging, lambda found: [_entry(row) for row in found])
+
+
+@router.get(
+    "/audit/export", response=str, auth=administering, openapi_extra={**ADMINISTERS, FILE: "text/csv"}
+)
+def export_audit_log(request: HttpRequest, asked: Query[Asked]) -> HttpResponse:
+    """The same entries as CSV, the newest 50,000 of them, oldest first."""
+    text = asked.wanted().csv()
+    audit.record(request.user, audit.Action.EXPORTED, detail="audit-csv")
+    return attachment(text, "text/csv; charset=utf-8", "audit", "csv")
+
+
+def _entry(row: AuditEntry) -> dict[str, Any]:
+    names = ("id", "at", "action", "kind", "object_id", "name", "detail", "via", "address")
+    return {**{name: getattr(row, name) for name in names}, "who": row.actor_name}

@@ -1,0 +1,211 @@
+"""Who is calling, and for administrators who has an account and what each may do."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Router, Schema, Status
+from pydantic import Field
+
+from inference.api.access import ADMINISTERS, administering
+from inference.api.errors import Flaw, ProblemError
+from inference.api.paging import Id
+from inference.api.shapes import Input, Time
+from pmweb.accounts import api_tokens, people
+from pmweb.accounts.forms import InviteForm
+from pmweb.accounts.links import invited_until
+from pmweb.accounts.people import AccountError, accounts
+from pmweb.accounts.roles import role_of
+from pmweb.models import ApiToken, Role
+
+router = Router()
+RoleName = Literal[tuple(Role.values)]  # type: ignore[valid-type]
+
+
+class ApiTokenOut(Schema):
+    """A token of a program, without its text, which nobody can say again."""
+
+    id: Id
+    name: str = Field(examples=["nightly script on lab-3"])
+    scope: str = Field(examples=["operate"])
+    created: Time
+    expires: Time | None
+    last_used: Time | None
+    ended: str = Field(description="expired or revoked; empty while it lets somebody in.", examples=[""])
+
+
+class CallerOut(Schema):
+    """For whom the token or session acts, and what it may do: read, operate or administer."""
+
+    name: str = Field(description="Empty where nobody is logged in.", examples=["ada"])
+    role: str | None = Field(examples=["operator"])
+    scope: str = Field(examples=["operate"])
+    tokens: list[ApiTokenOut]
+
+
+class AccountOut(Schema):
+    """An account."""
+
+    id: Id
+    name: str = Field(examples=["ada"])
+    role: str = Field(description="viewer, operator or admin.", examples=["operator"])
+    active: bool = Field(description="Whether they may come in.", examples=[True])
+    invited: bool = Field(description="Whether they have still to come.", examples=[False])
+    fixed: bool = Field(description="Whether it keeps its role, whatever happens.", examples=[False])
+    joined: Time
+    last_login: Time | None
+    tokens: int = Field(description="Of their programs, that are valid.", examples=[1])
+
+
+class AccountInFull(AccountOut):
+    """An account with the tokens of its programs."""
+
+    link_until: Time | None = Field(description="Until when a log-in link lets them in.")
+    token_list: list[ApiTokenOut]
+
+
+class Invitation(Input):
+    """Somebody who shall have an account."""
+
+    name: str = Field(min_length=1, max_length=150, description="What they log in with.", examples=["ada"])
+    role: RoleName = Field("operator", examples=["operator"])
+
+
+class LinkOut(Schema):
+    """A link that lets its owner in once; it is told this once."""
+
+    account: AccountOut
+    link: str = Field(examples=["https://pmweb.example.org/login/n0tAR3alOne/"])
+    until: Time | None
+
+
+class AccountChange(Input):
+    """Another role, in or out; what is absent stays."""
+
+    role: RoleName | None = Field(None, examples=["viewer"])
+    active: bool | None = Field(
+        None, description="false shuts them out at once, with links and tokens.", examples=[True]
+    )
+
+
+@router.get("/account", response=CallerOut)
+def get_caller(request: HttpRequest) -> Any:
+    """Who is calling, what that may do, and the tokens of their programs.
+
+    Tokens are made on the page of the account alone: one that leaks shall not be able to make others.
+    """
+    user: Any = request.user
+    known = user.is_authenticated
+    tokens = ApiToken.objects.filter(user=user) if known else ApiToken.objects.none()
+    return {
+        "name": user.get_username() if known else "",
+        "role": role_of(user) if known else None,
+        "scope": request.auth.scope,  # type: ignore[attr-defined]  ninja keeps there who was let in
+        "tokens": _tokens(tokens),
+    }
+
+
+@router.delete("/account/tokens/{own_token_id}", response={204: None})
+def revoke_own_token(request: HttpRequest, own_token_id: Id) -> Any:
+    """Take a token of one's own back. To everybody else it does not exist."""
+    user: Any = request.user
+    row = get_object_or_404(ApiToken, pk=own_token_id, user=user if user.is_authenticated else None)
+    api_tokens.revoke(ApiToken.objects.filter(pk=row.pk), by=user)
+    return Status(204, None)
+
+
+@router.get("/accounts", response=list[AccountOut], auth=administering, openapi_extra=ADMINISTERS)
+def list_accounts(request: HttpRequest) -> Any:
+    """Everybody who has an account, those who are shut out last."""
+    return [_account(user) for user in accounts()]
+
+
+@router.post("/accounts", response={201: LinkOut}, auth=administering, openapi_extra=ADMINISTERS)
+def invite(request: HttpRequest, data: Invitation) -> Any:
+    """Make an account, and the link by which its owner comes in for the first time."""
+    form = InviteForm({"username": data.name, "role": data.role})
+    if not form.is_valid():
+        flaws = [Flaw(problem, "body name") for problems in form.errors.values() for problem in problems]
+        raise ProblemError(422, flaws[0].what, flaws=flaws)
+    user, token = people.invite(form.cleaned_data["username"], Role(data.role), by=request.user)
+    return Status(201, _link(request, user, token))
+
+
+@router.get("/accounts/{account_id}", response=AccountInFull, auth=administering, openapi_extra=ADMINISTERS)
+def get_account(request: HttpRequest, account_id: Id) -> Any:
+    """One account."""
+    user = _row(account_id)
+    return {
+        **_account(user),
+        "link_until": invited_until(user),
+        "token_list": _tokens(ApiToken.objects.filter(user=user)),
+    }
+
+
+@router.patch("/accounts/{account_id}", response=AccountOut, auth=administering, openapi_extra=ADMINISTERS)
+def change_account(request: HttpRequest, account_id: Id, data: AccountChange) -> Any:
+    """Give somebody another role from the next request on, shut them out, or let them in again."""
+    user = _row(account_id)
+    try:
+        if data.role is not None:
+            people.change_role(user, Role(data.role), by=request.user)
+        if data.active is not None and data.active != user.is_active:
+            change = people.reactivate if data.active else people.deactivate
+            change(user, by=request.user)
+    except AccountError as error:
+        raise _refused(error) from error
+    return _account(_row(account_id))
+
+
+@router.post(
+    "/accounts/{account_id}/links", response={201: LinkOut}, auth=administering, openapi_extra=ADMINISTERS
+)
+def make_link(request: HttpRequest, account_id: Id) -> Any:
+    """Another log-in link, for somebody who has forgotten the password or never came; others end."""
+    user = _row(account_id)
+    try:
+        return Status(201, _link(request, user, people.new_link(user, by=request.user)))
+    except AccountError as error:
+        raise _refused(error) from error
+
+
+def _row(account_id: int) -> User:
+    return get_object_or_404(accounts(), pk=account_id)
+
+
+def _refused(error: AccountError) -> ProblemError:
+    return ProblemError(
+        409, f"Nothing was changed: {error}", where="path account_id", right="another account"
+    )
+
+
+def _link(request: HttpRequest, user: User, token: str) -> dict[str, Any]:
+    link = request.build_absolute_uri(reverse("login-link", args=[token]))
+    return {"account": _account(_row(user.pk)), "link": link, "until": invited_until(user)}
+
+
+def _account(user: Any) -> dict[str, Any]:
+    """A row of `accounts`."""
+    return {
+        "id": user.pk,
+        "name": user.get_username(),
+        "role": role_of(user),
+        "active": user.is_active,
+        "invited": people.is_invited(user),
+        "fixed": people.is_fixed(user),
+        "joined": user.date_joined,
+        "last_login": user.last_login,
+        "tokens": user.tokens,
+    }
+
+
+def _tokens(rows: Any) -> list[dict[str, Any]]:
+    names = ("id", "name", "scope", "created", "expires", "last_used")
+    return [
+        {**{name: getattr(row, name) for name in names}, "ended": ended}
+        for row, ended in api_tokens.shown(rows)
+    ]

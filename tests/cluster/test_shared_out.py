@@ -1,0 +1,104 @@
+"""Predictors that are asked on Dask workers in processes of their own, as on other computers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+
+from anica_app.core.answers import Answer
+from anica_app.core.protocols import Predictor
+from anica_app.predictors import uica
+from anica_app.predictors.shared_out import AskedHere, SharedOut
+from inference.cluster.workshop import DaskWorkshop
+from inference.core.errors import InterruptedRunError
+from inference.core.pacing import Pace
+from inference.core.workshop import LocalWorkshop
+from tests.anica.predictors import fakes
+from tests.core.pmevo.small import Listener
+
+BLOCKS = [bytes.fromhex("4801d8") * n for n in range(1, 30)]
+
+
+class Silent:
+    """The predictor of a computer that must not be asked."""
+
+    def __init__(self, like: Predictor) -> None:
+        self.name, self.identity = like.name, like.identity
+
+    def predict(self, blocks: object) -> list[Answer]:
+        raise AssertionError("this was to be done by a worker")
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[str]:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def tool(tmp_path: Path) -> Iterator[Predictor]:
+    """uiCA, as far as it matters here."""
+    said = "Throughput (in cycles per iteration): 1.50\nBottleneck: Dependencies"
+    program = fakes.tool(tmp_path / "uiCA.py", said, said)
+    made = uica.make(uica.UicaSettings(program=program))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shared(two_workers: str, tool: Predictor, tmp_path: Path) -> Iterator[Callable[..., SharedOut]]:
+    """The tool asked on the workers; `spare` answers for what they leave."""
+    opened = []
+
+    def made(spare: Predictor, listener: Listener | None = None, asked: Predictor = tool) -> SharedOut:
+        workshop = DaskWorkshop(two_workers, AskedHere(spare))
+        options = {"program": str(tmp_path / "uiCA.py")}
+        pace = Pace(listener or Listener())
+        opened.append(SharedOut(asked, uica.KIND, options, workshop, pace, workshop.close))
+        return opened[-1]
+
+    yield made
+    for one in opened:
+        one.close()
+
+
+def test_workers_answer_what_the_tool_itself_says(shared: Callable[..., SharedOut], tool: Predictor) -> None:
+    away = shared(Silent(tool))
+    assert away.predict(BLOCKS) == tool.predict(BLOCKS) == [Answer(1.5)] * len(BLOCKS)
+    assert away.predict([]) == []
+    assert (away.name, away.identity) == (tool.name, tool.identity)
+
+
+def test_a_worker_with_another_program_leaves_it_to_this_computer(
+    shared: Callable[..., SharedOut], tool: Predictor
+) -> None:
+    class Other(Silent):
+        def predict(self, blocks: object) -> list[Answer]:
+            return [Answer(7.0) for _ in blocks]
+
+    listener = Listener()
+    other = Other(tool)
+    other.identity = {**tool.identity, "version": "of another day"}
+    assert shared(other, listener, asked=other).predict(BLOCKS) == [Answer(7.0)] * len(BLOCKS)
+    warnings = [event.payload()["text"] for event in listener.events if event.kind == "log"]
+    assert any("is another one" in text and "its work is done here" in text for text in warnings), warnings
+
+
+def test_a_run_that_is_stopped_waits_for_no_worker(shared: Callable[..., SharedOut], tool: Predictor) -> None:
+    with pytest.raises(InterruptedRunError):
+        shared(Silent(tool), Listener(lambda _: True)).predict(BLOCKS)
+
+
+def test_without_a_cluster_threads_or_the_tool_itself_answer(tool: Predictor, tmp_path: Path) -> None:
+    options = {"program": str(tmp_path / "uiCA.py")}
+    for workshop in (LocalWorkshop(2), AskedHere(tool)):
+        away = SharedOut(tool, uica.KIND, options, workshop, Pace(Listener()), lambda: None)
+        assert away.predict(BLOCKS) == [Answer(1.5)] * len(BLOCKS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import Case, F, FloatField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, F, FilteredRelation, FloatField, Q, Value, When
 from django.db.models.functions import Abs
 
 from anica_app.core.search.judging import ABSOLUTE
-from anica_app.models import BasicBlock, BlockColumn, Prediction
+from anica_app.models import BasicBlock, BlockColumn
 from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
 
 ORDERS = {"position": "position", "difference": "apart", "first": "first", "second": "second"}
@@ -26,15 +26,14 @@ def differing_blocks(
     Each has `first` and `second`, the cycles, and `apart`, their difference in cycles or by the mean of both.
     """
     rows = BasicBlock.objects.filter(block_set=first.block_set_id).annotate(
-        first=_cycles(first), second=_cycles(second)
+        by_first=FilteredRelation("predictions", condition=Q(predictions__column=first)),
+        by_second=FilteredRelation("predictions", condition=Q(predictions__column=second)),
     )
-    rows = rows.filter(first__isnull=False, second__isnull=False).annotate(apart=_apart(metric))
+    rows = rows.filter(by_first__cycles__isnull=False, by_second__cycles__isnull=False).annotate(
+        first=F("by_first__cycles"), second=F("by_second__cycles")
+    )
+    rows = rows.annotate(apart=_apart(metric))
     return page_of(rows.filter(apart__gt=threshold), order, ORDERS, cursor, size)
-
-
-def _cycles(column: BlockColumn) -> Subquery:
-    own: QuerySet[Prediction] = Prediction.objects.filter(column=column, block=OuterRef("pk"))
-    return Subquery(own.values("cycles")[:1], output_field=FloatField())
 
 
 def _apart(metric: str) -> Case | Abs:

@@ -15,6 +15,7 @@ import time
 
 from django.conf import settings
 
+from inference.core.compiled_mark import is_compiled
 from inference.runs.lifeline import end_with
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,11 @@ _NICENESS = 19
 
 
 async def warm() -> None:
-    """Have the loops compiled, and log how long that took. Cancelled, it ends the process."""
+    """Have the loops compiled unless they are, and log how long that took. Cancelled, it ends the process."""
     if importlib.util.find_spec("numba") is None:
+        return
+    if is_compiled():
+        logger.info("the compiled evaluation is ready")
         return
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(

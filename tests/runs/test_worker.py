@@ -11,6 +11,7 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 from django.utils import timezone
 
+from inference.core.compiling_ahead import compile_all
 from inference.exchange.instruction_sets import new_isa
 from inference.models import ISA, ExperimentSet, Run, RunCheckpoint, Upload
 from inference.runs import lifecycle
@@ -105,9 +106,10 @@ def compiling(worker) -> int | None:
 
 
 def test_a_worker_compiles_ahead_once_and_says_so(site):
+    compile_all()
     site.worker()
     log = site.home / "log-0"
-    wait_for(lambda: b"the compiled evaluation is ready, after" in log.read_bytes())
+    wait_for(lambda: b"the compiled evaluation is ready\n" in log.read_bytes())
     assert log.read_bytes().count(b"compiled evaluation") == 1
 
 

@@ -1,0 +1,49 @@
+"""The mark that says whether the inner loops have been compiled for this computer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inference.core import compiled_mark
+from inference.core.compiled_mark import is_compiled, note_compiled
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place for what numba compiles."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_it_is_there_once_it_was_made_and_goes_with_numbas_files(cache: Path) -> None:
+    assert not is_compiled()
+    note_compiled()
+    assert is_compiled()
+    for file in cache.iterdir():
+        file.unlink()
+    assert not is_compiled()
+
+
+def test_it_does_not_hold_on_another_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    note_compiled()
+    monkeypatch.setattr(compiled_mark, "_processor", lambda: "another one")
+    assert not is_compiled()
+
+
+def test_it_does_not_hold_for_other_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sources = tmp_path / "core"
+    sources.mkdir()
+    monkeypatch.setattr(compiled_mark, "_SOURCES", sources)
+    (sources / "loops.py").write_text("x = 1")
+    note_compiled()
+    assert is_compiled()
+    (sources / "loops.py").write_text("x = 12")
+    assert not is_compiled()
+
+
+def test_where_nothing_can_be_written_it_is_never_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nowhere")
+    note_compiled()
+    assert not is_compiled()

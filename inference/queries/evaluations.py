@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -17,12 +17,24 @@ from inference.exchange.errors import UnknownNameError
 from inference.exchange.evaluating import compare_chunks, judge, score_tools
 from inference.exchange.listing import LISTED, Listing, listing_of
 from inference.exchange.resource_mappings import load_predictor
-from inference.exchange.streaming import usable_chunks
+from inference.exchange.streaming import Chunk, usable_chunks
 from inference.figures.heatmap import HeatMap
-from inference.models import ISA, Evaluation, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
-from inference.models.scheme_search import search_schemes
+from inference.models import (
+    ISA,
+    Evaluation,
+    ExperimentSet,
+    ExperimentTerm,
+    InstructionScheme,
+    Measurement,
+    PortMapping,
+    ResourceMapping,
+)
+from inference.models.scheme_search import texts_found
 from inference.queries.held_out import held_out_of
 from inference.queries.paging import Order
+
+_IDS = 10_000
+"""Of measurements, in one statement."""
 
 
 def evaluations_of(mapping: PortMapping | ResourceMapping) -> QuerySet[Evaluation]:
@@ -70,8 +82,7 @@ def worst_with(
 ) -> tuple[list[int], int]:
     """Of the measurements with a scheme: the ids of the `LISTED` predicted worst, and how many there are."""
     if evaluation.experiment_set is not None:
-        rows = evaluation.experiment_set.measurements.filter(experiment__terms__scheme=scheme)
-        chunks = usable_chunks(rows, scheme.isa)
+        chunks = _chunks_with(evaluation.experiment_set, scheme)
     else:
         assert evaluation.held_out_by is not None, "the database allows no evaluation without a source"
         chunks = held_out_of(evaluation.held_out_by, scheme)
@@ -79,6 +90,20 @@ def worst_with(
     errors = np.abs(compared.predicted - compared.measured) / compared.measured
     worst = np.argsort(-errors, kind="stable")[:LISTED]
     return compared.kept[worst].tolist(), len(errors)
+
+
+def _chunks_with(experiment_set: ExperimentSet, scheme: InstructionScheme) -> Iterator[Chunk]:
+    """The usable measurements of a set with a scheme, in the order of their rows.
+
+    Which these are is asked first, in no order: asked for the order as well, a database may go through the
+    whole set in it.
+    """
+    terms = ExperimentTerm.objects.filter(scheme=scheme)
+    rows = experiment_set.measurements.filter(experiment__in=terms.values("experiment")).order_by()
+    ids = sorted(rows.values_list("pk", flat=True))
+    for start in range(0, len(ids), _IDS):
+        part = Measurement.objects.filter(pk__in=ids[start : start + _IDS])
+        yield from usable_chunks(part, scheme.isa)
 
 
 ERROR_ORDERS: dict[str, Callable[[SchemeError], Any]] = {
@@ -94,7 +119,7 @@ def errors_by_scheme(isa: ISA, errors: Sequence[SchemeError], q: str, order: Ord
     """Those of the schemes that a search finds, sorted. Raises `SearchError`."""
     found = list(errors)
     if q:
-        texts = set(search_schemes(isa.schemes.all(), q).values_list("text", flat=True))
+        texts = texts_found(isa.pk, q)
         found = [each for each in errors if each.scheme in texts]
     found.sort(key=ERROR_ORDERS[order.column], reverse=order.descending)
     return found

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from django import template
 from django.template.loader import render_to_string
@@ -191,6 +192,7 @@ def _distance(seconds: float, moment: datetime) -> str:
 
 
 @register.filter
+@lru_cache(maxsize=20_000)  # a page shows hundreds, and the next page the same
 def scheme(text: str) -> SafeString:
     """Return `add GPR[64]:RW, GPR[64]:R` with mnemonic, operands, widths and accesses told apart."""
     mnemonic, _, rest = text.partition(" ")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.exchange.block_doubts import Bounds
@@ -17,15 +17,14 @@ from anica_app.exchange.incoming import Sort, sort_of_content
 from anica_app.models import BasicBlockSet
 from anica_app.queries.accuracy import KIND, Accuracy, ColumnAccuracy, accuracy_known, column_named
 from anica_app.queries.block_sets import columns_of
-from inference.api import access
 from inference.api.errors import ProblemError
 from inference.api.evaluations import HeatMapOut
 from inference.api.paging import Id
-from inference.api.runs import RunOut, run_json
+from inference.api.runs import RunOut
+from inference.api.runs_of_kind import started
 from inference.api.shapes import Input, Ref, Scores, ref
 from inference.api.uploads import FileProblemOut
 from inference.queries.uploads import waiting_uploads
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 Name = Query(..., min_length=1, max_length=200, description="A column by its name.", examples=["measured"])
@@ -116,8 +115,7 @@ def find_accuracy(request: HttpRequest, block_set_id: Id, data: Reference) -> An
     """Start the run that compares the columns of a large set with one."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     config = {"block_set": row.pk, "reference": column_named(row, data.reference).pk}
-    name = unused_name(f"Columns of {row.name} compared"[:180])
-    return Status(201, run_json(submit(KIND, config, name, user=access.account_of(request))))
+    return started(request, KIND, config, f"Columns of {row.name} compared"[:180])
 
 
 @router.get("/files/{block_file_id}", response=BlockFileOut)

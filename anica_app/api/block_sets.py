@@ -33,11 +33,10 @@ from inference.api.changing import DependentOut, deleted, dependents_json, renam
 from inference.api.document import FILE
 from inference.api.errors import ProblemError
 from inference.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
-from inference.api.runs import RunOut, run_json
+from inference.api.runs import RunOut
+from inference.api.runs_of_kind import NameOfRun, started
 from inference.api.shapes import Input, Name, NameAndNote, Note, Ref, Text, Time, ref
-from inference.exchange.names import NAME_LIMIT
 from inference.queries.paging import Order
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 SetSort = sorts(SET_ORDERS)
@@ -87,7 +86,7 @@ class NewColumns(Input):
     predictors: list[str] = Field(
         min_length=1, max_length=MOST, description="Names.", examples=[["llvm-mca 22 · haswell"]]
     )
-    name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+    name: NameOfRun = ""
 
 
 @router.get("", response=PageOf[BlockSetOut])
@@ -183,8 +182,8 @@ def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) 
     """Ask predictors about all blocks of a set: starts a run that adds a column for each."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
     config = {"block_set": row.pk, "predictors": [one.pk for one in predictors_named(data.predictors)]}
-    name = data.name.strip() or unused_name(f"{', '.join(data.predictors)} on {row.name}"[:180])
-    return Status(201, run_json(submit(NEW_COLUMNS, config, name, user=access.account_of(request))))
+    usual = f"{', '.join(data.predictors)} on {row.name}"[:180]
+    return started(request, NEW_COLUMNS, config, usual, data.name)
 
 
 @router.delete("/{block_set_id}/columns/{column_id}", response={204: None})

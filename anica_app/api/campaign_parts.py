@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.api.shapes import (
@@ -29,13 +29,12 @@ from anica_app.queries.coverage_runs import coverage_runs
 from anica_app.queries.discoveries import judged
 from anica_app.queries.generalisations import BY_BLOCK, sample_page, samples_of_batch
 from anica_app.queries.judging import judge_of
-from inference.api import access
 from inference.api.errors import ProblemError
 from inference.api.paging import Id, PageOf, Paging, check_cursor, number_of_page, page_json, sorts
-from inference.api.runs import RunOut, run_json
+from inference.api.runs import RunOut
+from inference.api.runs_of_kind import started
 from inference.api.shapes import Input
 from inference.queries.paging import Order
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 COVERAGE = "coverage"
@@ -105,7 +104,7 @@ def list_discoveries(
     """What a campaign has discovered, each with how many blocks it includes, where that is known."""
     row = get_object_or_404(Campaign, pk=campaign_id)
     measure = measure_of(row, coverage)
-    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    order = Order.of(sort)
     if order.column == COVERAGE:
         known = _needed(measure)
         page = sorted_by_coverage(row, known, order, number_of_page(paging), paging.limit, subsumed=subsumed)
@@ -161,9 +160,7 @@ def start_coverage_of_campaign(request: HttpRequest, campaign_id: Id, data: NewC
     """
     row = get_object_or_404(Campaign, pk=campaign_id)
     over = None if data.block_set is None else get_object_or_404(BasicBlockSet, pk=data.block_set)
-    name = unused_name(f"Coverage of {row.name}"[:180])
-    run = submit(KIND, coverage_config(row, over), name, user=access.account_of(request))
-    return Status(201, run_json(run))
+    return started(request, KIND, coverage_config(row, over), f"Coverage of {row.name}"[:180])
 
 
 @router.get("/{campaign_id}/batches", response=PageOf[BatchOut])

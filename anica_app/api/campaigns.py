@@ -137,7 +137,7 @@ def list_campaigns(
     Generalisations of single blocks and explanations of single predictions are among them.
     """
     check_cursor(paging)
-    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    order = Order.of(sort)
     page = campaigns(order, paging.cursor, paging.limit, text=q.strip(), kind=kind, tool=predictor)
     return page_json(page, [campaign_json(row) for row in page.rows])
 

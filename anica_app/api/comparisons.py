@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.api.questions import predictors_named
@@ -29,19 +29,16 @@ from anica_app.queries.comparisons import (
     scores_of,
     selected,
 )
-from inference.api import access
 from inference.api.document import FILE
 from inference.api.errors import ProblemError
-from inference.api.evaluations import HeatMapOut, PredictedOut
-from inference.api.paging import Id, PageOf, Paging, listed, listed_in_memory
+from inference.api.evaluations import HeatMapOut, PredictedOut, predicted_json
+from inference.api.paging import Id, PageOf, Paging, listed_in_memory
 from inference.api.runs import RunOut, run_json
+from inference.api.runs_of_kind import NameOfRun, listed_runs, not_done, started
 from inference.api.shapes import Input, Ref, SchemeText, Scores, Text, ref
 from inference.core.metrics import Unit as Units
-from inference.exchange.names import NAME_LIMIT
 from inference.isa.search import SearchError
 from inference.models import Run
-from inference.queries.runs import RUN_COLUMNS
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 Ids = Annotated[list[Id], Field(max_length=MOST_COLUMNS)]
@@ -68,7 +65,7 @@ class NewComparison(Input):
     )
     most: int = Field(MOST_ASKED, ge=1, le=1_000_000, description="Experiments that each tool is asked for.")
     seed: int = Field(1, ge=0, le=2**31 - 1, description="Draws them, where there are more.")
-    name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+    name: NameOfRun = ""
 
 
 class PartOfComparison(Schema):
@@ -137,15 +134,13 @@ def start_comparison(request: HttpRequest, data: NewComparison) -> Any:
         **data.dict(exclude={"name", "predictors"}),
         "predictors": [row.pk for row in predictors_named(data.predictors)],
     }
-    name = data.name.strip() or unused_name("Comparison through the API")
-    return Status(201, run_json(submit(KIND, config, name, user=access.account_of(request))))
+    return started(request, KIND, config, "Comparison through the API", data.name)
 
 
 @router.get("", response=PageOf[RunOut])
 def list_comparisons(request: HttpRequest, paging: Query[Paging]) -> Any:
     """The runs that compare predictors, newest first."""
-    rows = Run.objects.filter(kind=KIND)
-    return listed(rows, RUN_COLUMNS, "-created", paging, lambda found: [run_json(row) for row in found])
+    return listed_runs(Run.objects.filter(kind=KIND), paging)
 
 
 @router.get("/{comparison_id}", response=PredictorComparisonOut)
@@ -217,17 +212,7 @@ def list_compared_measurements(
     found = _column(comparison_id, position)
     place = None if row is None or column is None else (row, column)
     rows, _ = in_bin(found, part.unit, _selection(found.comparison, part), place)
-    return [
-        {
-            "measurement_id": each.stored.id,
-            "experiment_id": each.stored.experiment_id,
-            "experiment": str(each.stored.value.experiment),
-            "measured": each.measured,
-            "predicted": each.predicted,
-            "difference": each.difference,
-        }
-        for each in rows
-    ]
+    return [predicted_json(each) for each in rows]
 
 
 @router.get("/{comparison_id}/answers", response=str, openapi_extra={FILE: "text/csv"})
@@ -257,9 +242,7 @@ def _comparison(run: int) -> Comparison:
     row = get_object_or_404(Run, pk=run, kind=KIND)
     found = comparison_rows().filter(run=row).first()
     if found is None:
-        raise ProblemError(
-            409, f"The run {row.name!r} is {row.state}", where="path comparison_id", right="one that is done"
-        )
+        raise not_done(row, "comparison_id")
     return found
 
 

@@ -6,22 +6,19 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.api.shapes import Interest, SetBlockOut, block_json
 from anica_app.campaigning.covering import KIND, MOST_BLOCKS, MOST_CAMPAIGNS
 from anica_app.models import BasicBlockSet
 from anica_app.queries.block_sets import answers_of, blocks_at, columns_of
-from inference.api import access
 from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, listed, listed_in_memory
+from inference.api.paging import Id, PageOf, Paging, listed_in_memory
 from inference.api.runs import RunOut, run_json
+from inference.api.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.api.shapes import Input
-from inference.exchange.names import NAME_LIMIT
 from inference.models import Run
-from inference.queries.runs import RUN_COLUMNS
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 
@@ -39,7 +36,7 @@ class NewCoverage(Input):
     )
     interest: Interest = Interest(metric="relative", threshold=0.5)
     blocks: int = Field(MOST_BLOCKS, ge=1, le=1_000_000, description="Looked at, at most: the first ones.")
-    name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+    name: NameOfRun = ""
 
 
 class BestOut(Schema):
@@ -69,8 +66,7 @@ class CoverageOut(Schema):
 def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
     """Start to look how many interesting blocks the discoveries of campaigns include."""
     config = data.dict(exclude={"name"})
-    name = data.name.strip() or unused_name("Coverage through the API")
-    return Status(201, run_json(submit(KIND, config, name, user=access.account_of(request))))
+    return started(request, KIND, config, "Coverage through the API", data.name)
 
 
 @router.get("", response=PageOf[RunOut])
@@ -87,13 +83,13 @@ def list_coverages(
     if campaign is not None:
         known = rows.values_list("pk", "config__campaigns")
         rows = rows.filter(pk__in=[pk for pk, campaigns in known if campaign in campaigns])
-    return listed(rows, RUN_COLUMNS, "-created", paging, lambda found: [run_json(row) for row in found])
+    return listed_runs(rows, paging)
 
 
 @router.get("/{coverage_id}", response=CoverageOut)
 def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
     """What one of them has found out; 409 until it is done."""
-    run = _done(coverage_id)
+    run = done_run(coverage_id, KIND, "coverage_id")
     found = run.result
     return {
         "run": {**run_json(run), "result": {}},
@@ -111,7 +107,7 @@ def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging])
 
     Each comes with the answers that make it interesting. Its number is where the list of `blocks` has it.
     """
-    run = _done(coverage_id)
+    run = done_run(coverage_id, KIND, "coverage_id")
     if run.config["block_set"] is None:
         raise ProblemError(
             409,
@@ -126,12 +122,3 @@ def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging])
         paging,
         lambda places: [block_json(each, columns) for each in answers_of(blocks_at(row, places), columns)],
     )
-
-
-def _done(coverage_id: int) -> Run:
-    row = get_object_or_404(Run, pk=coverage_id, kind=KIND)
-    if row.state != Run.State.DONE:
-        raise ProblemError(
-            409, f"The run {row.name!r} is {row.state}", where="path coverage_id", right="one that is done"
-        )
-    return row

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.api.discoveries import found_discovery
@@ -40,9 +40,9 @@ from inference.api.document import FILE
 from inference.api.errors import ProblemError
 from inference.api.files import attachment
 from inference.api.paging import Id, PageOf, Paging, listed_in_memory, number_of_page, page_json
-from inference.api.runs import RunOut, run_json
+from inference.api.runs import RunOut
+from inference.api.runs_of_kind import started
 from inference.api.shapes import Input, Ref, ref
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 Which = Query(
@@ -191,9 +191,7 @@ def ask_about_step(
     with transaction.atomic():  # no predictor is stored for a question that is refused
         rows = predictors_named(data.predictors)
         config = question_about_step(tree.generalisation, node.number, rows, anew=data.anew)
-        name = unused_name(name_of_question(found.discovery, node.number))
-        run = submit(KIND, config, name, user=access.account_of(request))
-    return Status(201, run_json(run))
+        return started(request, KIND, config, name_of_question(found.discovery, node.number))
 
 
 def _tree(discovery_id: int, generalisation: int | None) -> tuple[Found, Tree]:

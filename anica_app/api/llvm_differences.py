@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.campaigning.llvm_difference import KIND, TOLERANCE
@@ -14,15 +14,12 @@ from anica_app.exchange.llvm_difference import Differing, LlvmDifference, markdo
 from inference.api import access
 from inference.api.access import Deed
 from inference.api.document import FILE
-from inference.api.errors import ProblemError
 from inference.api.files import attachment
-from inference.api.paging import Id, PageOf, Paging, listed, listed_in_memory
+from inference.api.paging import Id, PageOf, Paging, listed_in_memory
 from inference.api.runs import RunOut, run_json
+from inference.api.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.api.shapes import Input, SchemeText
-from inference.exchange.names import NAME_LIMIT
 from inference.models import PortMapping, Run
-from inference.queries.runs import RUN_COLUMNS
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 
@@ -36,7 +33,7 @@ class NewDifference(Input):
     tolerance: float = Field(
         TOLERANCE, ge=0, le=10, description="How far LLVM may be from what was measured, relative."
     )
-    name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+    name: NameOfRun = ""
 
 
 class DifferingSchemeOut(Schema):
@@ -87,16 +84,15 @@ def list_llvm_differences(
     rows = Run.objects.filter(kind=KIND)
     if mapping is not None:
         rows = rows.filter(config__mapping=mapping)
-    return listed(rows, RUN_COLUMNS, "-created", paging, lambda found: [_run(row) for row in found])
+    return listed_runs(rows, paging, _run)
 
 
 @router.post("", response={201: RunOut})
 def start_llvm_difference(request: HttpRequest, data: NewDifference) -> Any:
     """Start to hold a mapping of x86-64 against a scheduling model of LLVM."""
     row = get_object_or_404(PortMapping.objects.defer("report"), pk=data.mapping)
-    name = data.name.strip() or unused_name(f"{row.name[:120]} beside llvm-mca, {data.cpu}")
-    config = data.dict(exclude={"name"})
-    return Status(201, run_json(submit(KIND, config, name, user=access.account_of(request))))
+    usual = f"{row.name[:120]} beside llvm-mca, {data.cpu}"
+    return started(request, KIND, data.dict(exclude={"name"}), usual, data.name)
 
 
 @router.get("/{difference_id}", response=LlvmDifferenceOut)
@@ -128,14 +124,7 @@ def export_llvm_difference(request: HttpRequest, difference_id: Id) -> HttpRespo
 
 
 def _done(difference_id: int) -> tuple[Run, LlvmDifference]:
-    run = get_object_or_404(Run, pk=difference_id, kind=KIND)
-    if run.state != Run.State.DONE:
-        raise ProblemError(
-            409,
-            f"The run {run.name!r} is {run.state}",
-            where="path difference_id",
-            right="one that is done",
-        )
+    run = done_run(difference_id, KIND, "difference_id")
     return run, LlvmDifference.of(run.result["report"])
 
 

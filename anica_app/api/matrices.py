@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from anica_app.api.questions import predictors_named
@@ -15,16 +14,13 @@ from anica_app.campaigning.matrix import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, M
 from anica_app.models import BlockColumn
 from anica_app.queries.block_sets import answers_of
 from anica_app.queries.differing import ORDERS, differing_blocks
-from inference.api import access
 from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
+from inference.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
 from inference.api.runs import RunOut, run_json
+from inference.api.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.api.shapes import Input
-from inference.exchange.names import NAME_LIMIT
 from inference.models import Run
 from inference.queries.paging import Order
-from inference.queries.runs import RUN_COLUMNS
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 DifferingSort = sorts(ORDERS)
@@ -39,7 +35,7 @@ class NewMatrix(Input):
     blocks: int = Field(DEFAULT_BLOCKS, ge=10, le=MOST_BLOCKS)
     length: int = Field(DEFAULT_LENGTH, ge=1, le=30, description="Instructions of random blocks.")
     interest: Interest = Interest(metric="relative", threshold=0.5)
-    name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+    name: NameOfRun = ""
 
 
 class MatrixToolOut(Schema):
@@ -68,21 +64,19 @@ def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
         **data.dict(exclude={"name", "predictors"}),
         "predictors": [row.pk for row in predictors_named(data.predictors)],
     }
-    name = data.name.strip() or unused_name("Matrix through the API")
-    return Status(201, run_json(submit(KIND, config, name, user=access.account_of(request))))
+    return started(request, KIND, config, "Matrix through the API", data.name)
 
 
 @router.get("", response=PageOf[RunOut])
 def list_matrices(request: HttpRequest, paging: Query[Paging]) -> Any:
     """The runs that make matrices, newest first."""
-    rows = Run.objects.filter(kind=KIND)
-    return listed(rows, RUN_COLUMNS, "-created", paging, lambda found: [run_json(row) for row in found])
+    return listed_runs(Run.objects.filter(kind=KIND), paging)
 
 
 @router.get("/{matrix_id}", response=MatrixOut)
 def get_matrix(request: HttpRequest, matrix_id: Id) -> Any:
     """One matrix; 409 until it is done."""
-    run = _done(matrix_id)
+    run = done_run(matrix_id, KIND, "matrix_id")
     names = ("block_set", "blocks", "columns", "both", "differing")
     return {"run": {**run_json(run), "result": {}}, **{name: run.result[name] for name in names}}
 
@@ -97,7 +91,7 @@ def list_differing(
     sort: DifferingSort = "-difference",
 ) -> Any:
     """The blocks behind a cell, the places of its tools counted from 0: those that both disagree about."""
-    run = _done(matrix_id)
+    run = done_run(matrix_id, KIND, "matrix_id")
     heads = run.result["columns"]
     ids = [heads[at]["id"] for at in (first, second) if at < len(heads)]
     rows = BlockColumn.objects.in_bulk(ids)
@@ -106,17 +100,8 @@ def list_differing(
     check_cursor(paging)
     columns = [rows[pk] for pk in ids]
     interest = run.config["interest"]
-    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    order = Order.of(sort)
     page = differing_blocks(
         columns[0], columns[1], interest["metric"], interest["threshold"], order, paging.cursor, paging.limit
     )
     return page_json(page, [block_json(each, columns) for each in answers_of(page.rows, columns)])
-
-
-def _done(matrix_id: int) -> Run:
-    row = get_object_or_404(Run, pk=matrix_id, kind=KIND)
-    if row.state != Run.State.DONE:
-        raise ProblemError(
-            409, f"The run {row.name!r} is {row.state}", where="path matrix_id", right="one that is done"
-        )
-    return row

@@ -15,14 +15,13 @@ from anica_app.campaigning.config import GROUPS, MOST_FRESH, MOST_PREDICTORS, re
 from anica_app.campaigning.presets import PRESETS
 from anica_app.models import Campaign
 from anica_app.queries.pace import plan_of
-from inference.api import access
 from inference.api.errors import ProblemError
 from inference.api.paging import Id
 from inference.api.runs import RunOut, run_json
+from inference.api.runs_of_kind import submitted
 from inference.api.shapes import Input, Ref, ref
 from inference.core.protocols import Json
 from inference.exchange.names import NAME_LIMIT, NOTE_LIMIT
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 """Of all operations on campaigns themselves; those that name one by its number come behind these."""
@@ -169,8 +168,7 @@ def start_campaign(request: HttpRequest, data: NewCampaign) -> Any:
     """
     with transaction.atomic():  # no predictor is stored for a description that is refused
         config = read_config(_described(data)).as_json()
-        name = data.name.strip() or unused_name("Campaign through the API")
-        run = submit(KIND, config, name, user=access.account_of(request), note=data.note.strip())
+        run = submitted(request, KIND, config, "Campaign through the API", data.name, note=data.note)
     return Status(201, {"run": run_json(run), "campaign": ref(Campaign.objects.get(run=run))})
 
 

@@ -21,16 +21,14 @@ from anica_app.core.search.settings import SearchSettings
 from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Campaign, Predictor
 from anica_app.queries.block_answers import asked_predictors, said_of
-from inference.api import access
 from inference.api.blocks import MOST_TEXT
 from inference.api.errors import ProblemError
 from inference.api.paging import Id
+from inference.api.runs_of_kind import NameOfRun, submitted
 from inference.api.shapes import Input, Name, Ref, ref
 from inference.core.protocols import Json
-from inference.exchange.names import NAME_LIMIT
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Run
-from inference.runs import lifecycle
 
 router = Router()
 _CODE = "add qword ptr [rcx+16], rbx\nadd qword ptr [rcx+128], rbx"
@@ -68,7 +66,7 @@ class NewQuestion(Input):
         description="Ask about three variants of the one block: same address, other offset, other base. "
         "llvm-mca is asked with -noalias=false as well.",
     )
-    name: str = Field("", max_length=NAME_LIMIT, description="Of the run; left empty, one is made up.")
+    name: NameOfRun = ""
 
 
 class SaidOut(Schema):
@@ -146,7 +144,7 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
     else:
         ids = [row.pk for row in rows]
         config = {"predictors": ids, "blocks": [block.hex for block in blocks], "anew": data.anew}
-    return Status(201, _question(_submitted(request, KIND, config, data.name, "Question through the API")))
+    return Status(201, _question(submitted(request, KIND, config, "Question through the API", data.name)))
 
 
 @router.get("/questions/{question_id}", response=QuestionOut)
@@ -165,7 +163,7 @@ def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
         "settings": {"metric": data.metric, "threshold": data.threshold, "samples": data.samples},
         "tolerance": data.tolerance,
     }
-    run = _submitted(request, "generalise", config, "", "Explanation through the API")
+    run = submitted(request, "generalise", config, "Explanation through the API")
     campaign = Campaign.objects.get(run=run)
     return Status(
         201, {"run": ref(run), "campaign": ref(campaign), "page": reverse("campaign", args=[campaign.pk])}
@@ -190,11 +188,6 @@ def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:
     except AnicaError as error:
         right = "a block that accesses memory through a register"
         raise ProblemError(422, str(error), where="body code", right=right) from error
-
-
-def _submitted(request: HttpRequest, kind: str, config: Json, name: str, usual: str) -> Run:
-    chosen = name.strip() or lifecycle.unused_name(usual)
-    return lifecycle.submit(kind, config, chosen, user=access.account_of(request))
 
 
 def _question(run: Run) -> dict[str, Any]:

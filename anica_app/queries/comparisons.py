@@ -33,7 +33,7 @@ from inference.core.tables import ExperimentTable
 from inference.exchange.stored import StoredMeasurement, measurements_of
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Measurement
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 
 LISTED = 50
 """Experiments of a bin or a scheme that are listed: those predicted worst."""
@@ -138,7 +138,7 @@ def looked(key: Key) -> Looked:
 
 def schemes_found(row: Comparison, q: str) -> frozenset[int]:
     """The numbers of the schemes of the comparison's experiments that a search finds."""
-    return numbers_of(row, set(search_schemes(row.isa.schemes.all(), q).values_list("text", flat=True)))
+    return numbers_of(row, texts_found(row.isa_id, q))
 
 
 def numbers_of(row: Comparison, texts: Collection[str]) -> frozenset[int]:

@@ -9,14 +9,13 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.api import access
 from inference.api.paging import Id
 from inference.api.runs import RunOut, run_json
+from inference.api.runs_of_kind import started
 from inference.api.shapes import Input, Ref, ref
 from inference.exchange.example.loading import load_example
 from inference.queries.machines import machines, unfinished_inference_on
 from inference.runs.jobs.beginnings import search_for_ports, starter_inference
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 
@@ -56,5 +55,5 @@ def infer_on_machine(request: HttpRequest, machine_id: Id, data: NewInference) -
     if run is not None:
         return Status(200, run_json(run))
     config = search_for_ports(machine) if ports else starter_inference(machine)
-    name = unused_name(f"{'Ports' if ports else 'Starter set'} of {machine.name}"[:190])
-    return Status(201, run_json(submit("infer", config, name, user=access.account_of(request))))
+    usual = f"{'Ports' if ports else 'Starter set'} of {machine.name}"[:190]
+    return started(request, "infer", config, usual)

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Router, Schema, Status
+from ninja import Router, Schema
 from pydantic import Field
 
-from inference.api import access
 from inference.api.errors import ProblemError
 from inference.api.paging import Id
-from inference.api.runs import RunOut, run_json
+from inference.api.runs import RunOut
+from inference.api.runs_of_kind import started
 from inference.api.shapes import Input, SchemeText
 from inference.models import Run
 from inference.queries.going_on import (
@@ -24,7 +24,6 @@ from inference.queries.going_on import (
     name_without,
     search_of,
 )
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 
@@ -72,9 +71,7 @@ def go_on_without(request: HttpRequest, inference_id: Id, data: Without) -> Any:
             422, "That scheme does not clash", where="body scheme", right="one that GET /clash lists"
         )
     config = config_without(run, search, data.what, data.scheme)
-    name = unused_name(name_without(run, data.what, data.scheme))
-    made = submit("infer", config, name, user=access.account_of(request), forked_from=run)
-    return Status(201, run_json(made))
+    return started(request, "infer", config, name_without(run, data.what, data.scheme), forked_from=run)
 
 
 def _row(inference_id: int) -> Run:

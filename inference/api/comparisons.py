@@ -19,7 +19,7 @@ from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import Uops, ports_in
 from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
 from inference.models import PortMapping
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.comparing import Witness, comparison_of, differences_first, summary, witnesses
 from inference.queries.contradictions import Contradiction, contradictions
 
@@ -111,7 +111,7 @@ def list_compared_schemes(
     row, _, found = _compared(mapping_id, other_id)
     schemes = [each for each in differences_first(found.schemes) if not show or each.kind == Kind(show)]
     if q.strip():
-        wanted = set(search_schemes(row.isa.schemes.all(), q).values_list("text", flat=True))
+        wanted = texts_found(row.isa_id, q)
         schemes = [each for each in schemes if each.scheme in wanted]
 
     def told(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:

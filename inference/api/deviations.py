@@ -19,7 +19,7 @@ from inference.core.identity import ComparedScheme
 from inference.core.metrics import Unit as Units
 from inference.figures.heatmap import heat_map
 from inference.models import PortMapping, ResourceMapping
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.comparing import differences_first
 from inference.queries.deviations import Model, beside_loads, described_loads, deviation_of
 
@@ -112,7 +112,7 @@ def list_schemes_beside_loads(
     other = get_object_or_404(ResourceMapping.objects.select_related("isa"), pk=resource_mapping_id)
     found = [each for each in differences_first(beside_loads(row, other)) if show in ("", each.kind.value)]
     if q.strip():
-        wanted = set(search_schemes(row.isa.schemes.all(), q).values_list("text", flat=True))
+        wanted = texts_found(row.isa_id, q)
         found = [each for each in found if each.scheme in wanted]
 
     def told(page: Sequence[ComparedScheme]) -> list[dict[str, Any]]:

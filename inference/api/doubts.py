@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema, Status
+from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.api import access
@@ -16,17 +16,17 @@ from inference.api.errors import ProblemError
 from inference.api.files import attachment
 from inference.api.paging import Id, PageOf, Paging, listed_in_memory
 from inference.api.proofs import machine_of
-from inference.api.runs import RunOut, run_json
+from inference.api.runs import RunOut
+from inference.api.runs_of_kind import started
 from inference.api.shapes import Cycles, Input, SchemeText, Text, Uop, uops_json
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.exchange.doubts_csv import doubts_head, write_doubts_csv
 from inference.models import Evaluation, InstructionScheme, PortMapping
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.deciding import REPEATS, Decision, again, decisions
 from inference.queries.doubts import USUAL_ERROR, doubts_of
 from inference.queries.evaluations import evaluations_of
 from inference.runs.jobs.listed import listed_config
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 Kind = Literal[tuple(each.value for each in DoubtKind)]  # type: ignore[valid-type]
@@ -101,7 +101,7 @@ def list_doubts(
     doubts = doubts_of(row, other, evaluation, against.over)
     found = [each for each in doubts.rows if kind is None or each.kind == kind]
     if q.strip():
-        texts = set(search_schemes(row.isa.schemes.all(), q).values_list("text", flat=True))
+        texts = texts_found(row.isa_id, q)
         found = [each for each in found if each.scheme in texts]
     return listed_in_memory(found, paging, lambda shown: _told(row, doubts, shown))
 
@@ -161,8 +161,8 @@ def measure_doubt(
     else:
         experiments, words = again(row, doubt, other, evaluation), LABELS[doubt.kind]
     config = listed_config(machine.pk, experiments, REPEATS)
-    name = unused_name(f"{scheme.text[:100]}: {words}, measured on {machine.name}"[:180])
-    return Status(201, run_json(submit("measure", config, name, user=access.account_of(request))))
+    usual = f"{scheme.text[:100]}: {words}, measured on {machine.name}"[:180]
+    return started(request, "measure", config, usual)
 
 
 def _asked(mapping_id: int, against: Against) -> tuple[PortMapping, PortMapping | None, Evaluation | None]:

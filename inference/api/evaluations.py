@@ -144,7 +144,7 @@ def list_scheme_errors(
 ) -> Any:
     """Errors by scheme, of those that the search `q` finds, the largest first."""
     row = _evaluation_row(evaluation_id)
-    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    order = Order.of(sort)
     schemes = errors_by_scheme(row.predictor.isa, listing_in(row).schemes or (), q.strip(), order)
     return listed_in_memory(schemes, paging, lambda found: found)
 
@@ -165,11 +165,11 @@ def list_worst(
     if scheme is not None:
         wanted = get_object_or_404(InstructionScheme, pk=scheme, isa=found.predictor.isa_id)
         ids, _ = worst_with(found, wanted, predictor)
-        return [_predicted(each) for each in listed(predictor, ids, Units(found.unit))]
+        return [predicted_json(each) for each in listed(predictor, ids, Units(found.unit))]
     if (row is None) != (column is None):
         raise ProblemError(422, "A bin has a row and a column", where="query", right="both, or none")
     ids = _ids(listing_in(found), row, column)
-    return [_predicted(each) for each in listed(predictor, ids, Units(found.unit))]
+    return [predicted_json(each) for each in listed(predictor, ids, Units(found.unit))]
 
 
 def _ids(listing: Listing, row: int | None, column: int | None) -> Sequence[int]:
@@ -202,7 +202,8 @@ def _evaluation(row: Evaluation) -> dict[str, Any]:
     }
 
 
-def _predicted(each: Predicted) -> dict[str, Any]:
+def predicted_json(each: Predicted) -> dict[str, Any]:
+    """A measurement with its prediction, as `PredictedOut`."""
     return {
         "measurement_id": each.stored.id,
         "experiment_id": each.stored.experiment_id,

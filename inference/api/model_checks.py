@@ -19,7 +19,7 @@ from inference.api.shapes import Ref, SchemeText, Scores, Text, ref
 from inference.core.model_check import Alone, Verdict
 from inference.exchange.provenance import head_of
 from inference.models import ISA, Run
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.model_checks import TABLES, model_check_of, reference_of
 
 router = Router()
@@ -112,7 +112,7 @@ def list_checked_schemes(
     found = [each for each in model_check_of(run).alone if verdict in (None, each.verdict.value)]
     isa = ISA.objects.filter(name=run.config["isa"]).first()
     if q.strip() and isa is not None:
-        texts = set(search_schemes(isa.schemes.all(), q).values_list("text", flat=True))
+        texts = texts_found(isa.pk, q)
         found = [each for each in found if each.scheme in texts]
     found.sort(key=lambda each: (-abs(each.error or 0.0), each.scheme))
     return listed_in_memory(found, paging, lambda page: [_alone(each) for each in page])

@@ -52,7 +52,7 @@ def listed(
 ) -> dict[str, Any]:
     """A page of a query as an answer. `shape` turns its rows into what the answer holds."""
     check_cursor(paging)
-    order = Order(sort.removeprefix("-"), sort.startswith("-"))
+    order = Order.of(sort)
     found = page_of(rows, order, columns, paging.cursor, paging.limit)
     return page_json(found, shape(found.rows))
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Router, Schema, Status
+from ninja import Router, Schema
 from pydantic import Field
 
-from inference.api import access
 from inference.api.errors import ProblemError
 from inference.api.paging import Id
-from inference.api.runs import RunOut, run_json
+from inference.api.runs import RunOut
+from inference.api.runs_of_kind import started
 from inference.api.shapes import Input, Ref, SchemeText, Time, Uop, ref, uops_json
 from inference.core.mapping import ports_in
 from inference.exchange.characterisations import Explained
@@ -20,7 +20,6 @@ from inference.models import InstructionScheme, Machine, PortMapping
 from inference.queries.proofs import Proof, Step, again_of, proof_of, untested
 from inference.queries.remeasured import Remeasured, remeasured, unfinished
 from inference.runs.jobs.listed import listed_config
-from inference.runs.lifecycle import submit, unused_name
 
 router = Router()
 
@@ -179,8 +178,7 @@ def measure_witnesses(request: HttpRequest, mapping_id: Id, scheme_id: Id, data:
             422, "The scheme has no such witness", where="body witness", right="one that the proof lists"
         )
     config = listed_config(machine.pk, wanted.experiments, wanted.repeats)
-    name = unused_name(f"{wanted.what} on {machine.name}"[:180])
-    return Status(201, run_json(submit("measure", config, name, user=access.account_of(request))))
+    return started(request, "measure", config, f"{wanted.what} on {machine.name}"[:180])
 
 
 def machine_of(row: PortMapping, machine_id: int) -> Machine:

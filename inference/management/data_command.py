@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -21,3 +22,18 @@ class DataCommand(BaseCommand):
                 f"there is no usable database in {settings.HOME} ({error}). Start the site once with "
                 "`make run`, or set PMWEB_HOME to where its data is."
             ) from error
+
+    def deliver(self, text: str, file: Path | None) -> None:
+        """Write the text to the file, or print it as it is where there is none. Raises `CommandError`."""
+        if file is None:
+            self.stdout.write(text, ending="")
+        else:
+            write_file(file, text.encode())
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Make the file, or write it anew; raises `CommandError` that says why it cannot be written."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}") from error

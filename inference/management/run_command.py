@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator
 
 from channels.db import database_sync_to_async
 from django.core.management.base import CommandError
@@ -89,6 +90,22 @@ class RunCommand(DataCommand):
     def line(self, kind: str, payload: Json) -> str:
         """An event for the shell; "" for those that only pictures need."""
         return _line(kind, payload)
+
+
+def add_set_option(parser: ArgumentParser, what: str) -> None:
+    """Declare `--set key=value`, which may be repeated: `overrides` of the options, for `named_values`."""
+    parser.add_argument(
+        "--set", metavar="key=value", action="append", default=[], dest="overrides", help=what
+    )
+
+
+def named_values(overrides: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What `--set` has been given, as names and values. Raises `CommandError`."""
+    for pair in overrides:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise CommandError(f"--set takes key=value, not {pair!r}")
+        yield key, value
 
 
 def chosen_schemes(isa: ISA, selection: str) -> Json:

@@ -61,6 +61,12 @@ def search_schemes(schemes: QuerySet[InstructionScheme], query: str) -> QuerySet
     return schemes
 
 
+def texts_found(isa_id: int, query: str) -> set[str]:
+    """The texts of an instruction set's schemes that the search finds. Raises `SearchError`."""
+    found = search_schemes(InstructionScheme.objects.filter(isa=isa_id), query)
+    return set(found.values_list("text", flat=True))
+
+
 def condition(term: Term) -> Q:
     """The database condition for one term."""
     wanted = _BY_KEY[term.key](term.value)

@@ -46,12 +46,17 @@ class Order:
     descending: bool = False
 
     @classmethod
+    def of(cls, text: str) -> Order:
+        """The order that a text means, whichever columns there are."""
+        return cls(text.removeprefix("-"), text.startswith("-"))
+
+    @classmethod
     def read(cls, text: str, columns: Mapping[str, str], default: str) -> Order:
         """The order that a query parameter asks for; the default where it names no known column."""
         for wanted in (text, default):
-            column = wanted.removeprefix("-")
-            if column in columns:
-                return cls(column, wanted.startswith("-"))
+            order = cls.of(wanted)
+            if order.column in columns:
+                return order
         raise ValueError(f"the default order {default!r} is not one of {', '.join(columns)}")
 
     def __str__(self) -> str:

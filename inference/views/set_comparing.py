@@ -20,7 +20,7 @@ from inference.exchange.set_comparing import TOLERANCES, SetReport
 from inference.exchange.set_comparison_csv import comparison_head, write_lengths_csv, write_schemes_csv
 from inference.isa.search import SearchError
 from inference.models import ExperimentSet, InstructionScheme, Run
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.paging import Order, page_in_memory
 from inference.queries.set_comparing import (
     Pair,
@@ -151,8 +151,7 @@ def _schemes(request: HttpRequest, here: ExperimentSet, report: SetReport) -> di
     rows: Sequence[SchemeError] = report.schemes
     if q:
         try:
-            known = search_schemes(InstructionScheme.objects.filter(isa=here.isa_id), q)
-            texts = set(known.values_list("text", flat=True))
+            texts = texts_found(here.isa_id, q)
         except SearchError as error:
             return {**context, "schemes_error": str(error)}
         rows = [each for each in rows if each.scheme in texts]

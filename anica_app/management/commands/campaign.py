@@ -16,7 +16,7 @@ from anica_app.core.errors import PredictorError
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.protocols import Json
 from inference.exchange.names import by_name
-from inference.management.run_command import RunCommand
+from inference.management.run_command import RunCommand, add_set_option, named_values
 from inference.models import PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.jobs.infer_config import DEFAULT_SEED
@@ -51,14 +51,7 @@ class Command(RunCommand):
         ends.add_argument("--discoveries", type=int, metavar="N", help="that no other one includes")
         ends.add_argument("--blocks", type=int, metavar="N", help="random blocks in all")
         ends.add_argument("--barren", type=int, metavar="N", help="random blocks without a discovery")
-        parser.add_argument(
-            "--set",
-            metavar="key=value",
-            action="append",
-            default=[],
-            dest="overrides",
-            help="any setting of the search, of what is interesting, or of the abstract domain",
-        )
+        add_set_option(parser, "any setting of the search, of what is interesting, or of the abstract domain")
         parser.add_argument(
             "--schemes", metavar="FILTER", help="schemes of the blocks, as in the scheme table's search box"
         )
@@ -117,7 +110,7 @@ class Command(RunCommand):
         config: Json = {
             "predictors": [row.pk for row in rows],
             "seed": options["seed"],
-            "settings": _settings(options["overrides"]),
+            "settings": dict(named_values(options["overrides"])),
         }
         title = " and ".join(row.name for row in rows)
         if options["block"]:
@@ -171,16 +164,6 @@ def _predictor(name: str) -> Predictor:
         return chosen(name)
     except PredictorError as error:
         raise CommandError(str(error)) from error
-
-
-def _settings(pairs: list[str]) -> Json:
-    settings = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise CommandError(f"--set takes key=value, not {pair!r}")
-        settings[key] = value
-    return settings
 
 
 def _discoveries(text: str) -> list[int]:

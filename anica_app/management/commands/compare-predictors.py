@@ -65,7 +65,7 @@ class Command(RunCommand):
         columns, unit = columns_of(row), Unit(options["unit"])
         found = [(column, scores_of(column, unit, Selection())) for column in columns]
         if options["csv"] is not None:
-            self._write(options["csv"], score_table(found, row.n, unit))
+            self.deliver(score_table(found, row.n, unit), _file(options["csv"]))
         if options["csv"] != Path("-"):
             width = max(len(column.name) for column in columns)
             self.stdout.write(f"{'':{width}}  coverage      MAPE       r       τ")
@@ -80,17 +80,14 @@ class Command(RunCommand):
             there = looked(key_of(row))
             names = [column.name for column in columns]
             answers = [there.answers(column.position) for column in columns]
-            self._write(options["answers"], "".join(answer_lines(there.points, there.table, names, answers)))
+            lines = answer_lines(there.points, there.table, names, answers)
+            self.deliver("".join(lines), _file(options["answers"]))
         self.stderr.write(f"its page: /comparisons/{run}/")
 
-    def _write(self, file: Path, text: str) -> None:
-        if file == Path("-"):
-            self.stdout.write(text, ending="")
-            return
-        try:
-            file.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{file} cannot be written: {error.strerror}") from error
+
+def _file(given: Path) -> Path | None:
+    """Where to write; None for the output, which - stands for."""
+    return None if given == Path("-") else given
 
 
 def _decimals(value: float | None) -> str:

@@ -59,10 +59,4 @@ class Command(DataCommand):
             text = markdown(difference(row, config))
         except (ExchangeError, InvalidInputError, PredictorError) as error:
             raise CommandError(str(error)) from error
-        if options["output"] is None:
-            self.stdout.write(text, ending="")
-            return
-        try:
-            options["output"].write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{options['output']} cannot be written: {error.strerror}") from error
+        self.deliver(text, options["output"])

@@ -13,7 +13,7 @@ from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
 from inference.exchange.set_comparing import TOLERANCES, SetReport
 from inference.exchange.set_comparison_csv import comparison_head, write_lengths_csv, write_schemes_csv
-from inference.management.data_command import DataCommand
+from inference.management.data_command import DataCommand, write_file
 from inference.models import ExperimentSet
 from inference.queries.set_comparing import made_report, pairs_of
 
@@ -53,10 +53,7 @@ class Command(DataCommand):
             raise CommandError(str(error)) from error
         if options["csv"] is not None:
             text = _CSV[options["by"]](report, comparison_head(first, second))
-            try:
-                options["csv"].write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise CommandError(f"{options['csv']} cannot be written: {error.strerror}") from error
+            write_file(options["csv"], text.encode())
         if options["json"]:
             self.stdout.write(json.dumps(_as_json(first, second, report), ensure_ascii=False))
             return

@@ -20,7 +20,7 @@ from inference.core.mixes import MIX_LENGTH
 from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
-from inference.management.data_command import DataCommand
+from inference.management.data_command import DataCommand, write_file
 from inference.models import PortMapping, ResourceMapping
 from inference.queries.comparing import Witness, comparison_of, differences_first, summary, witnesses
 from inference.queries.contradictions import Contradiction, contradictions
@@ -90,7 +90,8 @@ class Command(DataCommand):
         comparison = comparison_of(row, other)
         found = witnesses(row, other, comparison)
         if csv is not None:
-            _write(csv, comparison, comparison_head(row, other))
+            rows = differences_first(comparison.schemes)
+            write_file(csv, write_comparison_csv(comparison, rows, comparison_head(row, other)).encode())
         spoken = contradictions(row, comparison)
         lines = [summary(comparison), *_told(row, other, comparison, found, spoken)]
         return lines, _as_json(row, other, comparison, found, spoken)
@@ -227,11 +228,3 @@ def _as_json(
         ],
         "contradicted_by": {scheme: asdict(each) for scheme, each in sorted(spoken.items())},
     }
-
-
-def _write(path: Path, comparison: Comparison, head: str) -> None:
-    text = write_comparison_csv(comparison, differences_first(comparison.schemes), head)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror}") from error

@@ -14,7 +14,7 @@ from inference.core.mapping import described
 from inference.exchange.doubts_csv import doubts_head, write_doubts_csv
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
-from inference.management.data_command import DataCommand
+from inference.management.data_command import DataCommand, write_file
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.queries.deciding import Decision, again, decisions
 from inference.queries.doubts import USUAL_ERROR, doubts_of
@@ -70,7 +70,7 @@ class Command(DataCommand):
         ]
         doubts = Doubts(tuple(chosen), found.ports)
         if options["csv"] is not None:
-            self._write(options["csv"], write_doubts_csv(doubts, doubts_head(row, other)))
+            write_file(options["csv"], write_doubts_csv(doubts, doubts_head(row, other)).encode())
         experiments = {} if scheme is None else {each: again(row, each, other, evaluation) for each in chosen}
         decided = {} if scheme is None else decisions(row, other, chosen)
         if options["json"]:
@@ -99,12 +99,6 @@ class Command(DataCommand):
                 self.stdout.write(f"  … and {len(rows) - LISTED} more; --csv writes them all")
         if not doubts.rows:
             self.stdout.write("nothing is doubtful, as far as is known")
-
-    def _write(self, path: Path, text: str) -> None:
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _evaluation(row: PortMapping, dataset: str | None) -> Evaluation | None:

@@ -16,7 +16,7 @@ from inference.exchange.instruction_sets import X86
 from inference.exchange.names import by_name
 from inference.exchange.other_formats import writer_of, written_kinds
 from inference.exchange.typed import read_experiment
-from inference.management.data_command import DataCommand
+from inference.management.data_command import DataCommand, write_file
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping
 from inference.queries.snippets import exegesis_snippet
 
@@ -68,13 +68,7 @@ class Command(DataCommand):
             text = _snippet(options) if kind == _EXPERIMENT else _row(kind, options["name"], wanted)
         except ExchangeError as error:
             raise CommandError(str(error)) from error
-        if options["output"] is None:
-            self.stdout.write(text, ending="")
-            return
-        try:
-            options["output"].write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{options['output']} cannot be written: {error.strerror}") from error
+        self.deliver(text, options["output"])
 
     def _write_other(self, kind: str, options: dict[str, Any]) -> None:
         """A row of another app, in the one format that it has."""
@@ -89,10 +83,7 @@ class Command(DataCommand):
         if output is None:
             sys.stdout.buffer.write(made.getvalue())
             return
-        try:
-            output.write_bytes(made.getvalue())
-        except OSError as error:
-            raise CommandError(f"{output} cannot be written: {error.strerror}") from error
+        write_file(output, made.getvalue())
 
 
 def _article(kind: str) -> str:

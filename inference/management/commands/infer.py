@@ -20,7 +20,13 @@ from inference.exchange.importing import commit, preview
 from inference.exchange.known_facts import read_counts, read_names, read_ports, unknown_schemes
 from inference.exchange.names import by_name, free_name
 from inference.exchange.stored import load_mapping
-from inference.management.run_command import SCHEMES_METAVAR, RunCommand, chosen_schemes
+from inference.management.run_command import (
+    SCHEMES_METAVAR,
+    RunCommand,
+    add_set_option,
+    chosen_schemes,
+    named_values,
+)
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
@@ -71,14 +77,7 @@ class Command(RunCommand):
         parser.add_argument(
             "--evaluate", metavar="NAME", help="experiment set to judge by, instead of held-out experiments"
         )
-        parser.add_argument(
-            "--set",
-            metavar="key=value",
-            action="append",
-            default=[],
-            dest="overrides",
-            help=f"a setting of the algorithm, or of the simulation: {', '.join(NOISE)}",
-        )
+        add_set_option(parser, f"a setting of the algorithm, or of the simulation: {', '.join(NOISE)}")
         parser.add_argument(
             "--mixes", type=int, metavar="N", help="experiments to measure and judge by, unless --evaluate"
         )
@@ -264,14 +263,11 @@ def _usual_schemes(source: Json, algorithm: str) -> str:
     return PROBE_SELECTION if ALGORITHMS[algorithm].exact else "starter"
 
 
-def _split_settings(pairs: list[str]) -> tuple[Json, Json]:
+def _split_settings(overrides: list[str]) -> tuple[Json, Json]:
     """`--set` options as those of the simulation and those of the algorithm."""
     noise: Json = {}
     settings: Json = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise CommandError(f"--set takes key=value, not {pair!r}")
+    for key, value in named_values(overrides):
         if key not in NOISE:
             settings[key] = value
             continue

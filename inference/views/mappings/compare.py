@@ -23,7 +23,7 @@ from inference.exchange.characterisations import KEY
 from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping, ResourceMapping
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.comparing import (
     Witness,
     comparable,
@@ -168,8 +168,7 @@ def _chosen(schemes: Sequence[ComparedScheme], row: PortMapping, q: str, show: s
     rows = [each for each in schemes if not show or each.kind == show]
     if not q:
         return rows
-    matching = search_schemes(InstructionScheme.objects.filter(isa=row.isa_id), q)
-    found = set(matching.values_list("text", flat=True))
+    found = texts_found(row.isa_id, q)
     return [each for each in rows if each.scheme in found]
 
 

@@ -20,7 +20,7 @@ from inference.exchange.doubts_csv import doubts_head, write_doubts_csv
 from inference.exchange.evidence import KEY as SEARCHED
 from inference.isa.search import SearchError
 from inference.models import Evaluation, InstructionScheme, Machine, PortMapping
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.characterisations import is_explained
 from inference.queries.comparing import comparable
 from inference.queries.deciding import REPEATS, Decision, again, decisions
@@ -152,8 +152,7 @@ def _chosen(doubts: Iterable[Doubt], row: PortMapping, kind: str, q: str) -> lis
     found = [each for each in doubts if not kind or each.kind == kind]
     if not q:
         return found
-    schemes = search_schemes(InstructionScheme.objects.filter(isa=row.isa_id), q)
-    texts = set(schemes.values_list("text", flat=True))
+    texts = texts_found(row.isa_id, q)
     return [each for each in found if each.scheme in texts]
 
 

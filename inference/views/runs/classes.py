@@ -13,7 +13,7 @@ from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.paging import PAGE_SIZE, Order, page_in_memory
 from inference.views.address import whole_number
 
@@ -83,7 +83,7 @@ def classes_context(
 def _found(classes: Sequence[Members], q: str, isa: ISA | None) -> list[Members]:
     if not q or isa is None:
         return list(classes)
-    texts = set(search_schemes(isa.schemes.all(), q).values_list("text", flat=True))
+    texts = texts_found(isa.pk, q)
     return [members for members in classes if not texts.isdisjoint(members)]
 
 

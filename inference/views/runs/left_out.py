@@ -15,7 +15,7 @@ from inference.core.explain import REASONS, STAGES, Outcome, Reason
 from inference.core.protocols import Json
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.paging import page_in_memory
 from inference.views.address import one_of, whole_number
 from inference.views.runs.funnel import OPEN, Told
@@ -137,8 +137,7 @@ def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
     """Whether a scheme is among those searched for; raises `SearchError`."""
     if not q or isa is None:
         return lambda scheme: True
-    texts = set(search_schemes(isa.schemes.all(), q).values_list("text", flat=True))
-    return texts.__contains__
+    return texts_found(isa.pk, q).__contains__
 
 
 def scheme_urls(schemes: Sequence[str], isa: ISA | None, row: PortMapping | None) -> dict[str, str]:

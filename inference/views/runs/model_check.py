@@ -17,7 +17,7 @@ from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import texts_found
 from inference.queries.characterisations import usages_in
 from inference.queries.model_checks import TABLES, ModelCheck, model_check_of, reference_of
 from inference.queries.paging import page_in_memory
@@ -153,7 +153,7 @@ def _listed(
 def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
     if not q or isa is None:
         return lambda scheme: True
-    return set(search_schemes(isa.schemes.all(), q).values_list("text", flat=True)).__contains__
+    return texts_found(isa.pk, q).__contains__
 
 
 def _lines(shown: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> list[Line]:

@@ -94,9 +94,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         self._book = Book(self._world, state.discoveries, state.subsumed, self._excluded)
         self._book.generalisations = state.counters.generalisations
         fresh = sample_fresh(self._world, self._driver, state.pending)
-        waiting = minimised(self._world, self._driver, fresh)
-        self._meter.forget()  # this was counted before the interruption
-        return waiting
+        return minimised(self._world, self._driver, fresh)
 
     def _wants_more(self, waiting: Sequence[Candidate[BlockT, AbstractT]]) -> bool:
         """Whether to sample another round before those that wait are generalised: full waves are quicker."""

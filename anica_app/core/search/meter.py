@@ -23,17 +23,18 @@ class Meter:
         self._recent: deque[tuple[float, int]] = deque()
 
     def start(self, before: float) -> None:
-        """Begin to measure; earlier attempts took so many seconds."""
+        """Begin to measure; earlier attempts took so many seconds.
+
+        What the panel has judged up to now is not counted: it was before, or, as for the schemes that are
+        supported, belongs to no search.
+        """
+        self.taken()
         self._before = before
         self._begun = self._clock()
 
     def seconds(self) -> float:
         """Of searching, over all attempts."""
         return self._before + self._clock() - self._begun
-
-    def forget(self) -> None:
-        """What was judged up to now is not counted: it was before."""
-        self.taken()
 
     def untaken(self) -> int:
         """Blocks judged since `taken`."""

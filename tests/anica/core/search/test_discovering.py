@@ -242,6 +242,16 @@ def test_twenty_interruptions_at_random_moments_leave_no_trace():
     assert told(news) == told(undisturbed.kept.news), "nothing is told twice, nothing is lost"
 
 
+def test_what_the_tools_were_asked_before_the_search_is_not_counted():
+    expected = Search(pair_crashes, plain, end={"blocks": 120}).result()
+    search = Search(pair_crashes, plain, end={"blocks": 120})
+    crashed = search.panel.ask([DOMAIN.code(("a2x", "b1x"))])()
+    assert crashed[0][0].failure is Failure.CRASH
+    state = search.result()
+    assert state.failures == expected.failures
+    assert state.counters.judged == expected.counters.judged
+
+
 def documents(state):
     """As it is stored, but for the time and the work that it took."""
     meta = checkpoint_of(state, DOMAIN).meta

@@ -1,14 +1,14 @@
 """Many at once: browsers that follow runs, requests, agents that measure, and runs that go on.
 
 200 browsers' WebSockets, 50 requests a second, 8 simulated agents and 4 runs for ten minutes, on a site of
-`manage.py up` and a second worker, meant for two processors. Two runs evolve at any time, as fast
-as they can; two measure. The visitors are one process (`_load_generator`) that keeps to one processor and
-tells what it used.
+`manage.py up` with two web processes and a second worker, meant for two processors. Two runs evolve at any
+time, as fast as they can; two measure. The visitors are one process (`_load_generator`) that keeps to one
+processor and tells what it used.
 
-How long a page takes is what the web process itself says (`/metrics/`), from the arrival of a request to its
-last byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment that
-stands in its row until a browser has it. Memory is that of each process, with its share of what several have
-(Pss), in the last fifth of the time beside the first.
+How long a page takes is what the web processes themselves say (`/metrics/`), from the arrival of a request to
+its last byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment
+that stands in its row until a browser has it. Memory is that of each process, with its share of what several
+have (Pss), in the last fifth of the time beside the first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,8 +48,10 @@ MOST_SECONDS = {"page": 0.3, "lag": 1.0}
 """What is promised (95th percentiles)."""
 
 _TOKEN = "numbers"
-_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{le="(.+)"\} (\S+)$', re.MULTILINE)
-_FAILED = re.compile(r"^pmweb_process_failed_answers_total (\S+)$", re.MULTILINE)
+_WEB_PROCESSES = 2
+_METRICS_SECONDS = 60.0
+_BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{pid="(\d+)",le="(.+)"\} (\S+)$', re.MULTILINE)
+_FAILED = re.compile(r'^pmweb_process_failed_answers_total\{pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _LOOK_EVERY = 2.0
 _START_SECONDS = 900.0
 _QUICKEST_RUN = 15.0  # seconds that an evolution takes at least
@@ -80,6 +82,7 @@ def run(quick: bool) -> Iterator[Result]:
             "PMWEB_SECRET_KEY": str(settings.SECRET_KEY),  # sessions are made here
             "PMWEB_METRICS_TOKEN": _TOKEN,
             "PMWEB_RUNS_PER_USER": "0",
+            "PMWEB_WEB_PROCESSES": str(_WEB_PROCESSES),
         }
         site = LaunchedSite(home, "--port", "0", "--no-agent", environment=environment)
         worker = None
@@ -196,13 +199,24 @@ def _submitted(size: Size, truth: PortMapping, machines: Sequence[Machine]) -> l
 
 
 def _answers(server: str) -> tuple[dict[float, float], float]:
-    """Of the web process: answers that took at most so many seconds, and those that failed."""
-    request = urllib.request.Request(f"{server}/metrics/", headers={"Authorization": f"Bearer {_TOKEN}"})
-    with urllib.request.urlopen(request) as answer:
-        text = answer.read().decode()
-    failed = _FAILED.search(text)
-    assert failed is not None
-    return {float(limit): float(count) for limit, count in _BUCKET.findall(text)}, float(failed[1])
+    """Of all web processes: answers that took at most so many seconds, and those that failed.
+
+    Which of them tells its numbers is chance: it is asked until all have.
+    """
+    told: dict[str, str] = {}
+    deadline = time.monotonic() + _METRICS_SECONDS
+    while len(told) < _WEB_PROCESSES:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"only {len(told)} of {_WEB_PROCESSES} web processes tell their numbers")
+        request = urllib.request.Request(f"{server}/metrics/", headers={"Authorization": f"Bearer {_TOKEN}"})
+        with urllib.request.urlopen(request) as answer:
+            text = answer.read().decode()
+        told |= {pid: text for pid, _ in _FAILED.findall(text)}
+    within: Counter[float] = Counter()
+    for text in told.values():
+        for _, limit, count in _BUCKET.findall(text):
+            within[float(limit)] += float(count)  # type: ignore[assignment]
+    return dict(within), sum(float(_FAILED.findall(text)[0][1]) for text in told.values())
 
 
 def _results(

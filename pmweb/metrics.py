@@ -35,7 +35,8 @@ Labels = Mapping[str, str]
 class Metric:
     """A number of one name, or several that labels tell apart; `kind` is gauge, counter or histogram.
 
-    Of a histogram, `values` are the classes and `sums` what Prometheus expects beside them.
+    Of a histogram, `values` are the classes and `sums` what Prometheus expects beside them. `common` are
+    labels of all its lines.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Metric:
     values: Iterable[tuple[Labels, float]]
     kind: str = "gauge"
     sums: Mapping[str, float] = field(default_factory=dict)
+    common: Labels = field(default_factory=dict)
 
 
 def exposition() -> str:
@@ -51,8 +53,12 @@ def exposition() -> str:
     for metric in [*_of_site(), *_of_process()]:
         lines += [f"# HELP {metric.name} {metric.help}", f"# TYPE {metric.name} {metric.kind}"]
         name = f"{metric.name}_bucket" if metric.kind == "histogram" else metric.name
-        lines += [f"{name}{_labelled(labels)} {float(value):.15g}" for labels, value in metric.values]
-        lines += [f"{metric.name}_{part} {float(value):.15g}" for part, value in metric.sums.items()]
+        samples = [(name, labels, value) for labels, value in metric.values]
+        samples += [(f"{metric.name}_{part}", {}, value) for part, value in metric.sums.items()]
+        lines += [
+            f"{name}{_labelled({**metric.common, **labels})} {float(value):.15g}"
+            for name, labels, value in samples
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -91,6 +97,8 @@ def _of_site() -> list[Metric]:
 
 
 def _of_process() -> list[Metric]:
+    """Each with the id of the process: behind one address there may be several."""
+    own = {"pid": str(os.getpid())}
     used = resource.getrusage(resource.RUSAGE_SELF)
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return [
@@ -98,23 +106,27 @@ def _of_process() -> list[Metric]:
             "pmweb_process_resident_memory_bytes",
             "Memory of the web process that answered.",
             [({}, pages * resource.getpagesize())],
+            common=own,
         ),
         Metric(
             "pmweb_process_cpu_seconds_total",
             "Processor time of the web process that answered.",
             [({}, used.ru_utime + used.ru_stime)],
             "counter",
+            common=own,
         ),
         Metric(
             "pmweb_process_open_fds",
             "Open files of the web process that answered.",
             [({}, sum(1 for _ in Path("/proc/self/fd").iterdir()))],
+            common=own,
         ),
         Metric(
             "pmweb_process_failed_answers_total",
             "Answers with status 500 or more of the web process that answered.",
             [({}, ANSWERS.errors)],
             "counter",
+            common=own,
         ),
         Metric(
             "pmweb_process_answer_seconds",
@@ -122,6 +134,7 @@ def _of_process() -> list[Metric]:
             _classes(ANSWERS),
             "histogram",
             {"sum": ANSWERS.seconds, "count": sum(ANSWERS.counts)},
+            own,
         ),
     ]
 

@@ -18,6 +18,7 @@
 | `PMWEB_SECURE_COOKIES` | `1`: cookies travel by TLS alone | as `PMWEB_TLS` |
 | `PMWEB_HSTS_SECONDS` | how long browsers shall insist on TLS; 0: not at all | a year with `PMWEB_TLS` |
 | `PMWEB_HSTS_SUBDOMAINS`, `PMWEB_HSTS_PRELOAD` | `1`: names below, too; in browsers' own lists | 1, 0 |
+| `PMWEB_WEB_PROCESSES` | web processes of this host, behind one address | 1 |
 | `PMWEB_PUBLIC_READING` | `1`: whoever comes may read, without an account; nothing else | off |
 | `PMWEB_RUNS_PER_USER` | unfinished runs that a user may have; 0: no limit | 100 |
 | `PMWEB_UPLOAD_MB` | MiB that an uploaded file may have | 64 |
@@ -156,6 +157,7 @@ DASK = os.environ.get("PMWEB_DASK", "").strip()
 
 # Who may do what is in pmweb/permissions; how much, here.
 PUBLIC_READING = environment.flag("PMWEB_PUBLIC_READING")
+WEB_PROCESSES = max(1, environment.number("PMWEB_WEB_PROCESSES", 1))
 RUNS_PER_USER = environment.number("PMWEB_RUNS_PER_USER", 100)
 UPLOADS_PER_USER = environment.number("PMWEB_UPLOADS_PER_USER", 200)
 UPLOADED_BYTES_PER_USER = environment.number("PMWEB_UPLOADS_MB_PER_USER", 1024) * 2**20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -72,9 +72,15 @@ class Site:
         }
         worker = Child("the worker", [sys.executable, str(MANAGE), "work"], environment, settings.BASE_DIR)
         agent = local_agent(*_from_here(server)) if self.measures else None
+        web = self._web(descriptor, environment)
+        return [*web, *([worker] if self.works else []), *([agent] if agent else [])]
+
+    def _web(self, descriptor: int, environment: Mapping[str, str]) -> list[Child]:
+        """The web processes: all listen at the same socket, and whichever is free takes a connection."""
+        count = settings.WEB_PROCESSES
         return [
             Child(
-                "the web process",
+                "the web process" if count == 1 else f"web process {number}",
                 [
                     sys.executable,
                     *DAPHNE,
@@ -84,9 +90,8 @@ class Site:
                 {**environment, WEB_PROCESS: "1"},
                 settings.BASE_DIR,
                 inherited=(descriptor,),
-            ),
-            *([worker] if self.works else []),
-            *([agent] if agent else []),
+            )
+            for number in range(1, count + 1)
         ]
 
     def _welcome(self, port: int) -> None:

@@ -117,6 +117,21 @@ def test_a_request_made_while_the_web_process_is_replaced_is_answered_not_refuse
             assert answer.status == 200
 
 
+def test_of_several_web_processes_the_others_answer_while_one_is_replaced(home):
+    with launched(home, PMWEB_WEB_PROCESSES="2") as site:
+        address, _ = site.login_link()
+        wait_until(lambda: len(webs(site)) == 2, 60, "two web processes")
+        for victim in webs(site):
+            os.kill(victim, signal.SIGKILL)
+            with urllib.request.urlopen(f"{address}/health/", timeout=60) as answer:
+                assert answer.status == 200
+            wait_until(lambda victim=victim: len(webs(site) - {victim}) == 2, 60, "another one in its place")
+
+
+def webs(site: LaunchedSite) -> set[int]:
+    return {pid for pid, command in descendants(site.pid).items() if "daphne" in command and is_alive(pid)}
+
+
 def test_a_second_start_keeps_the_data_and_prepares_nothing(home):
     with launched(home) as site:
         site.login_link()

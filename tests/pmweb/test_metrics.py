@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import timedelta
 
@@ -72,8 +73,10 @@ def test_agents_and_the_process_itself_are_told(numbers):
     )
     found = numbers()
     assert found["pmweb_agents_online"] == 1
-    assert found["pmweb_process_resident_memory_bytes"] > 1e6
-    assert found["pmweb_process_open_fds"] > 2
+    own = f'{{pid="{os.getpid()}"}}'
+    assert found[f"pmweb_process_resident_memory_bytes{own}"] > 1e6
+    assert found[f"pmweb_process_open_fds{own}"] > 2
+    assert f"pmweb_process_answer_seconds_count{own}" in found
     assert found['pmweb_batches{state="waiting"}'] == 0
 
 

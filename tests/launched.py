@@ -97,6 +97,17 @@ class LaunchedSite:
         assert self._process.stdout is not None
         self.lines.extend(iter(self._process.stdout.readline, ""))
 
+    def told_by(self, program: str) -> str:
+        """What a Python program prints that is run where the site's data is."""
+        return subprocess.run(
+            [sys.executable, str(settings.BASE_DIR / "manage.py"), "shell", "-c", program],
+            env={**os.environ, "PMWEB_HOME": str(self.home)},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=START_SECONDS,
+            check=True,
+        ).stdout
+
     @property
     def pid(self) -> int:
         """The supervisor."""

@@ -7,7 +7,6 @@ which stay in memory for the comparisons looked at last, and so does what was wo
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
 
@@ -30,10 +29,11 @@ from anica_app.models import ComparedColumn, Comparison
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.exchange.stored import StoredMeasurement, measurements_of
+from inference.exchange.stored import measurements_of
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Measurement
 from inference.models.scheme_search import texts_found
+from inference.queries.predictions import Predicted
 
 LISTED = 50
 """Experiments of a bin or a scheme that are listed: those predicted worst."""
@@ -56,20 +56,6 @@ def columns_of(row: Comparison) -> list[ComparedColumn]:
             "answers", "pictures", "mapping__report", "resource_mapping__report", "predictor__identity"
         )
     )
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A measurement with what a column says of it, in the unit asked for."""
-
-    stored: StoredMeasurement
-    measured: float
-    predicted: float
-
-    @property
-    def difference(self) -> float:
-        """Per cent of the measurement; above 0 where the prediction is too long."""
-        return 100 * (self.predicted - self.measured) / self.measured
 
 
 class Looked:
@@ -235,7 +221,7 @@ def _biases(key: Key, position: int, selection: Selection) -> list[SchemeBias]:
 
 def in_bin(
     column: ComparedColumn, unit: Unit, selection: Selection, place: tuple[int, int] | None
-) -> tuple[list[Listed], int]:
+) -> tuple[list[Predicted], int]:
     """The experiments in the bin (row, column) of a column's heat map, or in all of it, the worst first.
 
     `LISTED` at most, and how many there are.
@@ -251,7 +237,7 @@ def in_bin(
     ids = there.points.ids[found.at[worst]].tolist()
     stored = {one.id: one for one in measurements_of(Measurement.objects.filter(pk__in=ids))}
     numbers = zip(ids, found.measured[worst].tolist(), found.predicted[worst].tolist(), strict=True)
-    return [Listed(stored[pk], seen, said) for pk, seen, said in numbers if pk in stored], len(at)
+    return [Predicted(stored[pk], seen, said) for pk, seen, said in numbers if pk in stored], len(at)
 
 
 def _largest(errors: np.ndarray) -> np.ndarray:

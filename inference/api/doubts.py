@@ -21,6 +21,7 @@ from inference.api.runs_of_kind import started
 from inference.api.shapes import Cycles, Input, SchemeText, Text, Uop, uops_json
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.exchange.doubts_csv import doubts_head, write_doubts_csv
+from inference.exchange.stored import ids_of_schemes
 from inference.models import Evaluation, InstructionScheme, PortMapping
 from inference.models.scheme_search import texts_found
 from inference.queries.deciding import REPEATS, Decision, again, decisions
@@ -185,8 +186,7 @@ def _asked(mapping_id: int, against: Against) -> tuple[PortMapping, PortMapping 
 
 def _told(row: PortMapping, doubts: Doubts, shown: Any) -> list[dict[str, Any]]:
     found: list[Doubt] = list(shown)
-    texts = {each.scheme for each in found}
-    ids = dict(InstructionScheme.objects.filter(isa=row.isa_id, text__in=texts).values_list("text", "pk"))
+    ids = ids_of_schemes(row.isa_id, (each.scheme for each in found))
     return [
         {
             "kind": each.kind.value,

@@ -10,9 +10,8 @@ from django.db import connection, transaction
 
 from inference.core.predicting import MappingPredictor, Predictor
 from inference.core.resources import Conversion, ResourceMapping, from_port_mapping
-from inference.exchange.errors import MissingSchemesError
 from inference.exchange.names import free_or_refuse
-from inference.exchange.stored import load_mapping, scheme_ids, scheme_texts
+from inference.exchange.stored import complete_ids, load_mapping, scheme_texts
 from inference.models import ISA, Machine, PortMapping, ResourceLoad
 from inference.models import ResourceMapping as ResourceMappingRow
 
@@ -34,10 +33,7 @@ def store_resource_mapping(
 ) -> ResourceMappingRow:
     """A new resource mapping under a free name; raises `NameTakenError` and `MissingSchemesError`."""
     free_or_refuse(ResourceMappingRow, name)
-    ids = scheme_ids(isa)
-    missing = [scheme for scheme in value.loads if scheme not in ids]
-    if missing:
-        raise MissingSchemesError(isa.name, missing)
+    ids = complete_ids(isa, value.loads)
     row = ResourceMappingRow.objects.create(
         name=name,
         note=note,

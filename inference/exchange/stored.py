@@ -40,6 +40,21 @@ def scheme_ids(isa: ISA) -> dict[str, int]:
     return dict(isa.schemes.order_by("id").values_list("text", "id"))
 
 
+def complete_ids(isa: ISA, schemes: Iterable[str]) -> dict[str, int]:
+    """The same, for rows that name these schemes; raises `MissingSchemesError` where it lacks one of them."""
+    ids = scheme_ids(isa)
+    missing = [scheme for scheme in schemes if scheme not in ids]
+    if missing:
+        raise MissingSchemesError(isa.name, missing)
+    return ids
+
+
+def ids_of_schemes(isa_id: int, texts: Iterable[str]) -> dict[str, int]:
+    """{scheme text: row id} of those of these schemes that the instruction set has."""
+    found = InstructionScheme.objects.filter(isa=isa_id, text__in=set(texts))
+    return dict(found.values_list("text", "id"))
+
+
 def scheme_texts(isa: ISA) -> dict[int, str]:
     """{row id: scheme text} of an instruction set."""
     return dict(isa.schemes.order_by("id").values_list("id", "text"))
@@ -297,10 +312,7 @@ def store_mapping(
 ) -> PortMappingRow:
     """A new mapping under a free name; raises `NameTakenError` and `MissingSchemesError`."""
     free_or_refuse(PortMappingRow, name)
-    ids = scheme_ids(isa)
-    missing = [scheme for scheme in value.usage if scheme not in ids]
-    if missing:
-        raise MissingSchemesError(isa.name, missing)
+    ids = complete_ids(isa, value.usage)
     row = PortMappingRow.objects.create(
         name=name,
         note=note,

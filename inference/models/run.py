@@ -32,6 +32,7 @@ class Run(Named):
         CANCEL = "cancel", "cancel"
 
     FINAL = (State.DONE, State.FAILED, State.CANCELLED)
+    UNFINISHED = (State.QUEUED, State.RUNNING, State.PAUSED)
 
     kind = models.CharField(max_length=20, help_text="a name in inference.runs.registry")
     config = models.JSONField(default=dict)

@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, uops_of
 from inference.core.schedule import Schedule, schedule
-from inference.exchange.stored import experiment_key
+from inference.exchange.stored import experiment_key, ids_of_schemes
 from inference.models import ISA, Measurement, PortMapping, PortUsage
 from inference.models import Experiment as ExperimentRow
 
@@ -39,7 +39,7 @@ class Prediction:
 
 def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[Prediction]:
     """Of every mapping of the instruction set that describes all schemes of the experiment, newest first."""
-    wanted = {row: text for text, row in _ids(experiment, isa).items()}
+    wanted = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
     rows = PortUsage.objects.filter(scheme__in=wanted, mapping__isa=isa)
     usages: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(dict)
     for mapping_id, scheme_id, mask, count in rows.values_list("mapping_id", "scheme_id", "mask", "count"):
@@ -54,7 +54,7 @@ def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) ->
 
 def measured_row(experiment: Experiment, isa: ISA) -> ExperimentRow | None:
     """The stored experiment, if any set has a measurement of it."""
-    key = experiment_key(experiment, _ids(experiment, isa))
+    key = experiment_key(experiment, ids_of_schemes(isa.pk, experiment.schemes))
     return ExperimentRow.objects.filter(isa=isa, key=key, measurements__isnull=False).first()
 
 
@@ -62,11 +62,6 @@ def settled_cycles(measurements: Iterable[Measurement]) -> float | None:
     """The median of the settled measurements in cycles, None where there are none."""
     settled = [row.cycles for row in measurements if row.state == Measurement.State.SETTLED]
     return median(cycles for cycles in settled if cycles is not None) if settled else None
-
-
-def _ids(experiment: Experiment, isa: ISA) -> dict[str, int]:
-    """{scheme text: row id} of the experiment's schemes."""
-    return dict(isa.schemes.filter(text__in=experiment.schemes).values_list("text", "id"))
 
 
 def _partial(row: PortMapping, usage: dict[str, list[tuple[int, int]]]) -> Mapping:

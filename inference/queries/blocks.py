@@ -10,6 +10,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.mapping import Uops, uops_of
 from inference.core.throughput import inverse_throughput
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.x86.blocks import Block
 from inference.models import ISA, PortMapping, PortUsage
 
@@ -27,8 +28,7 @@ class BlockPrediction:
 
 def scheme_rows(blocks: Sequence[Block], isa: ISA) -> dict[str, int]:
     """{scheme text: row id} of all schemes that occur."""
-    texts = {text for block in blocks for text, _ in block.terms}
-    return dict(isa.schemes.filter(text__in=texts).values_list("text", "id"))
+    return ids_of_schemes(isa.pk, (text for block in blocks for text, _ in block.terms))
 
 
 def predictions_of(blocks: Sequence[Block], isa: ISA, rows: Mapping[str, int]) -> list[list[BlockPrediction]]:

@@ -11,7 +11,7 @@ from statistics import median
 from inference.core.experiment import Experiment
 from inference.core.explain import Witness
 from inference.core.explain.repeating import Repeated, measured_again
-from inference.exchange.stored import BATCH, experiment_key
+from inference.exchange.stored import BATCH, experiment_key, ids_of_schemes
 from inference.models import ISA, ExperimentSet, Measurement, Run
 from inference.models import Experiment as ExperimentRow
 
@@ -71,7 +71,7 @@ def rows_of(isa: ISA, experiments: Iterable[Experiment]) -> dict[Experiment, int
     """{experiment: row} of those that were ever measured."""
     wanted = list(experiments)
     schemes = {scheme for each in wanted for scheme in each.schemes}
-    ids = dict(isa.schemes.filter(text__in=schemes).values_list("text", "id"))
+    ids = ids_of_schemes(isa.pk, schemes)
     keys = {experiment_key(each, ids): each for each in wanted if ids.keys() >= set(each.schemes)}
     names = list(keys)
     found: dict[Experiment, int] = {}

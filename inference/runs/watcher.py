@@ -26,7 +26,6 @@ LOOK_EVERY = 0.5
 _RINGS_APART = 0.1  # however often it rings
 _LIST_LIMIT = 200
 _SUMMARY_FIELDS = ("id", "name", "kind", "state", "wanted", "progress", "error")
-_ACTIVE = (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED)
 
 
 class Watch:
@@ -112,7 +111,7 @@ class Watcher:
 
     def _read_summaries(self) -> dict[int, Json]:
         """Active runs, those that were when we last looked, and those that came and went since."""
-        wanted = Q(state__in=_ACTIVE)
+        wanted = Q(state__in=Run.UNFINISHED)
         if self._newest:  # at the first look, what has ended before is on the page already
             wanted |= Q(pk__in=list(self.summaries)) | Q(pk__gt=self._newest)
         newest = Run.objects.order_by("-id").values_list("id", flat=True).first()

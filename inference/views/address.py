@@ -1,6 +1,8 @@
-"""What a page reads from its address."""
+"""What a page reads from its address, and numbers in what is posted to it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
@@ -24,3 +26,24 @@ def one_of(request: HttpRequest, name: str, allowed: tuple[str, ...], default: s
     if text not in allowed:
         raise BadRequest(f"{name} must be one of {', '.join(filter(None, allowed))}, not {text[:40]!r}")
     return text
+
+
+def chosen_bin(request: HttpRequest, bins: int) -> tuple[int, int] | None:
+    """Return the bin of a heat map under `bin`, as `row,column`; None where there is none."""
+    text = request.GET.get("bin", "")
+    if not text:
+        return None
+    row, _, column = text.partition(",")
+    if not all(part.isdecimal() and len(part) < 10 and int(part) < bins for part in (row, column)):
+        raise BadRequest(f"bin must be two numbers below {bins}, not {text[:40]!r}")
+    return int(row), int(column)
+
+
+def row_number(text: str) -> int | None:
+    """The number of a database's row that a text is; None for anything else."""
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+def row_numbers(texts: Iterable[str]) -> list[int]:
+    """Those of these texts that are numbers of rows."""
+    return [number for text in texts if (number := row_number(text)) is not None]

@@ -18,8 +18,9 @@ from inference.core.residuals import SchemeError
 from inference.exchange.errors import ExchangeError
 from inference.exchange.set_comparing import TOLERANCES, SetReport
 from inference.exchange.set_comparison_csv import comparison_head, write_lengths_csv, write_schemes_csv
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
-from inference.models import ExperimentSet, InstructionScheme, Run
+from inference.models import ExperimentSet, Run
 from inference.models.scheme_search import texts_found
 from inference.queries.paging import Order, page_in_memory
 from inference.queries.set_comparing import (
@@ -32,7 +33,7 @@ from inference.queries.set_comparing import (
 )
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.views.address import one_of, whole_number
+from inference.views.address import chosen_bin, one_of, row_numbers, whole_number
 from inference.views.files import file_answer
 from inference.views.runs import outcome
 
@@ -127,14 +128,9 @@ def _short(name: str) -> str:
 
 
 def _bin(request: HttpRequest, here: ExperimentSet, there: ExperimentSet, report: SetReport) -> Bin | None:
-    text = request.GET.get("bin", "")
-    if not text:
+    place = chosen_bin(request, report.heat_map.bins)
+    if place is None:
         return None
-    bins = report.heat_map.bins
-    row, _, column = text.partition(",")
-    if not all(part.isdecimal() and len(part) < 10 and int(part) < bins for part in (row, column)):
-        raise BadRequest(f"bin must be two numbers below {bins}, not {text[:40]!r}")
-    place = int(row), int(column)
     return Bin(
         pairs_of(here, there, report.listing.bins.get(place, ())),
         report.heat_map.counts[place[0]][place[1]],
@@ -157,18 +153,17 @@ def _schemes(request: HttpRequest, here: ExperimentSet, report: SetReport) -> di
         rows = [each for each in rows if each.scheme in texts]
     ordered = sorted(rows, key=COLUMNS[order.column], reverse=order.descending)
     page = page_in_memory(ordered, whole_number(request, "page", 0) or 0)
-    shown = [each.scheme for each in page.rows]
-    ids = dict(InstructionScheme.objects.filter(isa=here.isa_id, text__in=shown).values_list("text", "pk"))
+    ids = ids_of_schemes(here.isa_id, (each.scheme for each in page.rows))
     return {**context, "page": page, "schemes": [(each, ids.get(each.scheme)) for each in page.rows]}
 
 
 @require_POST
 def sets_compare_start(request: HttpRequest) -> HttpResponse:
     """Start the run that compares two large sets, and go back to where its result will be."""
-    ids = [request.POST.get(name, "") for name in ("first", "second")]
-    if not all(each.isdecimal() and len(each) < 19 for each in ids):
+    ids = row_numbers(request.POST.get(name, "") for name in ("first", "second"))
+    if len(ids) < 2:
         raise BadRequest("first and second must be the numbers of two experiment sets")
-    first, second = (_found(int(each)) for each in ids)
+    first, second = map(_found, ids)
     assert first is not None, "a number was given"
     assert second is not None, "a number was given"
     config = {"first": first.pk, "second": second.pk}

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
@@ -27,15 +26,14 @@ from inference.queries.experiment_sets import (
     summary_of,
 )
 from inference.queries.paging import Order, Page, page_of
-from inference.runs.errors import ConfigError
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.machine_facts import likely_ports
-from inference.runs.lifecycle import submit, unused_name
 from inference.views import set_offers
 from inference.views.address import one_of, whole_number
 from inference.views.files import file_answer
 from inference.views.mappings.list import evaluation_url
 from inference.views.naming import delete_page, edit_page
+from inference.views.starting import NOTHING_STARTED, start_or_tell
 
 COUNTED = 10_000
 """Measurements that a filter finds that are counted; of more, the page says that there are more."""
@@ -152,13 +150,9 @@ def set_learn(request: HttpRequest, pk: int) -> HttpResponse:
     config: Json = {"algorithm": "pmevo", "source": {"datasets": [found.pk]}}
     if found.machine is not None and (ports := likely_ports(found.machine)):
         config["ports"] = ports
-    name = unused_name(f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180])
-    try:
-        run = submit("infer", config, name, user=request.user)
-    except ConfigError as error:
-        messages.error(request, f"Nothing was started: {error}")
-        return redirect("set", pk=found.pk)
-    return redirect("run", pk=run.pk)
+    name = f"{ALGORITHMS['pmevo'].title} on {found.name}"[:180]
+    run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    return redirect("set", pk=found.pk) if run is None else redirect("run", pk=run.pk)
 
 
 def set_export(request: HttpRequest, pk: int) -> HttpResponse:

@@ -17,8 +17,8 @@ from inference.exchange.stored import store_mapping, store_measurements
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_bytes
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs import lifecycle
+from tests.work import work_off
 
 ADD, IMUL, COUNT = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R", "popcnt GPR[64]:W, GPR[64]:R"
 MIXES = [{ADD: 1}, {IMUL: 1}, {ADD: 2, IMUL: 1}, {ADD: 1, COUNT: 1}, {ADD: 4}, {ADD: 3, IMUL: 2, COUNT: 1}]
@@ -89,13 +89,4 @@ def ports(isa: ISA, name: str = "two ports") -> PortMapping:
 
 def compare(config: dict[str, object], name: str = "a comparison") -> Run:
     """Do the run."""
-    return done(lifecycle.submit("comparison", config, name))
-
-
-def done(run: Run) -> Run:
-    """Do a run that waits, in this process."""
-    lease = leases.claim("w", only=run.pk)
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(lifecycle.submit("comparison", config, name))

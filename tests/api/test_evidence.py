@@ -8,13 +8,13 @@ import io
 import pytest
 
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import store_mapping
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.queries.deciding import REPEATS
 from tests.api.conftest import Program
 from tests.explained import ADD, IMUL, LOAD, PORTS, TRUTH, explained_mapping, toy_isa
 from tests.heads import behind_head
+from tests.simulated import simulated_machine
 
 OTHER = Value(PORTS, {**TRUTH.usage, IMUL: ((0b0001, 1), (0b0010, 1))}, 5.0)
 
@@ -36,8 +36,7 @@ def other(isa: ISA) -> PortMapping:
 
 @pytest.fixture
 def machine(isa: ISA) -> Machine:
-    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
-    return Machine.objects.create(name="sim", kind="simulated", isa=isa, facts={"mapping": document})
+    return simulated_machine(isa, TRUTH)
 
 
 def scheme_id(row: PortMapping, text: str) -> int:

@@ -14,19 +14,17 @@ from django.test import AsyncClient
 from inference.api import run_events
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import leases
-from inference.runs.execute import Wishes, execute
 from inference.runs.journal import append
 from inference.runs.lifecycle import submit
 from pmweb.models import AuditEntry
 from tests.api.conftest import Program
 from tests.heads import behind_head
+from tests.work import work_off
 
 
 def done(run_id: int) -> None:
     """Let a worker do a run."""
-    lease = leases.claim("a test", only=run_id)
-    assert lease is not None
-    execute(lease, Wishes(lease))
+    work_off(Run.objects.get(pk=run_id))
 
 
 def test_an_evaluation_is_started_followed_and_found(

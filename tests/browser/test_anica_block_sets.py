@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from tests.anica.exchange.published import write_directory
@@ -41,15 +37,7 @@ print("set", made.pk)
 def block_set(site: LaunchedSite, address: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a set of six blocks; there are a campaign, and predictors "says 2" and "says 7"."""
     top = write_directory(tmp_path_factory.mktemp("published") / "small")
-    text = _PREPARE.format(path=str(top), codes=_CODES)
-    told = subprocess.run(
-        [sys.executable, settings.BASE_DIR / "manage.py", "shell", "-c", text],
-        env={**os.environ, "PMWEB_HOME": str(site.home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout
+    told = site.told_by(_PREPARE.format(path=str(top), codes=_CODES))
     found = re.search(r"set (\d+)", told)
     assert found is not None, told
     return f"/block-sets/{found[1]}/"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from tests.anica.exchange.published import write_directory
@@ -50,14 +46,7 @@ print("campaigns", *(one.pk for one in made))
 def campaigns(site: LaunchedSite, address: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The addresses of two imported campaigns; there are two predictors, and a set of three blocks."""
     top = write_directory(tmp_path_factory.mktemp("published") / "small")
-    told = subprocess.run(
-        [sys.executable, settings.BASE_DIR / "manage.py", "shell", "-c", _PREPARE.format(path=str(top))],
-        env={**os.environ, "PMWEB_HOME": str(site.home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout
+    told = site.told_by(_PREPARE.format(path=str(top)))
     found = re.search(r"campaigns (\d+) (\d+)", told)
     assert found is not None, told
     return [f"/campaigns/{number}/" for number in found.groups()]

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from tests.anica.exchange.published import write_directory
@@ -32,14 +28,7 @@ print("discovery", campaign.discoveries.get().pk)
 def here(site: LaunchedSite, address: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of a discovery with four decisions; a predictor is there that the campaign never had."""
     top = write_directory(tmp_path_factory.mktemp("published") / "small")
-    told = subprocess.run(
-        [sys.executable, settings.BASE_DIR / "manage.py", "shell", "-c", _PREPARE.format(path=str(top))],
-        env={**os.environ, "PMWEB_HOME": str(site.home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout
+    told = site.told_by(_PREPARE.format(path=str(top)))
     found = re.search(r"discovery (\d+)", told)
     assert found is not None, told
     return f"/discoveries/{found[1]}/"

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
@@ -35,13 +31,7 @@ CODE = "add rax, rbx\nadd qword ptr [rcx+16], rbx\nadd qword ptr [rcx+16], rbx"
 @pytest.fixture(scope="module")
 def tools(site: LaunchedSite) -> None:
     """Six commands: two that say numbers, and one for each way of having none."""
-    subprocess.run(
-        [sys.executable, settings.BASE_DIR / "manage.py", "shell", "-c", _PREPARE],
-        env={**os.environ, "PMWEB_HOME": str(site.home)},
-        capture_output=True,
-        timeout=120,
-        check=True,
-    )
+    site.told_by(_PREPARE)
 
 
 def choose(page: Page, *names: str) -> None:

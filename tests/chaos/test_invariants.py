@@ -13,12 +13,12 @@ from benchmarks._chaos.kinds import KINDS, WITHOUT
 from benchmarks._chaos.outcome import difference
 from benchmarks._chaos.sampling import Sampling
 from inference.exchange.instruction_sets import new_isa
-from inference.exchange.mapping_json import write_mapping_json
-from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, RunEvent
+from inference.models import ExperimentSet, Measurement, PortMapping, Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.registry import JOBS
 from tests.runs.agents import TRUTH, attempt
 from tests.runs.fixtures import done_with_interruptions
+from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
 
@@ -39,8 +39,7 @@ class Pair:
 @pytest.fixture
 def pair() -> Pair:
     isa = new_isa("toy", TRUTH.usage, "a test")
-    facts = {"mapping": write_mapping_json(TRUTH, name="t", isa="toy")}
-    machine = Machine.objects.create(name="sim", kind="simulated", isa=isa, facts=facts)
+    machine = simulated_machine(isa, TRUTH)
     config = {"source": {"machine": machine.pk}, "ports": 3, "mixes": 20, "settings": SETTINGS}
     calm, run = (lifecycle.submit("infer", config, name) for name in ("calm", "disturbed"))
     attempt(calm)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,24 +82,31 @@ class Site:
 
 
 @contextmanager
+def connected_site(home: Path) -> Iterator[Site]:
+    """A site on the default database as the settings name it now; afterwards all is as it was."""
+    original = connections["default"]
+    connections["default"] = connections.create_connection("default")
+    made = Site(home)
+    try:
+        yield made
+    finally:
+        made.stop()
+        close_worker_thread_connections()
+        connections["default"].close()
+        connections["default"] = original
+
+
+@contextmanager
 def opened(migrated: Path, home: Path, blocker):
     """This process's default database becomes a file of its own, with the settings of the real one."""
     shutil.copy(migrated, home / DATABASE)
-    original = connections["default"]
     with pytest.MonkeyPatch.context() as patch, blocker.unblock():
         patch.setitem(JOBS, "count", CountJob())
         patch.setenv("PMWEB_HOME", str(home))
         patch.setenv("DJANGO_SETTINGS_MODULE", "tests.runs.site_settings")
         patch.setitem(connections.settings["default"], "NAME", home / DATABASE)
-        connections["default"] = connections.create_connection("default")
-        made = Site(home)
-        try:
+        with connected_site(home) as made:
             yield made
-        finally:
-            made.stop()
-            close_worker_thread_connections()
-            connections["default"].close()
-            connections["default"] = original
 
 
 @pytest.fixture

@@ -39,11 +39,11 @@ from inference.models import Experiment as ExperimentRow
 from inference.models import Witness as WitnessRow
 from inference.runs import leases
 from inference.runs.archived import store_archive
-from inference.runs.execute import Wishes, execute
 from inference.runs.journal import append
 from inference.runs.lifecycle import submit
 from tests import explained
 from tests.fronts import fronted
+from tests.work import work_off
 
 __all__ = ["fronted"]
 pytestmark = pytest.mark.django_db
@@ -96,9 +96,7 @@ def inferred(isa: ISA, fronted: None) -> Run:
     )
     config = {"source": {"datasets": [row.pk]}, "ports": 2, "settings": {"search": "evolution"}}
     run = submit("infer", config, "inferred")
-    lease = leases.claim("w", only=run.pk)
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
+    work_off(run)
     assert run.state == "done", run.error
     return run
 
@@ -246,8 +244,7 @@ def test_an_upload_is_imported_by_a_run(measured: Run) -> None:
     content = write_archive(measured)
     upload = Upload.objects.create(file_name="measured.zip", content=content, sha256="0" * 64)
     run = submit("import", {"upload": upload.pk}, "import it")
-    execute(lease := leases.claim("w", only=run.pk), Wishes(lease))
-    run.refresh_from_db()
+    work_off(run)
     assert run.state == "done", run.error
     made = Run.objects.get(pk=run.result["imported_run"])
     assert (made.name, made.kind) == ("measured (2)", "measure")

@@ -8,7 +8,6 @@ from django.core.management.base import CommandError
 
 from inference.core.mapping import PortMapping
 from inference.exchange.instruction_sets import new_isa
-from inference.exchange.mapping_json import write_mapping_json
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import Machine
 from inference.runs import lifecycle
@@ -16,6 +15,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.jobs import on_machine
 from tests.runs.agents import Boards, attempt, do, impatient
 from tests.runs.fixtures import payloads
+from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
 
@@ -76,8 +76,7 @@ def test_an_agent_from_before_basic_blocks_is_not_asked(machine: Machine, boards
 
 
 def test_a_simulated_processor_says_what_its_ports_allow(machine: Machine):
-    facts = {"mapping": write_mapping_json(TRUTH, name="t", isa="x86-64")}
-    sim = Machine.objects.create(name="sim", kind="simulated", isa=machine.isa, facts=facts)
+    sim = simulated_machine(machine.isa, TRUTH)
     run = do("block", {"machine": sim.pk, "blocks": [ADDITION, UNKNOWN]})
     assert run.state == "done", run.error
     assert [answer["state"] for answer in run.result["blocks"]] == ["settled", "failed"]

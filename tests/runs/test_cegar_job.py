@@ -13,16 +13,16 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mixes import random_mixes
 from inference.exchange.evidence import Evidence, verdict_in_words
 from inference.exchange.instruction_sets import new_isa
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.isa.x86.probes import PROBES
 from inference.measuring.simulated import SimulatedProcessor
-from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run
-from inference.runs import leases, lifecycle
+from inference.models import ExperimentSet, Measurement, PortMapping, Run
+from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from inference.runs.jobs.exploring import like_one_uop
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
+from tests.simulated import simulated_machine
+from tests.work import work_off
 
 TRUTH = Mapping(
     ("0", "1", "2"),
@@ -62,10 +62,7 @@ def submitted(source, name="a run", **config):
 
 def do(source, name="a run", **config):
     run = submitted(source, name, **config)
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(run)
 
 
 def evidence_of(run):
@@ -196,9 +193,7 @@ def test_probes_of_more_than_one_uop_are_left_out_and_the_log_says_so():
     usage = dict(zip(chosen, [((1, 1),), ((3, 1),), ((7, 1),), ((1, 3),)], strict=True))
     truth = Mapping(("0", "1", "2"), usage)
     isa = new_isa("x", usage, "a test")
-    machine = Machine.objects.create(
-        name="sim", kind="simulated", isa=isa, facts={"mapping": write_mapping_json(truth, name="t", isa="x")}
-    )
+    machine = simulated_machine(isa, truth)
     run = do({"machine": machine.pk}, schemes="probes")
     assert run.state == "done", run.error
     assert set(load_mapping(PortMapping.objects.get(run=run)).usage) == set(chosen[:3])

@@ -8,10 +8,10 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import store_mapping
-from inference.models import Machine, PortMapping, Run
+from inference.models import PortMapping, Run
 from tests.runs.agents import TRUTH, make_machine
+from tests.simulated import simulated_machine
 
 
 def check(*options):
@@ -22,9 +22,8 @@ def check(*options):
 
 def make_simulated():
     isa = make_machine(name="away", facts={}).isa
-    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
     store_mapping("truth", isa, TRUTH, origin=PortMapping.Origin.IMPORT)
-    return Machine.objects.create(name="sim", kind="simulated", isa=isa, facts={"mapping": document})
+    return simulated_machine(isa, TRUTH)
 
 
 def test_the_shell_gets_the_tables_and_the_files(site, tmp_path):

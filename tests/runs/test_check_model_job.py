@@ -9,16 +9,16 @@ import pytest
 from inference.core.experiment import OrderedExperiment
 from inference.core.mapping import uops_of
 from inference.core.model_check import MIX_LENGTHS, ORDER_LENGTHS, Verdict
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import load_measurements, store_mapping
 from inference.measuring.remote import item_id
 from inference.measuring.simulated_agent import SimulatedHarness
-from inference.models import ExperimentSet, Machine, Measurement, PortMapping
+from inference.models import ExperimentSet, Measurement, PortMapping
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.jobs.check_config import check_effort
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
+from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
 
@@ -171,8 +171,7 @@ def test_an_interrupted_run_goes_on_with_the_same_plan(machine, reference, monke
 
 
 def test_a_simulated_machine_is_checked_as_well(machine, reference):
-    document = write_mapping_json(TRUTH, name="truth", isa=machine.isa.name)
-    sim = Machine.objects.create(name="sim", kind="simulated", isa=machine.isa, facts={"mapping": document})
+    sim = simulated_machine(machine.isa, TRUTH)
     run = check(sim, reference)
     assert run.state == "done", run.error
     assert run.result["within_share"] == 1

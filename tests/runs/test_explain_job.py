@@ -13,11 +13,11 @@ from inference.exchange.characterisations import Explained, load_characterisatio
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import load_mapping, store_mapping
 from inference.models import Characterisation, ExperimentSet, PortMapping, Run, Witness
-from inference.runs import leases, lifecycle
+from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from tests.core.explain.small import STORES, ZENLIKE, mapping_of
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
+from tests.work import work_off
 
 
 @pytest.fixture
@@ -33,10 +33,7 @@ def submitted(source, name="a run", **config):
 
 def do(source, name="a run", **config):
     run = submitted(source, name, **config)
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(run)
 
 
 def counted(mapping, **more):

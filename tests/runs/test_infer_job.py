@@ -10,16 +10,16 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mixes import random_mixes
 from inference.core.pmevo import PMEvoSettings
 from inference.exchange.instruction_sets import new_isa
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.exchange.stored import load_measurements as loaded
 from inference.measuring.simulated import SimulatedProcessor
-from inference.models import ISA, Evaluation, ExperimentSet, Machine, Measurement, PortMapping, Run
-from inference.runs import leases, lifecycle
+from inference.models import ISA, Evaluation, ExperimentSet, Measurement, PortMapping, Run
+from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from tests.fronts import fronted
 from tests.runs.fixtures import done_with_interruptions, numbers, payloads, state
+from tests.simulated import simulated_machine
+from tests.work import work_off
 
 __all__ = ["fronted"]
 pytestmark = pytest.mark.django_db
@@ -57,10 +57,7 @@ def recorded(isa):
 
 def do(config, name="a run"):
     run = lifecycle.submit("infer", {"ports": 3, "settings": QUICK, **config}, name)
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(run)
 
 
 def test_a_fifth_of_recorded_data_is_held_out_and_judges_the_mapping(recorded):
@@ -154,10 +151,7 @@ def test_a_simulation_can_be_sampled_but_data_sets_cannot(mapping, recorded):
 
 
 def test_a_simulated_machine_answers_from_the_mapping_it_keeps(isa):
-    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
-    machine = Machine.objects.create(
-        name="sim", kind="simulated", isa=isa, facts={"mapping": document, "noise": 0.02, "seed": 4}
-    )
+    machine = simulated_machine(isa, TRUTH, noise=0.02, seed=4)
     run = do({"source": {"machine": machine.pk}, "schemes": "default", "mixes": 10})
     assert run.state == "done", run.error
     made = PortMapping.objects.get(run=run)
@@ -247,8 +241,7 @@ def test_data_of_two_instruction_sets_is_refused(isa, recorded):
 def test_a_set_deleted_while_the_run_waited_is_a_readable_failure(recorded):
     run = lifecycle.submit("infer", {"source": {"datasets": [recorded.pk]}}, "late")
     recorded.delete()
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
+    work_off(run)
     assert state(run) == "failed"
     assert run.error == "an experiment set that this run was to learn from has been deleted"
 

@@ -8,15 +8,15 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import load_measurements
-from inference.models import ExperimentSet, Machine, Measurement, Run
+from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.jobs.listed import MOST_LENGTH, MOST_LISTED
 from inference.runs.jobs.measure import effort
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
+from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
 
@@ -30,8 +30,7 @@ def machine():
 
 def make_simulated(**facts):
     isa = make_machine(name="away", facts={}).isa
-    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
-    return Machine.objects.create(name="sim", kind="simulated", isa=isa, facts={"mapping": document, **facts})
+    return simulated_machine(isa, TRUTH, **facts)
 
 
 def config(machine, *experiments, **other):

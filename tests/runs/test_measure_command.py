@@ -8,9 +8,9 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.exchange.mapping_json import write_mapping_json
-from inference.models import ExperimentSet, Machine, Run
+from inference.models import ExperimentSet, Run
 from tests.runs.agents import TRUTH, make_machine
+from tests.simulated import simulated_machine
 
 
 def measure(*options):
@@ -21,8 +21,7 @@ def measure(*options):
 
 def make_simulated():
     isa = make_machine(name="away", facts={}).isa
-    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
-    return Machine.objects.create(name="sim", kind="simulated", isa=isa, facts={"mapping": document})
+    return simulated_machine(isa, TRUTH)
 
 
 def test_the_last_line_is_the_json_that_scripts_rely_on(site):

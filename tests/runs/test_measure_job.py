@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import load_measurements
 from inference.models import ExperimentSet, Machine, Measurement
 from inference.runs import leases, lifecycle
@@ -13,6 +12,7 @@ from inference.runs.execute import Wishes, execute
 from inference.runs.jobs.measure import effort
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
+from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
 
@@ -133,10 +133,7 @@ def test_a_machine_may_be_renamed_while_its_run_is_interrupted(machine, monkeypa
 
 def test_a_simulated_machine_measures_as_well():
     machine = make_machine(name="agentless")
-    document = write_mapping_json(TRUTH, name="truth", isa=machine.isa.name)
-    machine = Machine.objects.create(
-        name="sim", kind="simulated", isa=machine.isa, facts={"mapping": document}
-    )
+    machine = simulated_machine(machine.isa, TRUTH)
     run = measure(machine, plan="singletons")
     assert run.state == "done", run.error
     assert run.result["settled"] == len(TRUTH.usage)

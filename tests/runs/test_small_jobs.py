@@ -15,10 +15,10 @@ from inference.exchange.stored import store_mapping, store_measurements
 from inference.models import Evaluation, ExperimentSet, PortMapping, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from inference.runs.job import Task
 from inference.runs.jobs.evaluate import EvaluateJob
 from tests.runs.fixtures import payloads
+from tests.work import work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -37,10 +37,7 @@ def upload(content):
 
 def do(kind, config):
     run = lifecycle.submit(kind, config, lifecycle.unused_name("a run"))
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(run)
 
 
 def test_an_upload_becomes_a_set_and_is_gone(isa):
@@ -117,9 +114,7 @@ def test_a_name_taken_meanwhile_imports_nothing(isa):
     kept = upload(CSV)
     run = lifecycle.submit("import", {"upload": kept.pk, "name": "mine", "isa": "toy"}, "late")
     ExperimentSet.objects.create(name="mine", isa=isa, origin="upload")
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
+    work_off(run)
     assert run.state == "failed"
     assert "'mine'" in run.error
     assert Upload.objects.filter(pk=kept.pk).exists()
@@ -194,9 +189,7 @@ def test_an_evaluation_whose_set_is_deleted_meanwhile_fails_with_the_reason(mapp
     config = {"mapping": mapping.pk, "experiment_set": measured.pk, "unit": "cycles"}
     run = lifecycle.submit("evaluate", config, "late")
     measured.delete()
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
+    work_off(run)
     assert run.state == "failed"
     assert run.error == "the mapping or the experiment set to evaluate has been deleted"
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from channels.layers import channel_layers
@@ -18,8 +19,10 @@ from django.test.signals import setting_changed
 from inference.runs.registry import JOBS
 from pmweb import environment as site_environment
 from tests.runs.counting.job import CountJob
-from tests.runs.fixtures import Site, close_worker_thread_connections, environment
+from tests.runs.fixtures import Site, connected_site, environment
 from tests.servers import NotInstalledError, PostgreSQL, Redis
+
+ServerT = TypeVar("ServerT", PostgreSQL, Redis)
 
 
 @pytest.fixture
@@ -29,10 +32,10 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgreSQL]:
+def serving(kind: type[ServerT]) -> Iterator[ServerT]:
+    """A server of that kind while it is used; a skipped test where it is not installed."""
     try:
-        server = PostgreSQL()
+        server = kind()
     except NotInstalledError as error:
         pytest.skip(str(error))
     try:
@@ -40,19 +43,16 @@ def postgresql() -> Iterator[PostgreSQL]:
         yield server
     finally:
         server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    yield from serving(PostgreSQL)
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[Redis]:
-    try:
-        server = Redis()
-    except NotInstalledError as error:
-        pytest.skip(str(error))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.remove()
+    yield from serving(Redis)
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +68,7 @@ def migrated_database(postgresql: PostgreSQL, tmp_path_factory) -> str:
 @contextmanager
 def opened_on(postgresql: PostgreSQL, database: str, home: Path, blocker, **more: str) -> Iterator[Site]:
     """This process's default database becomes one on the server; so do those of processes started here."""
-    original, original_layers = connections["default"], settings.CHANNEL_LAYERS
+    original_layers = settings.CHANNEL_LAYERS
     with pytest.MonkeyPatch.context() as patch, blocker.unblock():
         patch.setitem(JOBS, "count", CountJob())
         variables = {
@@ -84,15 +84,10 @@ def opened_on(postgresql: PostgreSQL, database: str, home: Path, blocker, **more
         patch.setattr(settings, "HOME", home)
         layers = site_environment.channel_layers(os.environ.get("PMWEB_REDIS_URL", ""))
         _use_layers(patch, layers)
-        connections["default"] = connections.create_connection("default")
-        made = Site(home)
         try:
-            yield made
+            with connected_site(home) as made:
+                yield made
         finally:
-            made.stop()
-            close_worker_thread_connections()
-            connections["default"].close()
-            connections["default"] = original
             postgresql.drop(database)
     assert original_layers == settings.CHANNEL_LAYERS
     channel_layers.backends.clear()

@@ -15,7 +15,6 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
 from inference.exchange.evaluating import evaluate
 from inference.exchange.evidence import KEY as SEARCHED
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import store_mapping, store_measurements
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.queries.doubts import doubts_of
@@ -32,6 +31,7 @@ from tests.explained import (
     explained_mapping,
     toy_isa,
 )
+from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
 MOST_QUERIES = 30
@@ -55,8 +55,7 @@ def other(isa: ISA) -> PortMapping:
 
 @pytest.fixture
 def machine(isa: ISA) -> Machine:
-    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
-    return Machine.objects.create(name="sim", kind="simulated", isa=isa, facts={"mapping": document})
+    return simulated_machine(isa, TRUTH)
 
 
 @pytest.fixture

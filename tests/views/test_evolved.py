@@ -15,12 +15,12 @@ from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs import lifecycle
 from inference.runs.jobs.infer import WORST_SCHEMES
 from inference.views.runs.evolved import CLASSES_SHOWN
 from inference.views.runs.record import fold
 from tests.fronts import SIZE, fronted
+from tests.work import work_off
 
 __all__ = ["fronted"]
 
@@ -52,10 +52,7 @@ def recorded(toy: ISA) -> ExperimentSet:
 def done(config: dict, name: str = "found") -> Run:
     """A run that has ended."""
     run = lifecycle.submit("infer", {"ports": 3, "settings": QUICK, **config}, name)
-    lease = leases.claim("w")
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
+    work_off(run)
     assert run.state == "done", run.error
     return run
 
@@ -234,11 +231,8 @@ def test_errors_by_length_are_on_the_accuracy_tab_of_sets_with_several(
     visitor: Client, found: Run, recorded: ExperimentSet
 ):
     row = PortMapping.objects.get(run=found)
-    lifecycle.submit(
-        "evaluate", {"mapping": row.pk, "experiment_set": recorded.pk, "unit": "cycles"}, "judge"
-    )
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
+    config = {"mapping": row.pk, "experiment_set": recorded.pk, "unit": "cycles"}
+    work_off(lifecycle.submit("evaluate", config, "judge"))
     address = reverse("mapping", args=[row.pk])
     answer = visitor.get(address, {"tab": "accuracy", "set": recorded.pk})
     assert [each.length for each in answer.context["lengths"]] == [1, 2, 3]

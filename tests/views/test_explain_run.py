@@ -18,11 +18,11 @@ from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import store_mapping
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle
-from inference.runs.execute import Wishes, execute
 from inference.views.runs.characterising import WIDTH, bars
 from inference.views.runs.funnel import OPEN, ExplainRecord, Told, agreed
 from inference.views.runs.record import fold
 from tests.core.explain.small import ZENLIKE, mapping_of
+from tests.work import work_off
 
 NAMES = ("add", "sub", "imul", "shl", "rol", "load", "vaddps", "add r, m", "imul r, m")
 TRUTH = replace(
@@ -103,10 +103,7 @@ def running(waiting: Run) -> Run:
 @pytest.fixture
 def found(waiting: Run) -> Run:
     """A run that has ended."""
-    lease = leases.claim("w")
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    waiting.refresh_from_db()
+    work_off(waiting)
     assert waiting.state == "done", waiting.error
     return waiting
 

@@ -16,10 +16,10 @@ from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs import lifecycle
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import Scope
+from tests.work import work_off
 
 TRUTH = Mapping(
     ("0", "1", "2", "3"),
@@ -38,11 +38,7 @@ def done(source: object, *, epsilon: float = 0.01) -> Run:
     settings = {"most_ports": 4, "epsilon": epsilon}
     config = {"algorithm": "cegar", "source": source, "settings": settings, "mixes": 10, "held_out": 0.0}
     run = lifecycle.submit("infer", config, lifecycle.unused_name("found"))
-    lease = leases.claim("w")
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(run)
 
 
 @pytest.fixture
@@ -154,9 +150,7 @@ def test_a_clash_offers_to_drop_a_scheme_and_go_on(visitor: Client, clashing: Ru
         ISA.objects.get().schemes.filter(pk__in=again.config["schemes"]).values_list("text", flat=True)
     )
     assert texts == set(TRUTH.usage) - {"a x"}
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    again.refresh_from_db()
+    work_off(again)
     assert again.state == "done", again.error
 
 

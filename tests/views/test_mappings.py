@@ -15,10 +15,9 @@ from inference.exchange.evaluating import evaluate
 from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.queries.held_out import held_out_of
-from inference.runs.execute import Wishes, execute
-from inference.runs.leases import claim
 from inference.runs.lifecycle import submit
 from tests.views.conftest import ADD, IMUL
+from tests.work import work_off
 
 
 def page(visitor: Client, path: str) -> str:
@@ -171,9 +170,7 @@ def test_evaluating_on_another_set_is_a_run_whose_result_appears_on_the_same_pag
     assert answer.headers["Location"] == address
     run = Run.objects.get(kind="evaluate")
     assert f'data-waits-for="{run.pk}"' in page(visitor, address)
-    lease = claim("a test", only=run.pk)
-    assert lease is not None
-    execute(lease, Wishes(lease))
+    work_off(run)
     assert "instructions per cycle" in page(visitor, address)
     assert mapping.evaluations.get().unit == "ipc"
 
@@ -190,9 +187,7 @@ def test_what_a_run_held_out_can_be_looked_at_experiment_by_experiment(
         "settings": {"search": "evolution", "population": 20, "max_generations": 2},
     }
     run = submit("infer", {**config, "held_out": 0.4}, "a run")
-    lease = claim("a test", only=run.pk)
-    assert lease is not None
-    execute(lease, Wishes(lease))
+    work_off(run)
     inferred = PortMapping.objects.get(run=run)
     response = visitor.get(f"/mappings/{inferred.pk}/?tab=accuracy&set=held-out")
     evaluation = response.context["evaluation"]

@@ -7,7 +7,6 @@ import re
 import pytest
 from django.urls import reverse
 
-from inference.exchange.mapping_json import write_mapping_json
 from inference.exchange.stored import store_mapping
 from inference.models import Machine, PortMapping, Run
 from tests.explained import (
@@ -25,6 +24,7 @@ from tests.explained import (
     explained_mapping,
     toy_isa,
 )
+from tests.simulated import simulated_machine
 
 pytestmark = pytest.mark.django_db
 
@@ -41,8 +41,7 @@ def row(isa):
 
 @pytest.fixture
 def machine(isa):
-    document = write_mapping_json(TRUTH, name="truth", isa=isa.name)
-    return Machine.objects.create(name="sim", kind="simulated", isa=isa, facts={"mapping": document})
+    return simulated_machine(isa, TRUTH)
 
 
 def text_of(response) -> str:

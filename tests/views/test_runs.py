@@ -15,12 +15,12 @@ from django.utils.html import escape
 from inference.core.protocols import Json
 from inference.figures.heatmap import heat_map
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
-from inference.runs.execute import Wishes, execute
 from inference.runs.journal import append
 from inference.runs.leases import claim, fail
 from inference.runs.lifecycle import pause, submit
 from inference.views.runs.asked import asked_of
 from inference.views.runs.record import CURVE_POINTS, fold, thinned
+from tests.work import work_off
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -222,9 +222,7 @@ def test_every_kind_of_run_leads_to_what_it_made_as_long_as_it_is_there(
 ):
     config = {"mapping": mapping.pk, "experiment_set": experiment_set.pk, "unit": "ipc"}
     evaluation = submit("evaluate", config, "an evaluation")
-    lease = claim("a test", only=evaluation.pk)
-    assert lease is not None
-    execute(lease, Wishes(lease))
+    work_off(evaluation)
     address = f"/mappings/{mapping.pk}/?tab=accuracy&set={experiment_set.pk}&unit=ipc"
     for path in (f"/runs/{evaluation.pk}/", "/runs/"):
         assert f'href="{escape(address)}"' in visitor.get(path).content.decode()

@@ -17,13 +17,12 @@ from inference.core.experiment import Experiment, Measured
 from inference.exchange.stored import load_measurements, store_measurements
 from inference.models import ExperimentSet, Run
 from inference.queries import set_comparing
-from inference.runs import leases
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from inference.runs.lifecycle import submit
 from pmweb.models import Scope
 from tests.api.conftest import program_of
 from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, visitor
+from tests.work import work_off
 
 __all__ = ["experiment_set", "isa", "visitor"]
 MOST_QUERIES = 20
@@ -40,15 +39,6 @@ def again(experiment_set: ExperimentSet) -> ExperimentSet:
         [first, second, Measured(third.experiment, third.cycles * 1.3), Measured(Experiment.of([IMUL]), 1.0)],
     )
     return row
-
-
-def done(run: Run) -> Run:
-    """The run, done in this process."""
-    lease = leases.claim("a test", only=run.pk)
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
 
 
 def two(first: ExperimentSet, second: ExperimentSet) -> dict[str, int]:
@@ -124,10 +114,22 @@ def test_large_sets_are_compared_by_a_run_once(
         assert answer["Location"].endswith(f"?first={experiment_set.pk}&second={again.pk}")
     (run,) = Run.objects.filter(kind="compare-sets")
     assert f'data-waits-for="{run.pk}"' in text_of(visitor, "sets-compare", query)
-    assert done(run).result == {**query, "name": "small and again", "n": 3, "within_5": 66.67}
+    assert work_off(run).result == {**query, "name": "small and again", "n": 3, "within_5": 66.67}
     assert "66.67 %" in text_of(visitor, "sets-compare", query)
     runs = visitor.get(reverse("run", args=[run.pk])).text
     assert f"first={experiment_set.pk}&amp;second={again.pk}" in runs
+
+
+def merging(one: ExperimentSet, leading: ExperimentSet) -> dict[str, object]:
+    """The form that makes one set of two."""
+    return {
+        "sets": [one.pk, leading.pk],
+        "leading": leading.pk,
+        "name": "both",
+        "conflicts": "first",
+        "tolerance": "5",
+        "note": "",
+    }
 
 
 def test_sets_are_merged_as_chosen_and_the_new_one_tells_of_it(
@@ -135,19 +137,11 @@ def test_sets_are_merged_as_chosen_and_the_new_one_tells_of_it(
 ) -> None:
     form = visitor.get(reverse("sets-merge"), {"set": [again.pk, experiment_set.pk]})
     assert form.context["form"].initial["name"] == "again and small"
-    answers = {
-        "sets": [experiment_set.pk, again.pk],
-        "leading": again.pk,
-        "name": "both",
-        "conflicts": "first",
-        "tolerance": "5",
-        "note": "",
-    }
-    answer = visitor.post(reverse("sets-merge"), answers)
+    answer = visitor.post(reverse("sets-merge"), merging(experiment_set, again))
     run = Run.objects.get(kind="merge-sets")
     assert answer["Location"] == reverse("run", args=[run.pk])
     assert run.config["sets"] == [again.pk, experiment_set.pk], "the leading one comes first"
-    assert done(run).state == "done", run.error
+    assert work_off(run).state == "done", run.error
     made = ExperimentSet.objects.get(name="both")
     assert made.run == run
     cycles = {str(each.experiment): each.cycles for each in load_measurements(made)}
@@ -175,16 +169,7 @@ def test_a_merge_that_cannot_be_is_refused_and_nothing_starts(
     change: dict[str, object],
     fault: str,
 ) -> None:
-    answers = {
-        "sets": [experiment_set.pk, again.pk],
-        "leading": again.pk,
-        "name": "both",
-        "conflicts": "first",
-        "tolerance": "5",
-        "note": "",
-        **change,
-    }
-    answer = visitor.post(reverse("sets-merge"), answers)
+    answer = visitor.post(reverse("sets-merge"), {**merging(experiment_set, again), **change})
     assert answer.status_code == (400 if fault else 302)
     assert Run.objects.exists() == (not fault)
     if fault:
@@ -217,7 +202,7 @@ def test_a_set_cannot_be_deleted_while_a_run_merges_it(
     run = submit("merge-sets", {"sets": [experiment_set.pk, again.pk], "name": "both"}, "a merge")
     visitor.post(reverse("set-delete", args=[again.pk]))
     assert ExperimentSet.objects.filter(pk=again.pk).exists()
-    done(run)
+    work_off(run)
     visitor.post(reverse("set-delete", args=[again.pk]))
     assert not ExperimentSet.objects.filter(pk=again.pk).exists()
     assert "again" in visitor.get(reverse("set", args=[ExperimentSet.objects.get(name="both").pk])).text

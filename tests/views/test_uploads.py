@@ -12,9 +12,8 @@ from django.urls import reverse
 
 from inference.core.explain import Reason
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
-from inference.runs import leases
-from inference.runs.execute import Wishes, execute
 from tests.views.conftest import ADD, IMUL
+from tests.work import work_off
 
 CSV = f'experiment,cycles,note\n"2*{ADD}; {IMUL}",1.02,two ports\n"{ADD}",0.25,\n'.encode()
 MAPPING = json.dumps(
@@ -346,9 +345,7 @@ def test_broken_rows_stop_an_import_unless_their_owner_leaves_them_out(visitor: 
     visitor.post(f"{preview_url(upload)}?broken=leave+out", {"name": "rest", "note": ""})
     run = Run.objects.get(kind="import")
     assert run.config["broken"] == "leave out"
-    lease = leases.claim("a test", only=run.pk)
-    assert lease is not None
-    execute(lease, Wishes(lease))
+    work_off(run)
     made = ExperimentSet.objects.get(name="rest")
     assert (made.measurements.count(), made.making["rows_left_out"]) == (2, 2)
     page = visitor.get(reverse("set", args=[made.pk])).text

@@ -7,7 +7,7 @@ from iced_x86 import Encoder, Instruction
 from anica_app.core.domain.blocks import BlockInstruction
 from anica_app.core.domain.places import Address, Content, RegisterSlot
 from anica_app.core.domain.space import SchemeSpace
-from inference.isa.x86.assembling import pattern
+from inference.isa.x86.assembling import pattern, put_register
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 Filling = tuple[int | Address, ...]
@@ -45,7 +45,7 @@ class Filler:
         for slot, chosen in zip(self._space.slots[scheme].all, filling, strict=True):
             if isinstance(slot, RegisterSlot):
                 assert isinstance(chosen, int), "registers are chosen by family"
-                _put_register(instruction, slot, chosen)
+                put_register(instruction, slot.part, slot.position, slot.families[chosen])
                 contents.append(slot.units[chosen])
             else:
                 assert isinstance(chosen, Address), "memory is chosen by address"
@@ -57,18 +57,6 @@ class Filler:
         finally:
             code = self._encoder.take_buffer()
         return BlockInstruction(scheme, tuple(contents), code)
-
-
-def _put_register(instruction: Instruction, slot: RegisterSlot, family: int) -> None:
-    register = slot.families[family]
-    if slot.part == "register":
-        instruction.set_op_register(slot.position, register)
-    elif slot.part == "base":
-        instruction.memory_base = register
-    elif slot.part == "index":
-        instruction.memory_index = register
-    elif slot.part == "mask":
-        instruction.op_mask = register
 
 
 def _point(instruction: Instruction, address: Address) -> None:

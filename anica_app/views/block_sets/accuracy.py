@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -21,12 +20,11 @@ from inference.core.protocols import Json
 from inference.exchange.csv_cells import written
 from inference.figures.heatmap import HeatMap
 from inference.queries.paging import Order, Page
-from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
-from inference.views.address import whole_number
+from inference.views.address import chosen_bin, row_number, whole_number
 from inference.views.files import table_answer
 from inference.views.mappings.deviating import Cell, cells_of
 from inference.views.runs.pages import SUMMARIES
+from inference.views.starting import start_or_tell
 
 SUMMARIES[KIND] = "How well the columns of a basic-block set agree with one of them"
 LISTED = 50
@@ -125,7 +123,7 @@ def _listed(
     one: ColumnAccuracy,
 ) -> dict[str, Any]:
     """The blocks of the bin that the address names, else those with the largest errors."""
-    place = _bin(request.GET.get("bin", ""), one.heat_map)
+    place = chosen_bin(request, one.heat_map.bins)
     if place is None:
         blocks = blocks_at(found, one.worst[:LISTED])
         answered = answers_of(blocks, [reference, column])
@@ -154,27 +152,13 @@ def _compared(block: BasicBlock, answers: Sequence[Any]) -> Compared:
     return Compared(block, seen, said)
 
 
-def _bin(text: str, drawn: HeatMap) -> tuple[int, int] | None:
-    """(row, column) as the address has them; None for none."""
-    if not text:
-        return None
-    row, _, column = text.partition(",")
-    if not all(part.isdecimal() and len(part) < 10 and int(part) < drawn.bins for part in (row, column)):
-        raise BadRequest(f"bin must be two numbers below {drawn.bins}, not {text[:40]!r}")
-    return int(row), int(column)
-
-
 @require_POST
 def block_set_compare(request: HttpRequest, pk: int) -> HttpResponse:
     """Start the comparison with a column, which a large set needs a run for."""
     found = get_object_or_404(BasicBlockSet, pk=pk)
-    given = request.POST.get("reference", "")
-    reference = int(given) if given.isdecimal() and len(given) < 19 else 0
-    name = unused_name(f"Columns of {found.name} compared"[:180])
-    try:
-        submit(KIND, {"block_set": pk, "reference": reference}, name, user=request.user)
-    except ConfigError as error:
-        messages.error(request, str(error))
+    reference = row_number(request.POST.get("reference", "")) or 0
+    config = {"block_set": pk, "reference": reference}
+    start_or_tell(request, KIND, config, f"Columns of {found.name} compared"[:180])
     return redirect(f"{reverse('block-set', args=[pk])}?tab=accuracy&reference={reference}")
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -30,6 +29,7 @@ from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
 from inference.views.address import whole_number
 from inference.views.files import table_answer
+from inference.views.starting import start_or_tell
 
 GENERALISE = "generalise"
 OFFERED = 40
@@ -201,12 +201,8 @@ def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) ->
         "block": bytes(block.code).hex(),
         "interest": asked["interest"],
     }
-    try:
-        made = submit(
-            GENERALISE, config, unused_name(f"{found.name}, block {position}"[:180]), user=request.user
-        )
-    except ConfigError as error:
-        messages.error(request, str(error))
+    made = start_or_tell(request, GENERALISE, config, f"{found.name}, block {position}"[:180])
+    if made is None:
         return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage&run={run}")
     return redirect("campaign", made.campaign.pk)
 

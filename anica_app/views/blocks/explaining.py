@@ -11,6 +11,7 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, Inte
 from anica_app.core.search.settings import SearchSettings
 from anica_app.queries.block_answers import Line, furthest_apart
 from inference.core.protocols import Json
+from inference.views.field_help import describe_fields
 
 KIND = "generalise"
 MOST_SHOWN = 10
@@ -63,9 +64,7 @@ class ExplainForm(forms.Form):
         choices = [(key, one.name) for key, one in self._lines.items()]
         self.fields["first"].choices = choices  # type: ignore[attr-defined]
         self.fields["second"].choices = [("", "nobody"), *choices]  # type: ignore[attr-defined]
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     @property
     def possible(self) -> bool:

@@ -14,6 +14,7 @@ from inference.core.protocols import Json
 from inference.isa.x86.blocks import Block, BlockError, read_blocks
 from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, START, UNROLLED, BlockOptions
 from inference.runs.jobs.block import MOST_BLOCKS
+from inference.views.field_help import describe_fields
 from inference.views.naming import NOTE_LIMIT
 
 TEXT_LIMIT = 100_000
@@ -93,9 +94,7 @@ class BlockForm(ChoosingForm):
         self._asking = asking
         if "predictors" not in self.initial:
             self.initial["predictors"] = [one.text for one in self.offers.all if one.usual]
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     def clean_code(self) -> str:
         """The text, of which the blocks are kept."""

@@ -19,7 +19,7 @@ from anica_app.views.campaigns.asked import asked_of
 from anica_app.views.campaigns.coverage import start_coverage
 from anica_app.views.campaigns.shown import Found, found_of
 from inference.queries.paging import page_in_memory
-from inference.views.address import whole_number
+from inference.views.address import row_numbers, whole_number
 from inference.views.presentation import UNKNOWN
 
 
@@ -36,7 +36,7 @@ def campaign_compare(request: HttpRequest) -> HttpResponse:
 
 
 def _ids(texts: Sequence[str]) -> list[int]:
-    ids = {int(text) for text in texts if text.isdecimal() and len(text) < 19}
+    ids = set(row_numbers(texts))
     if len(ids) > MOST_CAMPAIGNS:
         raise BadRequest(f"at most {MOST_CAMPAIGNS} campaigns can be compared at a time, not {len(ids)}")
     return sorted(ids)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path, reverse
@@ -17,10 +16,9 @@ from anica_app.queries.campaign_coverage import coverage_config, measure_of, mea
 from anica_app.queries.coverage_runs import coverage_runs
 from anica_app.views.campaigns.shown import Found, found_of
 from inference.core.protocols import Json
-from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
-from inference.views.address import whole_number
+from inference.views.address import row_number, whole_number
 from inference.views.runs.pages import SUMMARIES
+from inference.views.starting import start_or_tell
 
 SUMMARIES[KIND] = "How much of what is interesting discoveries explain"
 OWN = "own"
@@ -84,17 +82,14 @@ def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
     over = request.POST.get("over", OWN)
     chosen = None
     if over != OWN:
-        chosen = get_object_or_404(BasicBlockSet, pk=int(over) if over.isdecimal() and len(over) < 19 else 0)
+        chosen = get_object_or_404(BasicBlockSet, pk=row_number(over))
     config = coverage_config(row, chosen)
     return start_coverage(request, config, row.name, f"{reverse('campaign', args=[pk])}?tab=selection")
 
 
 def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
     """Submit the run and lead back to where its result will be."""
-    try:
-        submit(KIND, config, unused_name(f"Coverage of {name}"[:180]), user=request.user)
-    except ConfigError as error:
-        messages.error(request, str(error))
+    start_or_tell(request, KIND, config, f"Coverage of {name}"[:180])
     return redirect(back)
 
 

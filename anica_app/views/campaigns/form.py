@@ -18,6 +18,8 @@ from inference.core.protocols import Json
 from inference.exchange.instruction_sets import X86
 from inference.models import PortMapping
 from inference.runs.jobs.infer_config import DEFAULT_SEED
+from inference.views.address import row_numbers
+from inference.views.field_help import describe_fields
 from inference.views.machines.measuring_form import search_field
 from inference.views.naming import NOTE_LIMIT
 
@@ -96,12 +98,10 @@ class CampaignForm(forms.Form):
         mappings = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
         self.fields["uops"].queryset = mappings  # type: ignore[attr-defined]
         wanted = data.getlist("excluded") if data is not None else excluded
-        ids = [int(pk) for pk in wanted if str(pk).isdecimal() and len(str(pk)) < 19]
+        ids = row_numbers(map(str, wanted))
         rows = Discovery.objects.filter(pk__in=ids, abstract__isnull=False).select_related("campaign")
         self.fields["excluded"].queryset = rows  # type: ignore[attr-defined]
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     def clean(self) -> dict[str, Any]:
         """Find or make the predictors' rows, so that what they lack is told beside them."""

@@ -44,7 +44,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "run": run,
         "live": live,
         "record": {"socket": f"/ws/runs/{run.pk}/" if run else "", "live": live, "final": list(Run.FINAL)},
-        "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
+        "stoppable": Run.UNFINISHED,
         "predictors": [seat.predictor for seat in seats],
         "standing": standing_of(found, run),
         "chart": chart_of(found),

@@ -16,7 +16,7 @@ from anica_app.queries.pace import Plan, plan_of
 from anica_app.views.campaigns.form import CampaignForm
 from anica_app.views.campaigns.settings import SETTING, WordsField, initial_settings
 from inference.runs.errors import ConfigError
-from inference.views.address import one_of, whole_number
+from inference.views.address import one_of, row_numbers, whole_number
 from inference.views.runs.pages import SUMMARIES
 from inference.views.starting import start_run
 
@@ -77,7 +77,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
             initial |= {name: row.config[name] for name in _TAKEN_OVER if name in row.config}
         names = [seat.predictor.name for seat in row.seats.select_related("predictor")]
         initial |= dict(zip(("first", "second"), names, strict=False))
-    ids = [int(pk) for pk in request.GET.getlist("predictor") if pk.isdecimal() and len(pk) < 19][:2]
+    ids = row_numbers(request.GET.getlist("predictor"))[:2]
     names_by_id = dict(Predictor.objects.filter(pk__in=ids).values_list("pk", "name"))
     named = [names_by_id[pk] for pk in ids if pk in names_by_id]
     initial |= dict(zip(("first", "second"), named, strict=False))
@@ -89,7 +89,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
 
 def _excluded(request: HttpRequest) -> list[int]:
     """The discoveries not to be found again: those that the address names, and those of `from`."""
-    named = [int(pk) for pk in request.GET.getlist("exclude") if pk.isdecimal() and len(pk) < 19]
+    named = row_numbers(request.GET.getlist("exclude"))
     again = whole_number(request, "from")
     if again is not None:
         row = Campaign.objects.filter(pk=again).first()

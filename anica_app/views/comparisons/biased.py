@@ -16,6 +16,7 @@ from anica_app.core.comparing.points import Selection
 from anica_app.models import ComparedColumn, Comparison
 from anica_app.queries.comparisons import biases_in
 from anica_app.views.comparisons.choosing import Choice, column_in
+from inference.exchange.stored import ids_of_schemes
 from inference.queries.paging import Order, page_in_memory
 from inference.views.address import one_of, whole_number
 
@@ -177,6 +178,5 @@ def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool =
 
 def _rows(row: Comparison, found: Sequence[SchemeBias]) -> list[Row]:
     texts = row.schemes
-    named = row.isa.schemes.filter(text__in=[texts[bias.scheme] for bias in found])
-    ids = dict(named.values_list("text", "pk"))
+    ids = ids_of_schemes(row.isa_id, (texts[bias.scheme] for bias in found))
     return [Row(texts[bias.scheme], ids.get(texts[bias.scheme]), bias) for bias in found]

@@ -71,17 +71,6 @@ def column_in(request: HttpRequest, columns: Sequence[ComparedColumn]) -> Compar
     return found
 
 
-def place_in(request: HttpRequest, bins: int) -> tuple[int, int] | None:
-    """The bin that the address names as `row,column`."""
-    text = request.GET.get("bin", "")
-    if not text:
-        return None
-    row, _, column = text.partition(",")
-    if not all(part.isdecimal() and len(part) < 6 and int(part) < bins for part in (row, column)):
-        raise BadRequest(f"bin must be two numbers below {bins}, not {text[:40]!r}")
-    return int(row), int(column)
-
-
 def filter_context(request: HttpRequest, row: Comparison) -> dict[str, Any]:
     """What the form above every view needs."""
     extensions, categories = _facets(row.isa_id, tuple(row.schemes))

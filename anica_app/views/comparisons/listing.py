@@ -9,26 +9,16 @@ from django.shortcuts import render
 from django.urls import path, reverse
 
 from anica_app.campaigning.comparison_config import KIND
+from anica_app.views.runs_of_kind import newest_runs
 from inference.models import Run
-from inference.queries.paging import Order, page_of
-from inference.queries.runs import RUN_COLUMNS
-from inference.queries.runs import runs as filtered_runs
 from inference.views.runs.outcome import Outcome
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:
     """All of them, newest first."""
-    q = request.GET.get("q", "").strip()
-    rows = filtered_runs(q, kind=KIND).defer("config", "note")
-    page = page_of(rows, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
-    context = {
-        "page": page,
-        "rows": [(run, _best(run)) for run in page.rows],
-        "q": q,
-        "any": bool(page.rows) or Run.objects.filter(kind=KIND).exists(),
-        "working": any(run.state not in Run.FINAL for run in page.rows),
-    }
-    return render(request, "anica/comparisons.html", context)
+    context = newest_runs(request, KIND, "config", "note")
+    rows = [(run, _best(run)) for run in context["page"].rows]
+    return render(request, "anica/comparisons.html", {**context, "rows": rows})
 
 
 def _best(run: Run) -> tuple[str, float] | None:

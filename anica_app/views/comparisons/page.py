@@ -24,13 +24,13 @@ from anica_app.queries.comparisons import (
     selected,
 )
 from anica_app.views.comparisons.biased import Strong, bias_tab, strong_biases
-from anica_app.views.comparisons.choosing import Choice, choice_of, column_in, filter_context, place_in
+from anica_app.views.comparisons.choosing import Choice, choice_of, column_in, filter_context
 from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import Run
-from inference.views.address import one_of
+from inference.views.address import chosen_bin, one_of
 
 TABS = (("scores", "Scores"), ("map", "Heat map"), ("schemes", "Bias by scheme"))
 _KEPT = ("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "common", "colours")
@@ -139,7 +139,7 @@ def _map_tab(
     """One predictor: its map with the experiments of a bin, and its maps by length (Figure 3.7)."""
     column = column_in(request, columns)
     drawn = heat_map_of(column, choice.unit, choice.selection)
-    place = place_in(request, drawn.bins)
+    place = chosen_bin(request, drawn.bins)
     rows, total = in_bin(column, choice.unit, choice.selection, place)
     several = len(row.lengths) > 1
     by_length = length_maps_of(column, choice.unit, choice.selection) if several else []

@@ -20,6 +20,7 @@ from inference.core.protocols import Json
 from inference.exchange.instruction_sets import X86
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.views.address import whole_number
+from inference.views.field_help import describe_fields
 from inference.views.naming import NOTE_LIMIT
 from inference.views.starting import start_run
 
@@ -105,9 +106,7 @@ class ComparisonForm(forms.Form):
         self._texts("predictors", askable() if judge.isa.name == X86 else [])
         self.fields["instructions"].paper = "10"  # type: ignore[attr-defined]
         self.ids: list[int] = []
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     def _choices(self, name: str, rows: Any) -> None:
         field = self.fields[name]

@@ -12,12 +12,11 @@ from django.urls import path
 from anica_app.campaigning.matrix import KIND
 from anica_app.models import BasicBlockSet, BlockColumn
 from anica_app.queries.differing import ORDERS, differing_blocks
+from anica_app.views.runs_of_kind import newest_runs
 from inference.core.protocols import Json
 from inference.exchange.csv_cells import written
 from inference.models import Run
-from inference.queries.paging import Order, page_of
-from inference.queries.runs import RUN_COLUMNS
-from inference.queries.runs import runs as filtered_runs
+from inference.queries.paging import Order
 from inference.views.files import table_answer
 
 _SHADES = 8
@@ -46,21 +45,13 @@ class Cell:
 
 def matrices(request: HttpRequest) -> HttpResponse:
     """All of them, newest first."""
-    rows = filtered_runs(request.GET.get("q", "").strip(), kind=KIND).defer("result", "config", "note")
-    page = page_of(rows, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
-    context = {
-        "page": page,
-        "q": request.GET.get("q", "").strip(),
-        "any": bool(page.rows) or Run.objects.filter(kind=KIND).exists(),
-        "working": any(run.state not in Run.FINAL for run in page.rows),
-    }
-    return render(request, "anica/matrices.html", context)
+    return render(request, "anica/matrices.html", newest_runs(request, KIND, "result", "config", "note"))
 
 
 def matrix(request: HttpRequest, pk: int) -> HttpResponse:
     """One: its table once it is done."""
     run = get_object_or_404(Run, pk=pk, kind=KIND)
-    context: dict[str, Any] = {"run": run, "stoppable": set(Run.State.values) - set(Run.FINAL)}
+    context: dict[str, Any] = {"run": run, "stoppable": Run.UNFINISHED}
     if run.result:
         context |= {
             "found": run.result,

@@ -16,7 +16,8 @@ from anica_app.core.errors import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.models import BasicBlockSet, BlockColumn
 from inference.core.protocols import Json
-from inference.views.address import whole_number
+from inference.views.address import row_number, whole_number
+from inference.views.field_help import describe_fields
 from inference.views.naming import NOTE_LIMIT
 from inference.views.runs.pages import SUMMARIES
 from inference.views.starting import start_run
@@ -84,9 +85,7 @@ class MatrixForm(forms.Form):
         self.fields["columns"].queryset = rows  # type: ignore[attr-defined]
         self.fields["threshold"].paper = "0.5"  # type: ignore[attr-defined]
         self.ids: list[int] = []
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     def clean(self) -> dict[str, Any]:
         """Find or make the predictors' rows."""
@@ -118,8 +117,7 @@ def matrix_new(request: HttpRequest) -> HttpResponse:
     """Show the form, or start the run. The address may name a set with `set`."""
     usable = [one for one in listed() if one.usable]
     if request.method == "POST":
-        named = request.POST.get("block_set", "")
-        block_set = int(named) if named.isdecimal() and len(named) < 19 else None
+        block_set = row_number(request.POST.get("block_set", ""))
         form = MatrixForm(usable, block_set, request.POST)
         if request.POST.get("press") == "start" and form.is_valid():
             config = form.config()

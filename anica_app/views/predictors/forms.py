@@ -15,6 +15,7 @@ from anica_app.predictors import machine
 from anica_app.predictors.kinds import Kind
 from inference.exchange.errors import NameTakenError
 from inference.exchange.names import free_or_refuse
+from inference.views.field_help import describe_fields
 from inference.views.naming import NOTE_LIMIT
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
@@ -67,9 +68,7 @@ class AddForm(forms.Form):
             self.fields[entry.name] = _field(entry)
         for name in ("name", "note"):
             self.fields[name] = self.fields.pop(name)  # last
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     def main(self) -> list[forms.BoundField]:
         """The fields that say what the predictor is."""

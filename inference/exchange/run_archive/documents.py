@@ -32,8 +32,8 @@ class MachineTold(_Document):
     facts: Json = {}
 
 
-class SetTold(_Document):
-    """An experiment set. `own`: measured by the run. Its rows are in `sets/ID.jsonl`, one `Row` per line."""
+class _RowTold(_Document):
+    """A row with a name. `own`: the run has made it."""
 
     id: Id
     name: Name
@@ -42,6 +42,11 @@ class SetTold(_Document):
     machine: Id | None = None
     own: bool = False
     source: str = Field("", max_length=300)
+
+
+class SetTold(_RowTold):
+    """An experiment set. `own`: measured by the run. Its rows are in `sets/ID.jsonl`, one `Row` per line."""
+
     identity: Json = {}
 
 
@@ -128,16 +133,9 @@ class PointTold(_Document):
     judged: Scored | None = None
 
 
-class MappingTold(_Document):
+class MappingTold(_RowTold):
     """A port or resource mapping, in our own JSON in `file`. `own`: what the run has found."""
 
-    id: Id
-    name: Name
-    note: str = ""
-    isa: Name
-    machine: Id | None = None
-    own: bool = False
-    source: str = Field("", max_length=300)
     report: Json = {}
     evaluations: list[Scored] = []
     verdicts: list[VerdictTold] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError, MissingSchemesError
+from inference.exchange.errors import ExchangeError
 from inference.exchange.fronts import mapping_json
 from inference.exchange.importing import MEASURED_IN
 from inference.exchange.instruction_sets import X86, load_x86, new_isa
@@ -18,7 +18,7 @@ from inference.exchange.run_archive.documents import MappingTold, PointTold, Sco
 from inference.exchange.run_archive.reading import Archive, ReadSet
 from inference.exchange.run_archive.references import Numbers
 from inference.exchange.set_summary import keep_summary
-from inference.exchange.stored import BATCH, scheme_ids, store_mapping, store_measurements
+from inference.exchange.stored import BATCH, complete_ids, scheme_ids, store_mapping, store_measurements
 from inference.models import (
     ISA,
     Characterisation,
@@ -179,10 +179,8 @@ class Storing:
         return self.numbers.sets[number]
 
     def _verdicts(self, row: PortMappingRow, told: list[VerdictTold]) -> None:
-        ids = scheme_ids(row.isa)
         named = {each.scheme for each in told} | {w.blocker for each in told for w in each.witnesses}
-        if missing := named - ids.keys():
-            raise MissingSchemesError(row.isa.name, missing)
+        ids = complete_ids(row.isa, named)
         rows = Characterisation.objects.bulk_create(
             [
                 Characterisation(

@@ -173,25 +173,19 @@ def _machine(row: Machine) -> MachineTold:
 
 
 def _set(row: ExperimentSet, run: Run) -> SetTold:
-    copied = ("name", "note", "source", "identity")
-    return SetTold(
-        id=row.pk,
-        isa=row.isa.name,
-        machine=row.machine_id,
-        own=row.run_id == run.pk,
-        **{name: getattr(row, name) for name in copied},
-    )
+    return SetTold(**_named(row), own=row.run_id == run.pk, identity=row.identity)
+
+
+def _named(row: ExperimentSet | PortMapping | ResourceMapping) -> dict[str, Any]:
+    """What is told of each of them."""
+    copied = {name: getattr(row, name) for name in ("name", "note", "source")}
+    return {"id": row.pk, "isa": row.isa.name, "machine": row.machine_id, **copied}
 
 
 def _mapping(row: PortMapping, run: Run, sets: set[int]) -> MappingTold:
     return MappingTold(
-        id=row.pk,
-        name=row.name,
-        note=row.note,
-        isa=row.isa.name,
-        machine=row.machine_id,
+        **_named(row),
         own=row.run_id == run.pk,
-        source=row.source,
         report=row.report,
         evaluations=_evaluations(row, sets),
         verdicts=_verdicts(row),
@@ -201,12 +195,7 @@ def _mapping(row: PortMapping, run: Run, sets: set[int]) -> MappingTold:
 
 def _resource_mapping(row: ResourceMapping, sets: set[int]) -> MappingTold:
     return MappingTold(
-        id=row.pk,
-        name=row.name,
-        note=row.note,
-        isa=row.isa.name,
-        machine=row.machine_id,
-        source=row.source,
+        **_named(row),
         report=row.report,
         evaluations=_evaluations(row, sets),
     )

@@ -20,6 +20,7 @@ from inference.isa.x86 import breaking as breakers
 from inference.isa.x86.allocation import AllocationError, Allocator
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
+from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.immediates import immediate
 from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
 from inference.isa.x86.scheme_set import described
@@ -141,6 +142,18 @@ def pattern(form: Form) -> Instruction:
     return instruction
 
 
+def put_register(instruction: Instruction, part: str, position: int, register: RegisterValue) -> None:
+    """Let an operand, or the part of one that `choosing.Part` names, be this register; others stay."""
+    if part == "register":
+        instruction.set_op_register(position, register)
+    elif part == "base":
+        instruction.memory_base = register
+    elif part == "index":
+        instruction.memory_index = register
+    elif part == "mask":
+        instruction.op_mask = register
+
+
 def _instructions(plan: _Plan, allocator: Allocator) -> Iterator[Instruction]:
     """The next instance of a scheme, what breaks its dependencies first."""
     wanted = plan.demands
@@ -149,15 +162,7 @@ def _instructions(plan: _Plan, allocator: Allocator) -> Iterator[Instruction]:
         yield breakers.instruction(breaker, families)
     instruction = plan.pattern.copy()
     for choice, family in families.items():
-        register = choice.registers[family]
-        if choice.part == "register":
-            instruction.set_op_register(choice.position, register)
-        elif choice.part == "base":
-            instruction.memory_base = register
-        elif choice.part == "index":
-            instruction.memory_index = register
-        elif choice.part == "mask":
-            instruction.op_mask = register
+        put_register(instruction, choice.part, choice.position, choice.registers[family])
     if wanted.memory is not None:
         offset = allocator.slot(wanted.memory)
         short = _SMALLEST_DISPLACEMENT <= offset <= _LARGEST_DISPLACEMENT

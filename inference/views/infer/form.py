@@ -19,6 +19,7 @@ from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.infer_config import DEFAULT_SEED, MOST_SCHEMES
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
+from inference.views.field_help import describe_fields
 from inference.views.infer.algorithms import OFFERS, Offer, Setting
 from inference.views.machines.measuring_form import search_field
 from inference.views.naming import NOTE_LIMIT
@@ -221,9 +222,7 @@ class InferForm(forms.Form):
             self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
         for name, text in self.offer.known_help.items():
             self.fields[name].help_text = text
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     @property
     def ports(self) -> forms.BoundField:

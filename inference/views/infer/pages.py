@@ -17,7 +17,7 @@ from inference.queries.experiment_sets import experiment_sets
 from inference.queries.machines import machines
 from inference.runs.jobs.algorithms import ALGORITHMS, DEFAULT_PORTS
 from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
-from inference.views.address import one_of, whole_number
+from inference.views.address import one_of, row_number, whole_number
 from inference.views.infer.algorithms import OFFERS
 from inference.views.infer.form import SETTING, InferForm, text_of
 from inference.views.infer.planning import Plan, initial_of, plan
@@ -71,9 +71,8 @@ def _made_up_name(data: dict[str, Any]) -> str:
 
 
 def _forked(query: QueryDict) -> Run | None:
-    number = query.get("from", "")
-    known = number.isdecimal() and len(number) < 19
-    return get_object_or_404(Run, pk=int(number), kind="infer") if known else None
+    number = row_number(query.get("from", ""))
+    return None if number is None else get_object_or_404(Run, pk=number, kind="infer")
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:

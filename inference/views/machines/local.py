@@ -9,9 +9,8 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.queries.machines import local_machine, obstacle, unfinished_inference_on
-from inference.runs.errors import ConfigError
 from inference.runs.jobs.beginnings import starter_inference
-from inference.runs.lifecycle import submit, unused_name
+from inference.views.starting import NOTHING_STARTED, start_or_tell
 
 RUN_NAME = "This computer: starter set"
 
@@ -26,12 +25,9 @@ def measure_this_computer(request: HttpRequest) -> HttpResponse:
         return redirect("start")
     run = unfinished_inference_on(machine, "pmevo")
     if run is None:
-        try:
-            run = submit("infer", starter_inference(machine), unused_name(RUN_NAME), user=request.user)
-        except ConfigError as error:
-            messages.error(request, f"Nothing was started: {error}")
-            return redirect("start")
-    return redirect("run", pk=run.pk)
+        config = starter_inference(machine)
+        run = start_or_tell(request, "infer", config, RUN_NAME, lead=NOTHING_STARTED)
+    return redirect("start") if run is None else redirect("run", pk=run.pk)
 
 
 urlpatterns = [path("machines/measure-this-computer/", measure_this_computer, name="measure-this-computer")]

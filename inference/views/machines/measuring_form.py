@@ -13,6 +13,7 @@ from inference.models import Machine
 from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.jobs.infer_config import DEFAULT_SEED
 from inference.runs.jobs.measure import Effort
+from inference.views.field_help import describe_fields
 from inference.views.naming import NOTE_LIMIT
 
 SELECTIONS = (
@@ -55,9 +56,7 @@ class MeasuringForm(forms.Form):
 
     def __init__(self, data: Any = None, initial: Any = None) -> None:
         super().__init__(data, initial=initial)
-        for field in self:
-            if field.help_text:
-                field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"
+        describe_fields(self)
 
     def clean(self) -> dict[str, Any]:
         """A search has to say what it searches for."""

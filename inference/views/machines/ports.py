@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.queries.machines import machines, unfinished_inference_on
-from inference.runs.errors import ConfigError
 from inference.runs.jobs.beginnings import search_for_ports
-from inference.runs.lifecycle import submit, unused_name
+from inference.views.starting import NOTHING_STARTED, start_or_tell
 
 
 @require_POST
@@ -20,13 +18,9 @@ def find_ports(request: HttpRequest, pk: int) -> HttpResponse:
     machine = get_object_or_404(machines(), pk=pk)
     run = unfinished_inference_on(machine, "cegar")
     if run is None:
-        try:
-            name = unused_name(f"Ports of {machine.name}"[:190])
-            run = submit("infer", search_for_ports(machine), name, user=request.user)
-        except ConfigError as error:
-            messages.error(request, f"Nothing was started: {error}")
-            return redirect("machine", pk=pk)
-    return redirect("run", pk=run.pk)
+        config, name = search_for_ports(machine), f"Ports of {machine.name}"[:190]
+        run = start_or_tell(request, "infer", config, name, lead=NOTHING_STARTED)
+    return redirect("machine", pk=pk) if run is None else redirect("run", pk=run.pk)
 
 
 urlpatterns = [path("machines/<int:pk>/find-ports/", find_ports, name="find-ports")]

@@ -19,7 +19,7 @@ from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMap
 from inference.queries.evaluations import evaluations_on, listing_in
 from inference.queries.predictions import Predicted, listed
 from inference.views import set_offers
-from inference.views.address import one_of
+from inference.views.address import chosen_bin, one_of
 from inference.views.mappings.evaluating import evaluation_address, predictor_field
 from inference.views.mappings.list import evaluation_url
 from inference.views.mappings.residuals import scheme_experiments, schemes_context
@@ -138,21 +138,13 @@ def _evaluation_run(row: PortMapping | ResourceMapping, chosen: Source, unit: Un
 
 
 def _bin(request: HttpRequest, evaluation: Evaluation, listing: Listing, predictor: Predictor) -> Bin | None:
-    text = request.GET.get("bin", "")
-    if not text:
-        return None
     heat_map = HeatMap.from_json(evaluation.heat_map)
-    row, _, column = text.partition(",")
-    if not all(_below(part, heat_map.bins) for part in (row, column)):
-        raise BadRequest(f"bin must be two numbers below {heat_map.bins}, not {text[:40]!r}")
-    place = int(row), int(column)
+    place = chosen_bin(request, heat_map.bins)
+    if place is None:
+        return None
     return Bin(
         listed(predictor, listing.bins.get(place, ()), Unit(evaluation.unit)),
         heat_map.counts[place[0]][place[1]],
         measured=heat_map.bounds(place[1]),
         predicted=heat_map.bounds(place[0]),
     )
-
-
-def _below(text: str, limit: int) -> bool:
-    return text.isdecimal() and len(text) < 10 and int(text) < limit

@@ -21,8 +21,9 @@ from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.characterisations import KEY
 from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
-from inference.models import InstructionScheme, PortMapping, ResourceMapping
+from inference.models import PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.queries.comparing import (
     Witness,
@@ -189,7 +190,7 @@ def _rows(
     contradicted: Dictionary[str, Contradiction] | None = None,
 ) -> list[Row]:
     texts = [each.scheme for each in shown]
-    ids = dict(InstructionScheme.objects.filter(isa=row.isa_id, text__in=texts).values_list("text", "pk"))
+    ids = ids_of_schemes(row.isa_id, texts)
     singletons = measured_singletons(row.isa)
     return [
         Row(

@@ -18,6 +18,7 @@ from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.mapping import PortMapping as Value
 from inference.exchange.doubts_csv import doubts_head, write_doubts_csv
 from inference.exchange.evidence import KEY as SEARCHED
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
 from inference.models import Evaluation, InstructionScheme, Machine, PortMapping
 from inference.models.scheme_search import texts_found
@@ -159,7 +160,7 @@ def _chosen(doubts: Iterable[Doubt], row: PortMapping, kind: str, q: str) -> lis
 def _rows(row: PortMapping, asked: Asked, doubts: Iterable[Doubt]) -> list[Row]:
     shown = list(doubts)
     texts = [each.scheme for each in shown]
-    ids = dict(InstructionScheme.objects.filter(isa=row.isa_id, text__in=texts).values_list("text", "pk"))
+    ids = ids_of_schemes(row.isa_id, texts)
     decided = decisions(row, asked.other, shown)
     explained = is_explained(row)
     found = []

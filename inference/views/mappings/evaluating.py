@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
+from inference.views.address import row_number
+from inference.views.starting import start_or_tell
 
 
 def start_evaluation(request: HttpRequest, row: PortMapping | ResourceMapping) -> HttpResponse:
     """Submit a run that evaluates on the posted `set`, and lead back to where its result will be."""
     page = reverse(_url_name(row), args=[row.pk])
-    chosen = get_object_or_404(ExperimentSet, pk=_number(request.POST.get("set", "")))
+    chosen = get_object_or_404(ExperimentSet, pk=row_number(request.POST.get("set", "")))
     unit = request.POST.get("unit", "cycles")
-    try:
-        config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
-        submit("evaluate", config, unused_name(f"Evaluate {row.name} on {chosen.name}"), user=request.user)
-    except ConfigError as error:
-        messages.error(request, str(error))
+    config = {predictor_field(row): row.pk, "experiment_set": chosen.pk, "unit": unit}
+    if start_or_tell(request, "evaluate", config, f"Evaluate {row.name} on {chosen.name}") is None:
         return redirect(f"{page}?tab=accuracy")
     return redirect(f"{page}?tab=accuracy&set={chosen.pk}&unit={unit}")
 
@@ -38,7 +34,3 @@ def evaluation_address(row: PortMapping | ResourceMapping) -> str:
 
 def _url_name(row: PortMapping | ResourceMapping) -> str:
     return "mapping" if isinstance(row, PortMapping) else "resource-mapping"
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 19 else -1

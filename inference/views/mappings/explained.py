@@ -17,6 +17,7 @@ from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops, ports_in
 from inference.exchange.characterisations import Explained
 from inference.exchange.importing import MEASURED_IN
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
 from inference.models import Characterisation, ExperimentSet, PortMapping
 from inference.queries.characterisations import (
@@ -153,8 +154,7 @@ def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> l
 def _blocking(row: PortMapping, explained: Explained | None) -> list[BlockingLine]:
     if explained is None:
         return []
-    schemes = row.isa.schemes.filter(text__in=[each.blocker for each in explained.classes])
-    ids = dict(schemes.values_list("text", "pk"))
+    ids = ids_of_schemes(row.isa_id, (each.blocker for each in explained.classes))
     return [_blocking_line(row, each, ids, explained.r_max) for each in explained.classes]
 
 
@@ -181,8 +181,7 @@ def _blocking_line(
 def _regular(row: PortMapping, found: Regularity) -> dict[str, Any]:
     breakers = found.breakers
     shown = breakers[:SHOWN]
-    names = {name for check in shown for name in (check.scheme, check.other)}
-    ids = dict(row.isa.schemes.filter(text__in=names).values_list("text", "pk"))
+    ids = ids_of_schemes(row.isa_id, (name for check in shown for name in (check.scheme, check.other)))
     shares = [
         Share(PATTERNS[pattern], len(checked), sum(check.follows for check in checked))
         for pattern in Pattern

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.contrib import messages
 from django.http import HttpRequest
 
 from inference.core.experiment import Experiment
 from inference.models import Machine, PortMapping, Run
 from inference.queries.machines import machines
-from inference.runs.errors import ConfigError
 from inference.runs.jobs.listed import listed_config
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
-from inference.runs.lifecycle import submit, unused_name
+from inference.views.address import row_number
+from inference.views.starting import start_or_tell
 
 
 @dataclass(frozen=True)
@@ -45,14 +44,10 @@ def measure_listed(
 ) -> Run | None:
     """Submit a run that measures each experiment so often; None after telling the user what is wrong."""
     config = listed_config(machine.pk, experiments, repeats)
-    try:
-        return submit("measure", config, unused_name(f"{what} on {machine.name}"[:180]), user=request.user)
-    except ConfigError as error:
-        messages.error(request, str(error))
-        return None
+    return start_or_tell(request, "measure", config, f"{what} on {machine.name}"[:180])
 
 
 def posted_number(request: HttpRequest, name: str) -> int:
     """The whole number under `name`; -1, which no row has, for anything else."""
-    text = request.POST.get(name, "")
-    return int(text) if text.isdecimal() and len(text) < 19 else -1
+    number = row_number(request.POST.get(name, ""))
+    return -1 if number is None else number

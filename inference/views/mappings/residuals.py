@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404
 from inference.core.metrics import Unit
 from inference.core.predicting import Predictor
 from inference.core.residuals import SchemeError
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
 from inference.models import ISA, Evaluation, InstructionScheme
 from inference.queries.evaluations import ERROR_ORDERS, errors_by_scheme, worst_with
@@ -49,8 +50,7 @@ def schemes_context(request: HttpRequest, isa: ISA, errors: Sequence[SchemeError
     except SearchError as error:
         return {**context, "schemes_error": str(error)}
     page = page_in_memory(found, whole_number(request, "page", 0) or 0, PAGE)
-    named = isa.schemes.filter(text__in=[each.scheme for each in page.rows])
-    ids = dict(named.values_list("text", "pk"))
+    ids = ids_of_schemes(isa.pk, (each.scheme for each in page.rows))
     return {**context, "page": page, "schemes": [SchemeRow(ids.get(row.scheme), row) for row in page.rows]}
 
 

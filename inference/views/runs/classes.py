@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.protocols import Json
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping
 from inference.models.scheme_search import texts_found
@@ -91,9 +92,7 @@ def _lines(
     shown: Sequence[Members], isa: ISA | None, value: Mapping | None, likeness: Json
 ) -> list[ClassLine]:
     texts = [scheme for members in shown for scheme in members]
-    ids: dict[str, int] = {}
-    if isa is not None:
-        ids = dict(isa.schemes.filter(text__in=texts).values_list("text", "pk"))
+    ids = {} if isa is None else ids_of_schemes(isa.pk, texts)
     usage = {} if value is None else value.usage
     lines = []
     for members in shown:

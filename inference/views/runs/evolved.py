@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from inference.core.protocols import Json
 from inference.core.residuals import SchemeError
 from inference.exchange.listing import lengths_from, schemes_from
-from inference.exchange.stored import load_mapping
+from inference.exchange.stored import ids_of_schemes, load_mapping
 from inference.figures.curves import fitness_curve, sweep_curve
 from inference.figures.lengths import length_figure
 from inference.figures.objectives import cloud_figure, cloud_points
@@ -162,10 +162,7 @@ def _kinds(row: PortMapping) -> int:
 def _worst(heat_map: Json, isa: ISA | None, row: PortMapping | None, judged_by: str) -> list[SchemeLine]:
     """The schemes with the largest errors, as the newest heat map came with them."""
     errors = schemes_from(heat_map.get("worst", ()))
-    ids: dict[str, int] = {}
-    if isa is not None:
-        named = isa.schemes.filter(text__in=[each.scheme for each in errors])
-        ids = dict(named.values_list("text", "pk"))
+    ids = {} if isa is None else ids_of_schemes(isa.pk, (each.scheme for each in errors))
     return [_scheme_line(each, ids.get(each.scheme), row, judged_by) for each in errors]
 
 

@@ -10,8 +10,7 @@ from django.views.decorators.http import require_POST
 
 from inference.models import Run
 from inference.queries.going_on import SCHEME, config_without, drop_choices, name_without, search_of
-from inference.runs.errors import ConfigError
-from inference.runs.lifecycle import submit, unused_name
+from inference.views.starting import NOTHING_STARTED, start_or_tell
 
 
 @require_POST
@@ -24,13 +23,9 @@ def run_without(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, "Nothing was started: that scheme is not among those that clash.")
         return redirect("run", pk=pk)
     config = config_without(run, search, what, scheme)
-    name = unused_name(name_without(run, what, scheme))
-    try:
-        made = submit("infer", config, name, user=request.user, forked_from=run)
-    except ConfigError as error:
-        messages.error(request, f"Nothing was started: {error}")
-        return redirect("run", pk=pk)
-    return redirect("run", pk=made.pk)
+    name = name_without(run, what, scheme)
+    made = start_or_tell(request, "infer", config, name, forked_from=run, lead=NOTHING_STARTED)
+    return redirect("run", pk=pk if made is None else made.pk)
 
 
 urlpatterns = [path("runs/<int:pk>/without/", run_without, name="run-without")]

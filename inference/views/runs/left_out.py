@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 
 from inference.core.explain import REASONS, STAGES, Outcome, Reason
 from inference.core.protocols import Json
+from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping
 from inference.models.scheme_search import texts_found
@@ -144,7 +145,7 @@ def scheme_urls(schemes: Sequence[str], isa: ISA | None, row: PortMapping | None
     """{scheme: the page that proves what was concluded of it; its own page while there is no mapping}."""
     if isa is None:
         return {}
-    ids = isa.schemes.filter(text__in=schemes).values_list("text", "pk")
+    ids = ids_of_schemes(isa.pk, schemes)
     if row is None:
-        return {text: reverse("scheme", args=[pk]) for text, pk in ids}
-    return {text: reverse("scheme-proof", args=[row.pk, pk]) for text, pk in ids}
+        return {text: reverse("scheme", args=[pk]) for text, pk in ids.items()}
+    return {text: reverse("scheme-proof", args=[row.pk, pk]) for text, pk in ids.items()}

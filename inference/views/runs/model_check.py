@@ -14,6 +14,7 @@ from inference.core.mapping import Uops
 from inference.core.metrics import Unit, score
 from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, Verdict
 from inference.core.protocols import Json
+from inference.exchange.stored import ids_of_schemes
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, PortMapping, Run
@@ -159,7 +160,7 @@ def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
 def _lines(shown: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> list[Line]:
     if isa is None:
         return [Line(each, "", None) for each in shown]
-    ids = dict(isa.schemes.filter(text__in=[each.scheme for each in shown]).values_list("text", "pk"))
+    ids = ids_of_schemes(isa.pk, (each.scheme for each in shown))
     usages = {} if reference is None else usages_in(reference, ids.values())
     return [
         Line(each, reverse("scheme", args=[ids[each.scheme]]), usages.get(ids[each.scheme]))

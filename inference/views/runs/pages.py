@@ -89,7 +89,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             **(characterising(request, found, record) if _characterises(found) else {}),
             **(model_checked(request, found) if found.kind == "check-model" else {}),
             **(measured_blocks(request, found, record) if found.kind == "block" else {}),
-            "stoppable": (Run.State.QUEUED, Run.State.RUNNING, Run.State.PAUSED),
+            "stoppable": Run.UNFINISHED,
             "best_error": None if last is None else 100 * last["best_error"],
             "asked": [item for item in asked if not item.usual],
             "usual": [item for item in asked if item.usual],

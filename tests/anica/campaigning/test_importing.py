@@ -19,6 +19,7 @@ from inference.runs.errors import ConfigError, LeaseLostError
 from inference.runs.execute import Wishes, execute
 from tests.anica.exchange.published import write_directory
 from tests.heads import behind_head
+from tests.work import work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -31,11 +32,7 @@ def uploaded(content: bytes, name: str = "blocks.csv") -> Upload:
 
 def done(upload: Upload, **config: Any) -> Run:
     run = lifecycle.submit("import-anica", {"upload": upload.pk, **config}, f"import {Run.objects.count()}")
-    lease = leases.claim("w")
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(run)
 
 
 def zipped(top: Path) -> bytes:

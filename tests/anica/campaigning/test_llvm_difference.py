@@ -16,10 +16,9 @@ from inference.exchange.instruction_sets import X86, new_isa
 from inference.exchange.stored import store_mapping
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
-from inference.runs.leases import claim
 from inference.runs.lifecycle import submit
 from tests.anica.llvm import newest
+from tests.work import work_off
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 
@@ -33,15 +32,7 @@ def mapping(db: None) -> PortMapping:
 
 
 def finished(mapping: PortMapping, **config: object) -> Run:
-    return done(submit(KIND, {"mapping": mapping.pk, "cpu": "haswell", **config}, "beside LLVM"))
-
-
-def done(run: Run) -> Run:
-    """The run after a worker has done it."""
-    lease = claim("a test", only=run.pk)
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    return Run.objects.get(pk=run.pk)
+    return work_off(submit(KIND, {"mapping": mapping.pk, "cpu": "haswell", **config}, "beside LLVM"))
 
 
 def test_a_run_reports_the_schemes_that_differ(mapping: PortMapping) -> None:
@@ -87,7 +78,7 @@ def test_the_page_starts_a_run_and_shows_and_hands_out_its_report(
     assert refused.status_code == 400
     assert "knows no processor" in refused.content.decode()
     answer = client.post(page, {"release": newest().number, "cpu": "haswell", "tolerance": 20})
-    run = done(Run.objects.get())
+    run = work_off(Run.objects.get())
     assert answer["Location"] == f"/runs/{run.pk}/"
     shown = client.get(page).content.decode()
     assert "2.00 × too quick" in shown

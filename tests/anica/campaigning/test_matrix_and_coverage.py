@@ -14,10 +14,10 @@ from anica_app.core.x86_domain import X86Domain
 from anica_app.exchange.block_sets import Reading, store
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, Predictor, SampleBatch
 from inference.models import Run
-from inference.runs import leases, lifecycle
+from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from tests.anica.core.search.planted import Decoding, few_schemes, slow_scan
+from tests.work import work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -52,10 +52,7 @@ def block_set() -> BasicBlockSet:
 
 def do(kind: str, config: dict[str, object]) -> Run:
     run = lifecycle.submit(kind, config, lifecycle.unused_name(f"a {kind}"))
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-    run.refresh_from_db()
-    return run
+    return work_off(run)
 
 
 def test_a_matrix_asks_for_new_columns_and_counts_pairs(tools, block_set) -> None:

@@ -11,11 +11,11 @@ from anica_app.core.answers import Answer, Failure
 from anica_app.exchange.block_sets import Reading, store
 from anica_app.models import BasicBlockSet, Predictor
 from anica_app.queries.accuracy import Accuracy, accuracy_of
-from inference.runs import leases, lifecycle
+from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from tests.anica.campaigning.test_matrix_and_coverage import TEXT, do
 from tests.anica.core.search.planted import Decoding
+from tests.work import work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -77,10 +77,7 @@ def test_a_set_that_is_gone_fails_the_run_in_words(block_set: BasicBlockSet, too
     config = {"block_set": block_set.pk, "predictors": [tools[0].pk]}
     late = lifecycle.submit("columns", config, "late")
     block_set.delete()
-    lease = leases.claim("w")
-    assert lease is not None
-    execute(lease, Wishes(lease))
-    late.refresh_from_db()
+    work_off(late)
     assert (late.state, late.error) == ("failed", "the basic-block set has been deleted")
 
 

@@ -13,11 +13,11 @@ from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Predictor
 from anica_app.views import choosing
 from inference.models import Run
-from inference.runs import leases, lifecycle
+from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
 from tests.anica.views.test_discovery import discovery, text_of, visitor  # noqa: F401  fixtures
 from tests.heads import behind_head
+from tests.work import work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -62,11 +62,6 @@ def offered(monkeypatch, rows):
     monkeypatch.setattr(choosing, "offers", lambda: found)
 
 
-def work_off() -> None:
-    lease = leases.claim("w")
-    execute(lease, Wishes(lease))
-
-
 def test_predictors_that_the_campaign_never_saw_answer_beside_its_own(visitor: Client, discovery, offered):  # noqa: F811
     address = f"/discoveries/{discovery.pk}/"
     form = visitor.get(f"{address}ask/?step=3", headers={"X-Part": "form"}).content.decode()
@@ -78,8 +73,7 @@ def test_predictors_that_the_campaign_never_saw_answer_beside_its_own(visitor: C
     waiting = visitor.get(asked.url).content.decode()
     assert 'data-poll="1.5"' in waiting
     assert "Predictors are being asked" in waiting
-    work_off()
-    run.refresh_from_db()
+    work_off(run)
     assert run.state == "done", run.error
     page = visitor.get(f"{address}?step=3").content.decode()
     assert "data-poll" not in page

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
 
-LONG = ("scaled", "pmweb", "runs", "agent", "cluster", "consumers", "commands")
+LONG = ("scaled", "chaos", "pmweb", "runs", "agent", "cluster", "consumers", "commands")
 """Folders whose tests start processes and wait for them. They come first: then what is left at the end, when
 one processor after the other runs out of work, is short."""
 

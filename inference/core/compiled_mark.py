@@ -27,8 +27,10 @@ def is_compiled() -> bool:
 
 def note_compiled() -> None:
     """Remember it; where that cannot be written, it is found out anew each time."""
+    mark = _mark()
     with contextlib.suppress(OSError):
-        _mark().write_text(_fingerprint())
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.write_text(_fingerprint())
 
 
 def _mark() -> Path:

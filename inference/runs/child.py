@@ -14,7 +14,6 @@ import sys
 
 from django.conf import settings
 
-from inference.agent.priority import set_niceness
 from inference.runs.errors import JobError
 from inference.runs.lease import Lease
 from inference.runs.lifeline import end_with
@@ -50,7 +49,7 @@ def bind_to_parent() -> None:
     """
     if not end_with(int(os.environ[PARENT_VARIABLE])):
         raise JobError("the worker that started this process is gone")
-    set_niceness(_NICENESS)
+    os.nice(_NICENESS)
     limit_memory(settings.RUN_MEMORY_LIMIT_BYTES)
 
 

@@ -95,7 +95,7 @@ def test_a_run_goes_on_elsewhere_when_its_host_is_cut_off_and_nothing_is_done_tw
     assert run.worker.endswith(f":{workers[1 - cut_off].pid}")
 
     hosts[cut_off].plug_in()
-    workers[cut_off].wait_for("lease lost, its process is stopped")
+    workers[cut_off].wait_for("lease lost, its process is stopped", 300)
     assert state(run) == "done"
     assert run.result["value"] == counted(400)
     assert_journal_is_whole(run, 400)

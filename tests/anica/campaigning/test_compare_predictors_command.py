@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from inference.models import ExperimentSet, Run
 from tests.anica import compared as small
+from tests.work import work_off
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +25,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> ExperimentSet:
     small.ports(isa)
 
     def do_run(self, submitted) -> Run:
-        return small.done(submitted())
+        return work_off(submitted())
 
     module = importlib.import_module("anica_app.management.commands.compare-predictors")
     monkeypatch.setattr(module.Command, "do_run", do_run)

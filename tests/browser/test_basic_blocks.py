@@ -133,6 +133,7 @@ def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answere
     expect(form.get_by_text("agrees with itself")).to_be_visible()
     for second in ("says 4.75", "nobody"):
         page.goto(answered)
+        page.wait_for_load_state("networkidle")  # parts of the page may still be brought up to date
         form.get_by_label("Predictor", exact=True).select_option("says 2")
         form.get_by_label("Differs from").select_option(second)
         form.get_by_role("button", name="Explain").click()

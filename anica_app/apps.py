@@ -19,34 +19,19 @@ class AnicaConfig(AppConfig):
         from inference.runs import registry  # noqa: PLC0415  models are there only now
         from inference.views import mapping_offers, scheme_panels  # noqa: PLC0415
 
-        for kind, job in (
-            ("campaign", "job.CampaignJob"),
-            ("generalise", "single.GeneraliseJob"),
-            ("matrix", "matrix.MatrixJob"),
+        for kind, job, how in (
+            ("campaign", "job.CampaignJob", {}),
+            ("generalise", "single.GeneraliseJob", {}),
+            ("matrix", "matrix.MatrixJob", {}),
+            ("coverage", "covering.CoverageJob", {"short": True}),
+            ("llvm-difference", "llvm_difference.LlvmDifferenceJob", {"short": True}),
+            ("import-anica", "importing.ImportAnicaJob", {"short": True}),
+            ("ask", "answering.AskJob", {"short": True, "asks": True}),
+            ("comparison", "comparison_job.ComparisonJob", {"short": True, "asks": True}),
+            ("columns", "new_columns.ColumnsJob", {}),
+            ("accuracy", "comparing_columns.AccuracyJob", {"short": True}),
         ):
-            registry.register(kind, registry.Deferred(f"anica_app.campaigning.{job}"))
-        registry.register(
-            "coverage", registry.Deferred("anica_app.campaigning.covering.CoverageJob", short=True)
-        )
-        registry.register(
-            "llvm-difference",
-            registry.Deferred("anica_app.campaigning.llvm_difference.LlvmDifferenceJob", short=True),
-        )
-        registry.register(
-            "import-anica", registry.Deferred("anica_app.campaigning.importing.ImportAnicaJob", short=True)
-        )
-        registry.register(
-            "ask", registry.Deferred("anica_app.campaigning.answering.AskJob", short=True, asks=True)
-        )
-        registry.register(
-            "comparison",
-            registry.Deferred("anica_app.campaigning.comparison_job.ComparisonJob", short=True, asks=True),
-        )
-        registry.register("columns", registry.Deferred("anica_app.campaigning.new_columns.ColumnsJob"))
-        registry.register(
-            "accuracy",
-            registry.Deferred("anica_app.campaigning.comparing_columns.AccuracyJob", short=True),
-        )
+            registry.register(kind, registry.Deferred(f"anica_app.campaigning.{job}", **how))
         run_examples.register(CONFIGS)
         operations.register("", "anica_app.api.questions.router", "Basic blocks")
         other_formats.register("anica_app.campaigning.importing.AnicaImporter")

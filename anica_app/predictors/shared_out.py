@@ -22,7 +22,8 @@ from inference.core.workshop import Bench, Task, Workshop
 _PIECES = 32
 """Of one question at most: enough that quick workers do more of it than slow ones."""
 _FEW = 8
-"""Blocks of a piece at least: handing one out takes as long as a tool needs for a few."""
+"""Blocks of a piece at least: handing one out takes as long as a tool needs for a few. Fewer than these are
+not handed out at all: somebody may wait for them, and a cluster that is away takes seconds to be found so."""
 _TOOLS = 16
 """Predictors that a worker keeps ready."""
 
@@ -75,6 +76,8 @@ class SharedOut:
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
         """See `anica_app.core.protocols.Predictor`; raises what the pulse of the pace does."""
+        if len(blocks) < _FEW:
+            return self._predictor.predict(blocks)
         size = max(_FEW, -(-len(blocks) // _PIECES))
         pieces = [_question(blocks[k : k + size]) for k in range(0, len(blocks), size)]
         told = self._workshop.carry_out(ask_piece, self._common, pieces, self._pace)

@@ -73,8 +73,15 @@ def shared(two_workers: str, tool: Predictor, tmp_path: Path) -> Iterator[Callab
 def test_workers_answer_what_the_tool_itself_says(shared: Callable[..., SharedOut], tool: Predictor) -> None:
     away = shared(Silent(tool))
     assert away.predict(BLOCKS) == tool.predict(BLOCKS) == [Answer(1.5)] * len(BLOCKS)
-    assert away.predict([]) == []
     assert (away.name, away.identity) == (tool.name, tool.identity)
+
+
+def test_a_few_blocks_are_asked_here_at_once(shared: Callable[..., SharedOut], tool: Predictor) -> None:
+    class Here(Silent):
+        def predict(self, blocks: object) -> list[Answer]:
+            return [Answer(7.0) for _ in blocks]
+
+    assert shared(Silent(tool), asked=Here(tool)).predict(BLOCKS[:2]) == [Answer(7.0)] * 2
 
 
 def test_a_worker_with_another_program_leaves_it_to_this_computer(

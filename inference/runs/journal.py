@@ -103,11 +103,11 @@ def events_since(run_id: int, seq: int, limit: int = 500) -> list[Json]:
         .annotate(last=Max("seq"))
         .values_list("last", flat=True)
     )
-    shown = events.filter(~Q(kind__in=SUPERSEDED) | Q(seq__in=list(newest)))
+    shown = events.filter(~Q(kind__in=SUPERSEDED) | Q(seq__in=list(newest))).order_by("seq")
     return [
-        {"seq": event.seq, "kind": event.kind, "payload": event.payload, "at": event.at.isoformat()}
-        for event in shown.order_by("seq")[:limit]
-        if event.payload or event.kind != _BULKY  # shed between the two queries: a newer one is there
+        {"seq": seq, "kind": kind, "payload": payload, "at": at.isoformat()}
+        for seq, kind, payload, at in shown.values_list("seq", "kind", "payload", "at")[:limit]
+        if payload or kind != _BULKY  # shed between the two queries: a newer one is there
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from inference.core.protocols import Json
 from inference.models import Machine, Run
@@ -58,18 +58,20 @@ def held_up() -> list[int]:
     return [run.pk for run in _with_state(Run.State.QUEUED) if computer_of(run.config) in computers]
 
 
-def ahead_of(run: Run) -> list[Run]:
+def ahead_of(run: Run) -> QuerySet[Run]:
     """The runs of the same lane or for the same computer that are worked on or were submitted earlier, oldest
-    first; none of a run that does not wait."""
+    first; none of a run that does not wait. Of each what names it."""
     if run.state != Run.State.QUEUED:
-        return []
-    earlier = Run.objects.filter(
-        Q(state=Run.State.RUNNING) | Q(state=Run.State.QUEUED, pk__lt=run.pk)
-    ).order_by("id")
+        return Run.objects.none()
+    before = Q(state=Run.State.RUNNING) | Q(state=Run.State.QUEUED, pk__lt=run.pk)
+    earlier = Run.objects.filter(before).only("name", "state").order_by("id")
     computer = computer_of(run.config)
-    rivals = [each for each in earlier if computer is not None and computer_of(each.config) == computer]
+    if computer is not None:
+        rivals = earlier.filter(Q(config__machine=computer) | Q(config__source__machine=computer))
+        if rivals.exists():
+            return rivals
     lane = next(lane for lane in lanes() if run.kind in lane.kinds)
-    return rivals or [each for each in earlier if each.kind in lane.kinds]
+    return earlier.filter(kind__in=lane.kinds)
 
 
 def _with_state(state: str) -> list[Run]:

@@ -67,8 +67,8 @@ def test_a_run_waits_for_its_computer_and_passes_over_no_other(machine):
     inference = lifecycle.submit("infer", {"source": {"machine": machine.pk}}, "4")
     leases.claim("w", only=first.pk)
     assert queue.held_up() == [second.pk, inference.pk]
-    assert queue.ahead_of(second) == [first]
-    assert queue.ahead_of(inference) == [first, second]
+    assert list(queue.ahead_of(second)) == [first]
+    assert list(queue.ahead_of(inference)) == [first, second]
     lease = leases.claim("w", kinds=lane_of("measure").kinds, besides=queue.held_up())
     assert lease is not None
     assert lease.run_id == elsewhere.pk
@@ -89,8 +89,8 @@ def test_a_run_waits_behind_older_and_running_ones_of_its_lane_alone():
     first, _, third = submitted("count", "1"), submitted("errand", "2"), submitted("count", "3")
     last = submitted("count", "4")
     leases.claim("w", only=first.pk)
-    assert queue.ahead_of(last) == [first, third]
+    assert list(queue.ahead_of(last)) == [first, third]
     lifecycle.cancel(third)
-    assert queue.ahead_of(last) == [first]
+    assert list(queue.ahead_of(last)) == [first]
     first.refresh_from_db()
-    assert queue.ahead_of(first) == []
+    assert list(queue.ahead_of(first)) == []

@@ -14,6 +14,7 @@ from inference.exchange.characterisations import KEY as EXPLAINED
 from inference.measuring.simulated import NOTHING, UOPS
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.models.scheme_search import GROUP_SELECTIONS
+from inference.queries.runs import inferred_by
 from inference.runs.jobs.infer_config import InferConfig
 from inference.runs.jobs.stages import BOTTLENECK
 from inference.runs.jobs.subject import own_stages
@@ -111,7 +112,7 @@ def _known(known: Json) -> Iterator[Item]:
 
 def _bottleneck(run: Run) -> str:
     """Where no R_max was given: whether it is measured, and what was found once there is a mapping."""
-    reports = PortMapping.objects.filter(run=run).order_by("id").values_list("report", flat=True)
+    reports = inferred_by(run).values_list("report", flat=True)
     report = reports.first() or {}
     found = report.get("bottleneck") or report.get(EXPLAINED)
     if found:

@@ -17,6 +17,7 @@ from inference.core.mapping import Uops, ports_in
 from inference.core.protocols import Json
 from inference.exchange.characterisations import Explained
 from inference.models import ISA, PortMapping, Run
+from inference.queries.runs import inferred_by
 from inference.queries.verdicts import verdicts_of
 from inference.views.runs.funnel import FIRST, LAST, ExplainRecord, Told
 from inference.views.runs.left_out import HERE, is_left_out, left_out, scheme_urls
@@ -110,7 +111,7 @@ class BlockingLine:
 
 def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
     """What the template needs; the address may name a stage, a reason or a class whose schemes are listed."""
-    row = PortMapping.objects.filter(run=run).select_related("isa").first()
+    row = inferred_by(run).select_related("isa").first()
     isa = ISA.objects.filter(name=run.config["isa"]).first()
     told = told_of(run, record.explain, row)
     asked = record.explain.asked or _asked_so_far(record)

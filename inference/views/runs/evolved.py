@@ -19,6 +19,7 @@ from inference.figures.lengths import length_figure
 from inference.figures.objectives import cloud_figure, cloud_points
 from inference.models import ISA, PortMapping, PortUsage, Run
 from inference.queries.fronts import front_of
+from inference.queries.runs import inferred_by
 from inference.runs.jobs.stages import BOTTLENECK, MIXES, SINGLETONS
 from inference.views.runs.classes import classes_context, classes_told
 from inference.views.runs.front import Front, front_shown, front_told
@@ -77,7 +78,7 @@ class SchemeLine:
 
 def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
     """What the template needs; the address may search and page through the classes."""
-    row = PortMapping.objects.filter(run=run).select_related("isa", "machine").first()
+    row = inferred_by(run).select_related("isa", "machine").first()
     isa = ISA.objects.filter(name=run.config["isa"]).first()
     settings = run.config["settings"]
     over = run.state in Run.FINAL

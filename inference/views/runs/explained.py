@@ -18,6 +18,7 @@ from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.models import ISA, PortMapping, Run
 from inference.queries.going_on import drop_choices
 from inference.queries.reference import Beside, beside, references, usual_reference
+from inference.queries.runs import inferred_by
 from inference.queries.search_records import Example, SearchRecord
 from inference.views.address import whole_number
 
@@ -53,7 +54,7 @@ class Shown:
 
 def explained(request: HttpRequest, run: Run, search: SearchRecord) -> dict[str, Any]:
     """What the template needs; the address may name a counter-example and a reference mapping."""
-    row = PortMapping.objects.filter(run=run).select_related("isa", "machine").first()
+    row = inferred_by(run).select_related("isa", "machine").first()
     isa = ISA.objects.filter(name=run.config["isa"]).first()
     lines = [_line(example, isa, row) for example in search.examples.values()]
     wanted = whole_number(request, "example")

@@ -9,7 +9,6 @@ from django.urls import path, reverse
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap
 from inference.models import ExperimentSet, Run, Upload
-from inference.models.upload import UNDECIDED
 from inference.queries.paging import Order, page_of
 from inference.queries.runs import RUN_COLUMNS
 from inference.queries.runs import runs as filtered_runs
@@ -64,10 +63,11 @@ def runs(request: HttpRequest) -> HttpResponse:
 
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     """One run."""
-    found = get_object_or_404(Run.objects.select_related("forked_from"), pk=pk)
+    found = get_object_or_404(Run, pk=pk)
     record = record_of(found)
     last = record.last_generation
     asked = asked_of(found)
+    ahead = ahead_of(found)
     return render(
         request,
         "inference/run.html",
@@ -75,11 +75,12 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "run": found,
             "summary": SUMMARIES.get(found.kind, found.kind),
             "outcome": outcomes_of([found]).get(found.pk),
-            "upload": Upload.objects.filter(UNDECIDED, run=found).only("file_name").first(),
+            "upload": _undecided(found),
             "record": record,
             "busy": busy_seconds(found),
             "webhooks": told_of(found),
-            "ahead": ahead_of(found),
+            "ahead": ahead.first(),
+            "more_ahead": max(ahead.count() - 1, 0),
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
             "draws": _evolves(found),
@@ -96,6 +97,13 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "live": _live(found, record),
         },
     )
+
+
+def _undecided(found: Run) -> Upload | None:
+    """The upload that the run was to read and has not: it can be decided upon again."""
+    if found.state not in (Run.State.FAILED, Run.State.CANCELLED):
+        return None
+    return Upload.objects.filter(run=found).only("file_name").first()
 
 
 def _evolves(found: Run) -> bool:

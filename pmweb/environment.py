@@ -99,6 +99,7 @@ def database(home: Path) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": home / "pmweb.sqlite3",
+        "CONN_MAX_AGE": None if WEB_PROCESS in os.environ else 0,  # its threads stay: so may what they opened
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 30,

@@ -1,0 +1,157 @@
+"""The handler of pages: one thread per request, which the next request has as well."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.urls import path
+
+from pmweb import handler
+from pmweb.handler import Pages
+
+TOGETHER = threading.Barrier(3, timeout=30)
+
+
+def _thread(request: HttpRequest) -> HttpResponse:
+    if "wait" in request.GET:
+        TOGETHER.wait()
+    return HttpResponse(f"{request.middleware_thread} {threading.get_ident()}")  # type: ignore[attr-defined]
+
+
+def _stream(request: HttpRequest) -> HttpResponseBase:
+    def parts() -> Iterator[str]:
+        yield "from "
+        yield str(threading.get_ident())
+
+    return StreamingHttpResponse(parts())
+
+
+def _fails(request: HttpRequest) -> HttpResponse:
+    raise RuntimeError("on purpose")
+
+
+AT_WORK: set[int] = set()
+TOLD: list[int] = []
+"""How many were at work whenever one more began."""
+
+
+def _counted(request: HttpRequest) -> HttpResponse:
+    AT_WORK.add(threading.get_ident())
+    TOLD.append(len(AT_WORK))
+    time.sleep(0.02)
+    AT_WORK.discard(threading.get_ident())
+    return HttpResponse()
+
+
+def handler500(request: HttpRequest) -> HttpResponse:
+    """Instead of the site's own page, which names addresses of the site."""
+    return HttpResponse(status=500)
+
+
+urlpatterns = [
+    path("thread/", _thread),
+    path("stream/", _stream),
+    path("fails/", _fails),
+    path("counted/", _counted),
+]
+
+
+def remembering(get_response: Any) -> Any:
+    def middleware(request: Any) -> Any:
+        request.middleware_thread = threading.get_ident()
+        return get_response(request)
+
+    return middleware
+
+
+@pytest.fixture
+def pages(settings) -> Pages:
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = [f"{__name__}.remembering"]
+    return Pages()
+
+
+async def asked(pages: Pages, address: str) -> tuple[int, str]:
+    where, _, query = address.partition("?")
+    scope = {"type": "http", "method": "GET", "path": where, "query_string": query.encode(), "headers": []}
+    visitor = ApplicationCommunicator(pages, scope)
+    await visitor.send_input({"type": "http.request", "body": b""})
+    begun = await visitor.receive_output(10)
+    text, more = b"", True
+    while more:
+        part = await visitor.receive_output(10)
+        text += part.get("body", b"")
+        more = part.get("more_body", False)
+    await visitor.wait(10)
+    return begun["status"], text.decode()
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")
+async def test_middleware_and_view_share_a_thread_that_the_next_request_has_as_well(pages: Pages) -> None:
+    (status, first), (_, second) = await asked(pages, "/thread/"), await asked(pages, "/thread/")
+    assert status == 200
+    assert first == second
+    assert len(set(first.split())) == 1
+    assert await asked(pages, "/stream/") == (200, f"from {first.split()[0]}")
+
+
+async def test_requests_at_a_time_have_a_thread_each_and_few_of_them_are_kept(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler, "IDLE_THREADS", 2)
+    before = set(threading.enumerate())
+    answers = await asyncio.gather(*(asked(pages, "/thread/?wait") for _ in range(3)))
+    assert len({text for _, text in answers}) == 3
+    for _ in range(100):
+        left = set(threading.enumerate()) - before
+        if len(left) == 2:
+            return
+        await asyncio.sleep(0.1)
+    pytest.fail(f"these are left: {left}")
+
+
+async def test_few_are_answered_at_a_time(settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handler, "AT_ONCE", 2)
+    monkeypatch.setattr(handler, "HURRY_SECONDS", 60.0)
+    settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, []
+    few = Pages()
+    answers = await asyncio.gather(*(asked(few, "/counted/") for _ in range(8)))
+    assert {status for status, _ in answers} == {200}
+    assert max(TOLD) == 2
+
+
+async def test_slow_ones_hold_up_nobody(settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handler, "AT_ONCE", 1)
+    monkeypatch.setattr(handler, "HURRY_SECONDS", 0.05)
+    settings.ROOT_URLCONF, settings.MIDDLEWARE = __name__, [f"{__name__}.remembering"]
+    one = Pages()
+    answers = await asyncio.gather(*(asked(one, "/thread/?wait") for _ in range(3)))
+    assert {status for status, _ in answers} == {200}, "each waits for the two others"
+
+
+async def test_a_view_that_fails_costs_no_thread(pages: Pages, settings) -> None:
+    _, before = await asked(pages, "/thread/")
+    settings.DEBUG_PROPAGATE_EXCEPTIONS = False
+    assert (await asked(pages, "/fails/"))[0] == 500
+    assert await asked(pages, "/thread/") == (200, before)
+
+
+async def test_a_visitor_who_leaves_costs_no_thread(pages: Pages) -> None:
+    scope = {"type": "http", "method": "GET", "path": "/thread/", "query_string": b"wait", "headers": []}
+    visitor = ApplicationCommunicator(pages, scope)
+    await visitor.send_input({"type": "http.request", "body": b""})
+    await asyncio.sleep(0.2)
+    await visitor.send_input({"type": "http.disconnect"})
+    await asyncio.sleep(0.2)
+    others = await asyncio.gather(*(asked(pages, "/thread/?wait") for _ in range(2)))
+    await visitor.wait(10)
+    answers = [await asked(pages, "/thread/") for _ in range(2)]
+    assert len({text for _, text in others}) == 2
+    assert all(status == 200 for status, _ in answers)

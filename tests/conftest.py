@@ -15,6 +15,9 @@ from django.conf import settings
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+# Far more runs at a time here than processors: those that gave way would never get one.
+os.environ.setdefault("PMWEB_RUN_NICENESS", "0")
+
 _home = Path(tempfile.mkdtemp(prefix="pmweb-tests-"))
 
 LONG = ("scaled", "chaos", "pmweb", "runs", "agent", "cluster", "consumers", "commands")

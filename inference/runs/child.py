@@ -14,14 +14,13 @@ import sys
 
 from django.conf import settings
 
+from inference.agent.priority import set_niceness
 from inference.runs.errors import JobError
 from inference.runs.lease import Lease
 from inference.runs.lifeline import end_with
 
 LEASE_VARIABLE = "PMWEB_LEASE"
 PARENT_VARIABLE = "PMWEB_LEASE_HOLDER"
-
-_NICENESS = 5  # pages stay quick beside a busy run
 
 
 async def start(lease: Lease) -> asyncio.subprocess.Process:
@@ -49,7 +48,7 @@ def bind_to_parent() -> None:
     """
     if not end_with(int(os.environ[PARENT_VARIABLE])):
         raise JobError("the worker that started this process is gone")
-    os.nice(_NICENESS)
+    set_niceness(settings.RUN_NICENESS)
     limit_memory(settings.RUN_MEMORY_LIMIT_BYTES)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from datetime import timedelta
 from pathlib import Path
@@ -82,6 +83,17 @@ def test_a_run_goes_on_from_its_checkpoint_when_worker_and_child_are_killed(site
     assert_journal_is_whole(run, 400)
     assert run.lease_token == 2
     assert ISA.objects.count() == 1
+
+
+def test_a_run_gives_way_as_far_as_the_environment_says(site, monkeypatch):
+    monkeypatch.setenv("PMWEB_RUN_NICENESS", "7")
+    run = site.count("nice", steps=100_000, pause=0.05)
+    worker = site.worker()
+    wait_for(lambda: reached(run, 1))
+    nicer = os.getpriority(os.PRIO_PROCESS, child_of(worker, run)) - os.getpriority(
+        os.PRIO_PROCESS, worker.pid
+    )
+    assert nicer == 7
 
 
 def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):

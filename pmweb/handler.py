@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import IO, Any
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.core.handlers.asgi import ASGIHandler
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
+from django.core.signals import request_started
 from django.db import connections
-from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import set_script_prefix
 
 AT_ONCE = 3
 """Requests that are answered at a time."""
@@ -30,7 +32,7 @@ IDLE_THREADS = 2 * AT_ONCE
 
 
 class Pages(ASGIHandler):
-    """Django's handler, with middleware and views in the same thread."""
+    """Django's handler, with all that a request needs in one thread."""
 
     def __init__(self) -> None:
         BaseHandler.__init__(self)  # not ASGIHandler's, which loads the middleware for the event loop
@@ -40,23 +42,57 @@ class Pages(ASGIHandler):
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
-        await self._places.acquire()
-        place = _Place(self._places)
-        thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="page")
         try:
-            async with ThreadSensitiveContext(executor=thread):
-                await self.handle(scope, receive, send)
-        finally:
-            place.leave()
-            if len(self._idle) < IDLE_THREADS:
-                self._idle.append(thread)
-            else:
-                thread.submit(connections.close_all)
-                thread.shutdown(wait=False)
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with body:
+            await self._places.acquire()
+            place = _Place(self._places)
+            thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="page")
+            try:
+                async with ThreadSensitiveContext(executor=thread):
+                    response = await sync_to_async(self._answer)(scope, body)
+                    if response.streaming:
+                        await self._stream(response, receive, send)
+                    else:
+                        await self.send_response(response, send)
+            finally:
+                place.leave()
+                self._keep(thread)
 
-    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        """The answer, from this request's thread."""
-        return await sync_to_async(self.get_response)(request)
+    def _answer(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
+        """The answer of middleware and view, and all that Django does before and after it."""
+        set_script_prefix(get_script_prefix(scope))
+        request_started.send(sender=type(self), scope=scope)
+        request, error = self.create_request(scope, body)
+        response: HttpResponseBase = error if request is None else self.get_response(request)
+        response._handler_class = type(self)  # type: ignore[attr-defined]  # the sender of `request_finished`
+        if not response.streaming:
+            response.close()  # its content is there
+        return response
+
+    async def _stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
+        """Hand it over part by part, for as long as there is somebody to take it."""
+        parts = asyncio.ensure_future(self.send_response(response, send))
+        gone = asyncio.ensure_future(self.listen_for_disconnect(receive))
+        try:
+            await asyncio.wait((parts, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            parts.cancel()
+            gone.cancel()
+            await asyncio.gather(parts, gone, return_exceptions=True)
+            await sync_to_async(response.close)()
+        if not parts.cancelled():
+            parts.result()
+
+    def _keep(self, thread: ThreadPoolExecutor) -> None:
+        """For the next request, or not if there are enough."""
+        if len(self._idle) < IDLE_THREADS:
+            self._idle.append(thread)
+        else:
+            thread.submit(connections.close_all)
+            thread.shutdown(wait=False)
 
 
 class _Place:

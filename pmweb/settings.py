@@ -37,7 +37,7 @@
 | `PMWEB_WEBHOOK` | an address that is told, by a POST with JSON, whenever a run ends | none |
 | `PMWEB_WEBHOOK_INTERNAL` | `1`: the addresses that users name for their runs may be internal ones | off |
 | `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
-| `PMWEB_RUN_NICENESS` | how far runs give way to all else on their computer: 0 not at all, 19 most | 5 |
+| `PMWEB_RUN_NICENESS` | how far runs give way to all else on their computer: 0 not at all, 19 most | 10 |
 | `PMWEB_DASK` | Dask scheduler whose workers help, `tcp://host:port` or `tls://host:port` | none |
 | `PMWEB_DEBUG` | `1` shows tracebacks in the browser | off |
 """
@@ -146,7 +146,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = HOME / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "pmweb.static_files.StaticFiles"},
 }
 
 _PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -154,7 +154,7 @@ RUN_MEMORY_LIMIT_BYTES = (
     int(os.environ.get("PMWEB_RUN_MEMORY_MB") or _PHYSICAL_MEMORY * 3 // 4 // 2**20) * 2**20 or None
 )
 
-RUN_NICENESS = environment.number("PMWEB_RUN_NICENESS", 5)
+RUN_NICENESS = environment.number("PMWEB_RUN_NICENESS", 10)
 
 DASK = os.environ.get("PMWEB_DASK", "").strip()
 

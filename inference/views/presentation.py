@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import lru_cache
 
 from django import template
-from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -48,11 +47,13 @@ def main_nav(context: template.Context, content: str) -> SafeString:
     """Return the top bar; the content of the tag names the page family that is open."""
     shown = OPERATORS_NAVIGATION + NAVIGATION if context.get("may_operate") else NAVIGATION
     items = [{"key": key, "url": reverse(key), "label": label} for key, label in shown]
-    own = {"items": items, "current": content.strip(), "user": context.get("user")}
-    return render_to_string("partials/topbar.html", own, context.get("request"))
+    template = context.template.engine.get_template("partials/topbar.html")
+    with context.push(items=items, current=content.strip()):
+        return template.render(context)
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)  # a page has dozens
 def icon(name: str) -> SafeString:
     """Return an icon of the sprite, hidden from screen readers: the text beside it says the same."""
     return format_html(

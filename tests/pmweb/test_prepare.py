@@ -21,7 +21,7 @@ def static_source(tmp_path, settings):
     settings.HOME = tmp_path
     settings.STORAGES = {
         **settings.STORAGES,
-        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+        "staticfiles": {"BACKEND": "pmweb.static_files.StaticFiles"},
     }
     return source
 

@@ -34,6 +34,7 @@ from django.test import Client
 from benchmarks import Result
 from benchmarks._load_generator import Load, Seen, percentile, seen_of
 from benchmarks.pages import database_in
+from inference.core.compiling_ahead import compile_all
 from inference.core.mapping import PortMapping as Mapped
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import store_mapping
@@ -76,6 +77,7 @@ QUICK = Size(browsers=40, rate=10.0, agents=4, runs=2, seconds=30.0, warm_up=5.0
 def run(quick: bool) -> Iterator[Result]:
     """The load once; five numbers of it."""
     size = QUICK if quick else Size()
+    compile_all()  # what happens once per installation is no part of this
     with tempfile.TemporaryDirectory(prefix="pmweb-load-") as directory:
         home = Path(directory) / "home"
         environment = {

@@ -15,6 +15,7 @@ import time
 
 from django.conf import settings
 
+from inference.agent.priority import set_niceness
 from inference.core.compiled_mark import is_compiled
 from inference.runs.lifeline import end_with
 
@@ -59,7 +60,7 @@ def main() -> None:
     """The process: compile everything for the worker whose id is the argument."""
     if not end_with(int(sys.argv[1])):
         return
-    os.nice(_NICENESS)
+    set_niceness(_NICENESS)
     from inference.core.compiling_ahead import compile_all  # noqa: PLC0415  not in the worker, to keep it small
 
     compile_all()

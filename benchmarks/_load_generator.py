@@ -11,6 +11,7 @@ import http.client
 import itertools
 import json
 import os
+import queue
 import resource
 import sys
 import threading
@@ -77,7 +78,9 @@ class Visitors:
         self._since: datetime | None = None
         self._over = threading.Event()
         self._listening = 0
-        self._connections = threading.local()
+        self._connections: queue.SimpleQueue[http.client.HTTPConnection] = queue.SimpleQueue()
+        for _ in range(load.browsers):
+            self._connections.put(_connection(load.server))
 
     async def visit(self) -> Seen:
         """Come, say so, stay for the time, and go."""
@@ -153,7 +156,6 @@ class Visitors:
         try:
             status = self._answer(page)
         except (OSError, http.client.HTTPException) as error:
-            self._connections.__dict__.clear()
             self._seen.errors[f"{page}: {type(error).__name__}"] += 1
             return
         self._seen.times.append(time.monotonic() - due)
@@ -161,17 +163,23 @@ class Visitors:
             self._seen.errors[f"{page}: {status}"] += 1
 
     def _answer(self, page: str) -> int:
-        kept = self._connections.__dict__
-        if "connection" not in kept:
-            parts = urlsplit(self._load.server)
-            kept["connection"] = http.client.HTTPConnection(
-                str(parts.hostname), parts.port, timeout=_TIME_OUT
-            )
-        connection: http.client.HTTPConnection = kept["connection"]
-        connection.request("GET", page, headers={"Cookie": self._load.cookie})
-        answer = connection.getresponse()
-        answer.read()
+        """Asked by the browser whose turn it is; each has a connection, which it keeps."""
+        connection = self._connections.get()
+        try:
+            connection.request("GET", page, headers={"Cookie": self._load.cookie})
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException):
+            connection.close()  # the next request opens it again
+            raise
+        finally:
+            self._connections.put(connection)
         return answer.status
+
+
+def _connection(server: str) -> http.client.HTTPConnection:
+    parts = urlsplit(server)
+    return http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=_TIME_OUT)
 
 
 def _cpu() -> float:

@@ -31,4 +31,4 @@ if WEB_PROCESS in os.environ:
     # less often than suits a program of few objects. That is a sixth of the time of a page.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(10_000, 10, 10)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from pathlib import Path
 
 _SESSION = Path("/proc/self/autogroup")
@@ -23,3 +24,16 @@ def set_niceness(niceness: int) -> None:
     if os.getsid(0) == os.getpid():
         with contextlib.suppress(OSError):  # no autogroups, no leave, or asked twice within a moment
             _SESSION.write_text(str(niceness))
+
+
+def main() -> None:
+    """`priority.py NICENESS PROGRAM ARGUMENT...`: become a program that is so nice from its first moment on.
+
+    What starts takes a second or two of the processor before it could say so by itself.
+    """
+    set_niceness(int(sys.argv[1]))
+    os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606  there is no shell, and a worker says what
+
+
+if __name__ == "__main__":
+    main()

@@ -14,7 +14,7 @@ import sys
 
 from django.conf import settings
 
-from inference.agent.priority import set_niceness
+from inference.agent import priority
 from inference.runs.errors import JobError
 from inference.runs.lease import Lease
 from inference.runs.lifeline import end_with
@@ -29,10 +29,7 @@ async def start(lease: Lease) -> asyncio.subprocess.Process:
     Its output, both streams in one, is a pipe.
     """
     return await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(settings.BASE_DIR / "manage.py"),
-        "execute-run",
-        str(lease.run_id),
+        *giving_way("execute-run", str(lease.run_id)),
         env={**os.environ, LEASE_VARIABLE: lease.as_text(), PARENT_VARIABLE: str(os.getpid())},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -41,14 +38,20 @@ async def start(lease: Lease) -> asyncio.subprocess.Process:
     )
 
 
+def giving_way(*arguments: str) -> tuple[str, ...]:
+    """The command line of a `manage.py` that gives way to the site's pages."""
+    niceness = str(settings.RUN_NICENESS)
+    manage = str(settings.BASE_DIR / "manage.py")
+    return sys.executable, priority.__file__, niceness, sys.executable, manage, *arguments
+
+
 def bind_to_parent() -> None:
-    """Die when the worker dies, give way to the site's pages, and keep within the memory limit.
+    """Die when the worker dies, and keep within the memory limit.
 
     Raises `JobError` where the worker is gone already.
     """
     if not end_with(int(os.environ[PARENT_VARIABLE])):
         raise JobError("the worker that started this process is gone")
-    set_niceness(settings.RUN_NICENESS)
     limit_memory(settings.RUN_MEMORY_LIMIT_BYTES)
 
 

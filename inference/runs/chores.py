@@ -1,7 +1,7 @@
 """Chores of the house: what a worker does beside runs, each in a process of its own. Other apps add theirs.
 
 A chore says by a quick question whether there is something to do; then a management command does it. It is to
-call `inference.runs.child.bind_to_parent`: then it is as nice as a run's process, and ends with its worker.
+call `inference.runs.child.bind_to_parent`, and so ends with its worker. It gives way as runs do.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from channels.db import database_sync_to_async
-from django.conf import settings
 from django.db import OperationalError
 from django.utils.module_loading import import_string
 
-from inference.runs.child import PARENT_VARIABLE
+from inference.runs.child import PARENT_VARIABLE, giving_way
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +54,7 @@ async def do_for_ever() -> None:
 
 async def _carry_out(chore: Chore) -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(settings.BASE_DIR / "manage.py"),
-        *chore.command,
+        *giving_way(*chore.command),
         env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

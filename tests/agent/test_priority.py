@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from inference.agent import priority
+
 SESSION = Path("/proc/self/autogroup")
 TOLD = (
     "import os; from pathlib import Path; from inference.agent.priority import set_niceness;"
@@ -30,6 +32,14 @@ def test_a_process_becomes_nicer_and_so_does_the_session_that_it_leads():
     if not SESSION.exists():
         pytest.skip("this kernel does not share processors between sessions")
     assert words[-1] == "3"
+
+
+def test_a_program_is_so_nice_from_its_first_moment_on():
+    program = [sys.executable, "-c", "import os, sys; print(os.nice(0), sys.argv[1:])", "a b", "c"]
+    run = subprocess.run(
+        [sys.executable, priority.__file__, "3", *program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"{os.nice(0) + 3} ['a b', 'c']\n"
 
 
 def test_the_session_of_somebody_else_is_left_alone():

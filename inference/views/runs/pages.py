@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import lru_cache
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
+from django.utils.html import json_script
+from django.utils.safestring import SafeString
 
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap
@@ -24,7 +29,7 @@ from inference.views.runs.explained import explained
 from inference.views.runs.measured_blocks import measured_blocks
 from inference.views.runs.model_check import model_checked
 from inference.views.runs.outcome import outcomes_of
-from inference.views.runs.record import RunRecord, record_of
+from inference.views.runs.record import REMEMBERED_RUNS, RunRecord, is_brief, last_words, record_of
 
 SUMMARIES = {
     "infer": "Inference of a port mapping",
@@ -94,7 +99,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "best_error": None if last is None else 100 * last["best_error"],
             "asked": [item for item in asked if not item.usual],
             "usual": [item for item in asked if item.usual],
-            "live": _live(found, record),
+            "live": _live_script(found, record),
         },
     )
 
@@ -119,6 +124,22 @@ def _explains(found: Run) -> bool:
 def _characterises(found: Run) -> bool:
     """Whether the run tells of blocking instructions, and of the schemes that each stage leaves out."""
     return found.kind == "infer" and found.config.get("algorithm") == "explain"
+
+
+def _live_script(found: Run, record: RunRecord) -> SafeString:
+    if is_brief(found):
+        return _remembered(*last_words(found), judged_on(found, record.heat_map))
+    return _script(found, record)
+
+
+@lru_cache(maxsize=REMEMBERED_RUNS)
+def _remembered(pk: int, created: datetime, next_seq: int, judged: str) -> SafeString:
+    found = Run.objects.get(pk=pk)
+    return _script(found, record_of(found))
+
+
+def _script(found: Run, record: RunRecord) -> SafeString:
+    return json_script(_live(found, record), "run-record")
 
 
 def _live(found: Run, record: RunRecord) -> Json:

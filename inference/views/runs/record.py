@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from inference.core.protocols import Json
@@ -20,6 +21,9 @@ from inference.views.runs.funnel import ExplainRecord
 
 JOURNAL_LIMIT = 50_000
 """Events read for one page; a run journals a few per second at most, and coalesces."""
+
+REMEMBERED_RUNS, REMEMBERED_EVENTS = 64, 1000
+"""How many finished runs a web process keeps in mind, and how long their journals may be."""
 
 PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
 """What becomes of the stage at hand when the run changes its state; in all others it has stopped."""
@@ -172,7 +176,26 @@ def fold(events: Iterable[Json]) -> RunRecord:
 
 
 def record_of(run: Run) -> RunRecord:
-    """The record of a stored run."""
+    """The record of a stored run, not to be changed: that of a finished one is remembered."""
+    return _remembered(*last_words(run)) if is_brief(run) else _read(run)
+
+
+def is_brief(run: Run) -> bool:
+    """Whether the run is over, and so short a story that it may be kept in mind."""
+    return run.state in Run.FINAL and run.next_seq <= REMEMBERED_EVENTS
+
+
+def last_words(run: Run) -> tuple[int, datetime, int]:
+    """What tells a run that is over from any other, and from itself should it ever go on."""
+    return run.pk, run.created, run.next_seq
+
+
+@lru_cache(maxsize=REMEMBERED_RUNS)
+def _remembered(pk: int, created: datetime, next_seq: int) -> RunRecord:
+    return _read(Run.objects.get(pk=pk))
+
+
+def _read(run: Run) -> RunRecord:
     record = fold(events_since(run.pk, 0, limit=JOURNAL_LIMIT))
     for phase in record.phases:
         if phase.started is not None and phase.busy_to is None:  # the last one that began

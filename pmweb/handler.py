@@ -18,7 +18,7 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
 from django.core.signals import request_started
 from django.db import connections
-from django.http.response import HttpResponseBase
+from django.http.response import FileResponse, HttpResponseBase
 from django.urls import set_script_prefix
 
 AT_ONCE = 3
@@ -68,6 +68,8 @@ class Pages(ASGIHandler):
         request, error = self.create_request(scope, body)
         response: HttpResponseBase = error if request is None else self.get_response(request)
         response._handler_class = type(self)  # type: ignore[attr-defined]  # the sender of `request_finished`
+        if isinstance(response, FileResponse):
+            response.block_size = self.chunk_size
         if not response.streaming:
             response.close()  # its content is there
         return response

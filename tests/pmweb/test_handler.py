@@ -6,16 +6,18 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import path
 
 from pmweb import handler
 from pmweb.handler import Pages
 
+FILE = bytes(range(256)) * 1000
 TOGETHER = threading.Barrier(3, timeout=30)
 
 
@@ -50,6 +52,10 @@ def _counted(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
+def _file(request: HttpRequest) -> FileResponse:
+    return FileResponse(BytesIO(FILE))
+
+
 def handler500(request: HttpRequest) -> HttpResponse:
     """Instead of the site's own page, which names addresses of the site."""
     return HttpResponse(status=500)
@@ -60,6 +66,7 @@ urlpatterns = [
     path("stream/", _stream),
     path("fails/", _fails),
     path("counted/", _counted),
+    path("file/", _file),
 ]
 
 
@@ -78,19 +85,24 @@ def pages(settings) -> Pages:
     return Pages()
 
 
-async def asked(pages: Pages, address: str) -> tuple[int, str]:
+async def answered(pages: Pages, address: str) -> tuple[int, list[bytes]]:
     where, _, query = address.partition("?")
     scope = {"type": "http", "method": "GET", "path": where, "query_string": query.encode(), "headers": []}
     visitor = ApplicationCommunicator(pages, scope)
     await visitor.send_input({"type": "http.request", "body": b""})
     begun = await visitor.receive_output(10)
-    text, more = b"", True
+    parts, more = [], True
     while more:
         part = await visitor.receive_output(10)
-        text += part.get("body", b"")
+        parts.append(part.get("body", b""))
         more = part.get("more_body", False)
     await visitor.wait(10)
-    return begun["status"], text.decode()
+    return begun["status"], parts
+
+
+async def asked(pages: Pages, address: str) -> tuple[int, str]:
+    status, parts = await answered(pages, address)
+    return status, b"".join(parts).decode()
 
 
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")
@@ -100,6 +112,14 @@ async def test_middleware_and_view_share_a_thread_that_the_next_request_has_as_w
     assert first == second
     assert len(set(first.split())) == 1
     assert await asked(pages, "/stream/") == (200, f"from {first.split()[0]}")
+
+
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")
+async def test_a_file_comes_in_few_pieces(pages: Pages) -> None:
+    status, parts = await answered(pages, "/file/")
+    assert status == 200
+    assert b"".join(parts) == FILE
+    assert len(parts) <= 1 + len(FILE) / 2**16 + 1
 
 
 async def test_requests_at_a_time_have_a_thread_each_and_few_of_them_are_kept(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import statistics
 import time
@@ -57,6 +58,7 @@ class _Nobody:
 
 def run(quick: bool) -> Iterator[Result]:
     """Seconds by number of workers, the median of three; beside one worker's."""
+    logging.getLogger("distributed").setLevel(logging.WARNING)  # it tells of every task
     yield from _evolutions(quick)
     yield from _campaigns(quick)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from inference.core.explain import Outcome, Reason, Seen
 from inference.core.metrics import Unit
@@ -213,6 +213,10 @@ class Manifest(_Document):
     resource_mappings: list[MappingTold] = []
 
 
+_TOLD_BY = {"state": {"state"}, "phase": {"name", "index", "labels"}, "waiting": {"text"}, "block": {"index"}}
+"""What events of some kinds say at least: without it no page could tell the story of the run."""
+
+
 class EventTold(_Document):
     """A line of `events.jsonl`."""
 
@@ -220,6 +224,13 @@ class EventTold(_Document):
     kind: str = Field(min_length=1, max_length=40)
     payload: Json
     at: datetime
+
+    @model_validator(mode="after")
+    def _tells(self) -> Self:
+        missing = _TOLD_BY.get(self.kind, set()) - set(self.payload)
+        if missing:
+            raise ValueError(f"an event {self.kind!r} tells {', '.join(sorted(missing))}, too")
+        return self
 
 
 def set_file(number: int) -> str:

@@ -161,7 +161,7 @@ def _postgresql(url: str, parts: dict[str, str]) -> dict[str, Any]:
         "USER": facts["USER"] or "pmweb",
         "PASSWORD": facts["PASSWORD"],
         "OPTIONS": {**_CONNECTION, **options},
-        # A web process answers each request in another thread, so its connections come from a pool; whoever
+        # A web process has as many threads as slow requests need: its connections come from a pool. Whoever
         # else works here has few threads, which keep theirs.
         "CONN_MAX_AGE": 0 if pool else _KEEP_CONNECTION_SECONDS,
         "CONN_HEALTH_CHECKS": True,

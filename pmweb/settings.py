@@ -10,7 +10,7 @@
 | `PMWEB_DATABASE_URL` | `postgresql://user:password@host:port/name?sslmode=require` | SQLite in the home |
 | `PMWEB_DATABASE_HOST`, `_PORT`, `_NAME` | the same in parts, where the URL does not say it | |
 | `PMWEB_DATABASE_USER`, `_PASSWORD`, `_SSLMODE` | and these | |
-| `PMWEB_DATABASE_POOL` | connections of a web process to PostgreSQL; 0: one per request | 10 |
+| `PMWEB_DATABASE_POOL` | connections of a web process to PostgreSQL; 0: one per thread | 10 |
 | `PMWEB_REDIS_URL` | `redis://:password@host:port/0`, carries wake-up calls between computers | none |
 | `PMWEB_REDIS_PREFIX` | tells the sites on one Redis apart | `pmweb` |
 | `PMWEB_URL` | the site's address as its visitors and agents know it, `https://name` | where it listens |
@@ -154,7 +154,7 @@ RUN_MEMORY_LIMIT_BYTES = (
     int(os.environ.get("PMWEB_RUN_MEMORY_MB") or _PHYSICAL_MEMORY * 3 // 4 // 2**20) * 2**20 or None
 )
 
-RUN_NICENESS = environment.number("PMWEB_RUN_NICENESS", 10)
+RUN_NICENESS = min(environment.number("PMWEB_RUN_NICENESS", 10), 19)
 
 DASK = os.environ.get("PMWEB_DASK", "").strip()
 

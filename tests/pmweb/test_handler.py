@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from io import BytesIO
 from typing import Any
 
@@ -52,6 +52,21 @@ def _counted(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
 
 
+CLOSED = threading.Event()
+
+
+def _endless(request: HttpRequest) -> HttpResponseBase:
+    async def parts() -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "more"
+                await asyncio.sleep(0.01)
+        finally:
+            CLOSED.set()
+
+    return StreamingHttpResponse(parts())
+
+
 def _file(request: HttpRequest) -> FileResponse:
     return FileResponse(BytesIO(FILE))
 
@@ -66,6 +81,7 @@ urlpatterns = [
     path("stream/", _stream),
     path("fails/", _fails),
     path("counted/", _counted),
+    path("endless/", _endless),
     path("file/", _file),
 ]
 
@@ -163,15 +179,15 @@ async def test_a_view_that_fails_costs_no_thread(pages: Pages, settings) -> None
     assert await asked(pages, "/thread/") == (200, before)
 
 
-async def test_a_visitor_who_leaves_costs_no_thread(pages: Pages) -> None:
-    scope = {"type": "http", "method": "GET", "path": "/thread/", "query_string": b"wait", "headers": []}
+async def test_a_stream_ends_when_its_visitor_leaves(pages: Pages) -> None:
+    _, before = await asked(pages, "/thread/")
+    scope = {"type": "http", "method": "GET", "path": "/endless/", "query_string": b"", "headers": []}
     visitor = ApplicationCommunicator(pages, scope)
     await visitor.send_input({"type": "http.request", "body": b""})
-    await asyncio.sleep(0.2)
+    assert (await visitor.receive_output(10))["status"] == 200
+    assert (await visitor.receive_output(10))["body"] == b"more"
+    assert not CLOSED.is_set()
     await visitor.send_input({"type": "http.disconnect"})
-    await asyncio.sleep(0.2)
-    others = await asyncio.gather(*(asked(pages, "/thread/?wait") for _ in range(2)))
     await visitor.wait(10)
-    answers = [await asked(pages, "/thread/") for _ in range(2)]
-    assert len({text for _, text in others}) == 2
-    assert all(status == 200 for status, _ in answers)
+    assert CLOSED.is_set()
+    assert await asked(pages, "/thread/") == (200, before), "its thread is there for others"

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap
 from inference.models import ExperimentSet, Run, Upload
+from inference.models.upload import UNDECIDED
 from inference.queries.paging import Order, page_of
 from inference.queries.runs import RUN_COLUMNS
 from inference.queries.runs import runs as filtered_runs
@@ -106,9 +107,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _undecided(found: Run) -> Upload | None:
     """The upload that the run was to read and has not: it can be decided upon again."""
-    if found.state not in (Run.State.FAILED, Run.State.CANCELLED):
+    if found.state not in Run.FINAL:
         return None
-    return Upload.objects.filter(run=found).only("file_name").first()
+    return Upload.objects.filter(UNDECIDED, run=found).only("file_name").first()
 
 
 def _evolves(found: Run) -> bool:

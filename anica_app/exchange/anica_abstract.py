@@ -109,7 +109,7 @@ def _feature_expansion(
         if isinstance(now, list) and (left or name == "memory"):
             found["to"] = left
     elif name == "mnemonic" and value != TOP:
-        said = _mnemonic({**start[feature], "curr_dist": value})
+        said = _mnemonic(_at_distance(start.get(feature), value))
         if said is not None:
             found["to"] = said
     elif name == "uops" and value != TOP:
@@ -132,6 +132,11 @@ def _mnemonic(value: Any) -> Any:
         case {"base": str(base), "curr_dist": int(edits), "max_dist": int(most)} if 0 <= most <= _MOST_BOUND:
             return {"base": base, "edits": edits} if edits <= most else None
     raise Unsayable(f"mnemonic {value!r}")
+
+
+def _at_distance(value: Any, edits: Any) -> Any:
+    """The same mnemonic with more edits allowed; what has no number of them stays as it is."""
+    return {**value, "curr_dist": edits} if isinstance(value, dict) else value
 
 
 def _uops(value: Any) -> Any:

@@ -320,12 +320,19 @@ def _ratings(data: Json) -> dict[str, Rating]:
         if not isinstance(each, dict):
             raise _wrong(METRICS, label, each, "an object with mean_interestingness and subsumed_by")
         mean, subsumed_by = each.get("mean_interestingness"), each.get("subsumed_by")
-        if mean is not None and (not isinstance(mean, (int, float)) or math.isnan(mean)):
+        if mean is not None and not _is_number(mean):
             raise _wrong(METRICS, f"{label}.mean_interestingness", mean, "a number")
         found[label] = Rating(
             None if mean is None else float(mean), subsumed_by if isinstance(subsumed_by, str) else None
         )
     return found
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it can be a mean: infinity can, whole numbers that no float holds cannot."""
+    if isinstance(value, int):
+        return value.bit_length() < 1000
+    return isinstance(value, float) and not math.isnan(value)
 
 
 def _count(value: Any) -> int:

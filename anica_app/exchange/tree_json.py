@@ -15,22 +15,22 @@ from inference.exchange.strict_json import DEEPEST
 def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:
     """The document. Raises `ExchangeError` with what is wrong and in which line.
 
-    `finite`: numbers without end are refused, and texts with halves of characters or NUL, which no column
-    can hold.
+    Texts with halves of characters or NUL are refused, which no column can hold; `finite`: numbers without
+    end are, too.
     """
     problems = Problems()
     source = read_source(tree.read(path), path, problems)
     if source is not None and not problems:
         if not source.is_json:
             problems.add("this is no JSON", "a JSON document is expected")
-        elif finite and (odd := _odd(source.data)):
+        elif odd := _odd(source.data, finite=finite):
             problems.add(f"{odd} cannot be stored", "ordinary numbers and texts are expected")
     if source is None or problems:
         raise ExchangeError("\n".join(problem.line(path) for problem in problems.listed))
     return source.data
 
 
-def _odd(value: Any) -> str:
+def _odd(value: Any, *, finite: bool) -> str:
     """A part that cannot be stored, "" where all can."""
     waiting = [(value, 0)]
     while waiting:
@@ -42,7 +42,7 @@ def _odd(value: Any) -> str:
             waiting += ((each, depth + 1) for each in one.values())
         elif isinstance(one, list):
             waiting += ((each, depth + 1) for each in one)
-        elif isinstance(one, float) and not math.isfinite(one):
+        elif finite and isinstance(one, float) and not math.isfinite(one):
             return "an infinite number"
         elif isinstance(one, str) and not one.isascii() and any("\ud800" <= char <= "\udfff" for char in one):
             return f"the text {ascii(one)[:60]}"

@@ -311,9 +311,9 @@ def _checks(name: str, value: object) -> dict[str, tuple[float, float | None]]:
         raise ProtocolError(f"{name} must be an object of at most {MAX_CHECKS} entries, not {value!r:.80}")
     found: dict[str, tuple[float, float | None]] = {}
     for key, pair in value.items():
-        if not isinstance(key, str) or not isinstance(pair, list) or len(pair) != 2:
+        if not isinstance(pair, list) or len(pair) != 2:
             raise ProtocolError(f"{name} must give a time and the true time, not {pair!r:.80}")
-        found[key] = (number_of(name, pair[0]), maybe_number(name, pair[1]))
+        found[text_of(name, key)] = (number_of(name, pair[0]), maybe_number(name, pair[1]))
     return found
 
 

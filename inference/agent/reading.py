@@ -55,9 +55,11 @@ def no_number(text: str) -> float:
 
 
 def text_of(name: str, value: object) -> str:
-    """Text. Raises `ProtocolError`."""
+    """Text that any database can hold. Raises `ProtocolError`."""
     if not isinstance(value, str):
         raise ProtocolError(f"{name} must be text, not {value!r:.80}")
+    if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        raise ProtocolError(f"{name} must be whole characters without NUL, not {value[:60]!a}")
     return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 DEEPEST = 100
@@ -33,6 +34,8 @@ def _check(value: Any, place: str, depth: int) -> None:
     if isinstance(value, str):
         if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
             raise StrictJsonError(f"{place} has a NUL, or half of a character, where whole ones are expected")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise StrictJsonError(f"{place} has a number beyond 1.8e308, which is the largest here")
     elif isinstance(value, dict):
         for key, entry in value.items():
             _check(key, place, depth)

@@ -28,15 +28,16 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
+WHOLE = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 items = st.builds(
     lambda key, code, copies, instructions, terms: Item(
         key, code, copies, len(code), copies, instructions, tuple(terms)
     ),
-    st.text(max_size=10),
+    st.text(WHOLE, max_size=10),
     st.binary(min_size=1, max_size=50),
     st.integers(1, 100),
     st.integers(1, 30),
-    st.lists(st.tuples(st.text(max_size=20), st.integers(1, 9)), max_size=3),
+    st.lists(st.tuples(st.text(WHOLE, max_size=20), st.integers(1, 9)), max_size=3),
 )
 pairs = st.tuples(items, items).filter(lambda pair: pair[0].id != pair[1].id)
 batches = st.builds(Batch, st.just(Frame(registers={"rax": 5})), st.just(Settings()), pairs)
@@ -71,6 +72,14 @@ def test_a_frame_of_anything_is_a_message_or_a_protocol_error(text: str | bytes)
 def test_a_message_that_is_too_long_is_not_even_parsed():
     with pytest.raises(ProtocolError, match="at most"):
         decode(" " * (MAX_MESSAGE_BYTES + 1))
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800", "a\udfff"])
+def test_texts_that_no_database_holds_are_refused(text: str):
+    told = {"id": text, "state": "settled", "cycles": 1.0}
+    with pytest.raises(ProtocolError, match="whole characters without NUL") as refused:
+        Result.read(told)
+    assert str(refused.value).isascii()
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"type": 1}', "nonsense", "[" * 100_000])

@@ -135,6 +135,8 @@ def test_text_becomes_the_shortest_code(text: str, code: str):
         ("vaddps zmm1{k9}, zmm2, zmm3", "no decoration {k9}"),
         ("%rax", "begins with its mnemonic"),
         ("add rax, rbx\njne again", "line 2: jne changes the control flow"),
+        ("nop\nmov rax, [\0]", "line 2: 'mov rax, .* has characters that no assembly has"),
+        ("nop" + " " * 10**6 + "x", "takes no operands|no register"),
         ("", "there is no instruction"),
     ],
 )

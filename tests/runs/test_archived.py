@@ -318,17 +318,6 @@ def test_damaged_files_inside_are_refused_with_their_lines(measured: Run) -> Non
             read_archive(packed({other: each for other, each in files.items() if other != name}))
 
 
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [("state", "tells state"), ("phase", "tells index, labels, name"), ("block", "tells index")],
-)
-def test_an_event_that_no_page_could_tell_is_refused(measured: Run, kind: str, said: str) -> None:
-    line = {"seq": 1, "kind": kind, "payload": {"other": 1}, "at": "2026-01-01T00:00:00Z"}
-    files = {**unpacked(write_archive(measured)), "events.jsonl": json.dumps(line).encode()}
-    with pytest.raises(ExchangeError, match=f"events.jsonl, line 1.*{said}"):
-        read_archive(packed(files))
-
-
 def test_a_zip_that_grows_without_end_is_refused(measured: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     content = write_archive(measured)
     monkeypatch.setattr(reading, "UNPACKED_LIMIT", 1000)

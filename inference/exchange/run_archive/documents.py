@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from inference.core.explain import Outcome, Reason, Seen
-from inference.core.metrics import Unit
+from inference.exchange.run_archive.payloads import Amount, DrawnTold, Told, Uop
+from inference.exchange.run_archive.reports import FactTold
 
 FORMAT = "pmweb-run"
 VERSION = 1
@@ -73,17 +75,7 @@ class Scored(_Document):
     mape: float | None = None
     pearson: float | None = None
     kendall: float | None = None
-    heat_map: Drawn
-
-
-class Drawn(_Document):
-    """A heat map's numbers."""
-
-    bins: int = Field(ge=1, le=1000)
-    limit: float = Field(gt=0)
-    n: int = Field(ge=0)
-    outside: int = Field(ge=0)
-    counts: list[list[int]]
+    heat_map: DrawnTold
 
 
 class EvidenceTold(_Document):
@@ -113,11 +105,22 @@ class VerdictTold(_Document):
     text: str = ""
     cycles: float | None = None
     counted: float | None = None
-    facts: list[Json] = []
-    doubts: list[Any] = []
-    alternatives: list[list[tuple[int, int]]] = []
-    runs: list[Any] = []
+    facts: list[FactTold] = []
+    doubts: list[str] = []
+    alternatives: list[list[Uop]] = []
+    runs: list[str] = []
     witnesses: list[EvidenceTold] = []
+
+    @model_validator(mode="after")
+    def _gives_reasons(self) -> Self:
+        if self.outcome is not Outcome.CHARACTERISED and self.reason is Reason.NONE:
+            raise ValueError(f"why {self.scheme[:80]!r} is {self.outcome} is not told")
+        return self
+
+    def masks(self) -> Iterator[int]:
+        """Every port set that it names."""
+        yield from (mask for uops in self.alternatives for mask, _ in uops)
+        yield from (witness.mask for witness in self.witnesses)
 
 
 class PointTold(_Document):
@@ -141,13 +144,18 @@ class MappingTold(_RowTold):
     verdicts: list[VerdictTold] = []
     front: list[PointTold] = []
 
+    def masks(self) -> Iterator[int]:
+        """Every port set that its verdicts name."""
+        for verdict in self.verdicts:
+            yield from verdict.masks()
 
-class _Score(BaseModel):
-    mape: float | None = None
+
+class _Score(Told):
+    mape: Amount | None = None
 
 
-class _Shown(BaseModel):
-    """The parts of a result that the list of runs shows; a result has more."""
+class ResultTold(Told):
+    """The parts of a result that every list of runs shows; a result has more."""
 
     mapping: Id | None = None
     resource_mapping: Id | None = None
@@ -158,15 +166,6 @@ class _Shown(BaseModel):
     asked: Id = 0
     within: Id = 0
     compared: Id = 0
-
-
-class EvaluationTold(BaseModel):
-    """The description of an evaluation, as far as pages show it."""
-
-    experiment_set: Id
-    unit: Unit
-    mapping: Id | None = None
-    resource_mapping: Id | None = None
 
 
 class RunTold(_Document):
@@ -184,13 +183,6 @@ class RunTold(_Document):
     started: datetime | None = None
     finished: datetime | None = None
     busy_seconds: float = Field(0.0, ge=0)
-
-    @field_validator("result")
-    @classmethod
-    def _can_be_shown(cls, result: Json) -> Json:
-        """Every page that lists runs would fail otherwise."""
-        _Shown.model_validate(result, strict=True)
-        return result
 
 
 class Manifest(_Document):
@@ -213,24 +205,13 @@ class Manifest(_Document):
     resource_mappings: list[MappingTold] = []
 
 
-_TOLD_BY = {"state": {"state"}, "phase": {"name", "index", "labels"}, "waiting": {"text"}, "block": {"index"}}
-"""What events of some kinds say at least: without it no page could tell the story of the run."""
-
-
 class EventTold(_Document):
-    """A line of `events.jsonl`."""
+    """A line of `events.jsonl`; see `payloads` for what it tells."""
 
     seq: int = Field(ge=1, le=2**63 - 1)
     kind: str = Field(min_length=1, max_length=40)
     payload: Json
     at: datetime
-
-    @model_validator(mode="after")
-    def _tells(self) -> Self:
-        missing = _TOLD_BY.get(self.kind, set()) - set(self.payload)
-        if missing:
-            raise ValueError(f"an event {self.kind!r} tells {', '.join(sorted(missing))}, too")
-        return self
 
 
 def set_file(number: int) -> str:

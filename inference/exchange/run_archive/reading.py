@@ -6,9 +6,9 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,12 +24,15 @@ from inference.exchange.run_archive.documents import (
     EventTold,
     Manifest,
     MappingTold,
+    ResultTold,
     Row,
     SetTold,
     mapping_file,
     resource_mapping_file,
     set_file,
 )
+from inference.exchange.run_archive.payloads import PAYLOADS, REPLACED, check_masks
+from inference.exchange.run_archive.reports import ReportTold
 from inference.exchange.source import SIZE_LIMIT
 from inference.exchange.strict_json import StrictJsonError, load
 
@@ -138,10 +141,12 @@ class _Files:
 
 def _read(files: _Files) -> Archive:
     manifest = _document(Manifest, files.read(RUN), RUN)
-    events = tuple(_document(EventTold, line, place) for place, line in files.lines(EVENTS, EVENT_LIMIT))
+    _checked(ResultTold, manifest.run.result, f"{RUN}, run.result")
+    events = tuple(_event(line, place) for place, line in files.lines(EVENTS, EVENT_LIMIT))
     numbers = [event.seq for event in events]
     if numbers != sorted(set(numbers)):
         raise ExchangeError(f"{EVENTS}: the numbers of events ascend, each occurs once")
+    _check_replaced(events)
     return Archive(
         manifest,
         events,
@@ -153,14 +158,35 @@ def _read(files: _Files) -> Archive:
 
 def _document(kind: type[Document], content: bytes, place: str) -> Document:
     try:
-        return kind.model_validate(load(content, place))
+        return _checked(kind, load(content, place), place)
     except StrictJsonError as error:
         raise ExchangeError(str(error)) from error
+
+
+def _checked(kind: type[Document], content: Any, place: str) -> Document:
+    try:
+        return kind.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise ExchangeError(f"{place}, {where}: {first['msg']}{more}") from error
+        raise ExchangeError(f"{place}{where and f', {where}'}: {first['msg']}{more}") from error
+
+
+def _event(line: bytes, place: str) -> EventTold:
+    told = _document(EventTold, line, place)
+    payload = PAYLOADS.get(told.kind)
+    if payload is not None and not (told.kind in REPLACED and not told.payload):
+        _checked(payload, told.payload, f"{place}, payload of {told.kind!r}")
+    return told
+
+
+def _check_replaced(events: Sequence[EventTold]) -> None:
+    """The last picture of a kind may be emptied no more: it is the one that is shown."""
+    newest = {event.kind: event for event in events if event.kind in REPLACED}
+    for event in newest.values():
+        if not event.payload:
+            raise ExchangeError(f"{EVENTS}, event {event.seq}: the last {event.kind!r} tells nothing")
 
 
 def _set(files: _Files, told: SetTold) -> ReadSet:
@@ -189,6 +215,11 @@ def _mapping(files: _Files, told: MappingTold) -> PortMapping:
     parsed = _parsed(files, name)
     if parsed.mapping is None:
         raise ExchangeError(f"{name} is no port mapping")
+    report = _checked(ReportTold, told.report, f"{RUN}, report of mapping {told.id}")
+    try:
+        check_masks([*report.masks(), *told.masks()], len(parsed.mapping.ports))
+    except ValueError as error:
+        raise ExchangeError(f"{RUN}, mapping {told.id}: {error}") from error
     return parsed.mapping
 
 
@@ -197,6 +228,7 @@ def _resources(files: _Files, told: MappingTold) -> ResourceMapping:
     parsed = _parsed(files, name)
     if parsed.resources is None:
         raise ExchangeError(f"{name} is no resource mapping")
+    _checked(ReportTold, told.report, f"{RUN}, report of resource mapping {told.id}")
     return parsed.resources
 
 

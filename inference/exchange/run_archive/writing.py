@@ -21,7 +21,6 @@ from inference.exchange.run_archive.documents import (
     FORMAT,
     RUN,
     VERSION,
-    Drawn,
     EvidenceTold,
     MachineTold,
     Manifest,
@@ -36,6 +35,7 @@ from inference.exchange.run_archive.documents import (
     resource_mapping_file,
     set_file,
 )
+from inference.exchange.run_archive.payloads import DrawnTold
 from inference.exchange.run_archive.references import named_in
 from inference.exchange.stored import BATCH, measurements_of, texts_of
 from inference.models import (
@@ -220,8 +220,8 @@ _NUMBERS = ("n", "skipped", "mape", "pearson", "kendall", "heat_map")
 
 
 def _scored(experiment_set: int | None, unit: str, numbers: dict[str, Any]) -> Scored:
-    drawn = {name: numbers["heat_map"][name] for name in Drawn.model_fields}
     scores = {name: numbers[name] for name in _NUMBERS}
+    drawn = {name: numbers["heat_map"][name] for name in DrawnTold.model_fields}
     return Scored(experiment_set=experiment_set, unit=unit, **{**scores, "heat_map": drawn})
 
 

@@ -59,16 +59,17 @@ def read_config(config: Json) -> BlockConfig:
     machine = read_machine("", config.get("machine"))
     if machine.isa.name != X86:
         raise ConfigError(f"basic blocks are for {X86}, but {machine.name!r} is for {machine.isa.name}")
-    options = _options(config.get("options", {}))
+    options = read_options(config.get("options", {}))
     return BlockConfig(
         machine=machine.pk,
         isa=machine.isa.name,
-        blocks=_blocks(config.get("blocks"), options),
+        blocks=read_blocks(config.get("blocks"), options),
         options=options.as_json(),
     )
 
 
-def _options(given: object) -> BlockOptions:
+def read_options(given: object) -> BlockOptions:
+    """How blocks are surrounded. Raises `ConfigError`."""
     if not isinstance(given, dict):
         raise ConfigError(f"options must be an object, not {given!r:.80}")
     unknown = sorted(given.keys() - _OPTIONS.keys())
@@ -80,7 +81,8 @@ def _options(given: object) -> BlockOptions:
     return options
 
 
-def _blocks(given: object, options: BlockOptions) -> list[str]:
+def read_blocks(given: object, options: BlockOptions) -> list[str]:
+    """The blocks in hexadecimal digits. Raises `ConfigError` where not one can be measured."""
     if not isinstance(given, list) or not all(isinstance(code, str) for code in given):
         raise ConfigError("blocks must be a list of machine code in hexadecimal digits, like '4801d8'")
     if not 1 <= len(given) <= MOST_BLOCKS:

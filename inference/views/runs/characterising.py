@@ -131,7 +131,7 @@ def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
         "reasons": reason_lines(told),
         "remarks": list(record.explain.warnings),
         "explained": explained,
-        "counts_from": COUNTS[explained.counts_from] if explained else "",
+        "counts_from": COUNTS.get(explained.counts_from, "") if explained else "",
         "uncounted": explained is not None and explained.counts_from == THROUGHPUT,
         "made": row,
         "accuracy": (run.result.get("held_out") or {}).get("mape"),

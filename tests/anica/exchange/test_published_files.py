@@ -60,6 +60,46 @@ def test_decisions_samples_and_figures_arrive(tmp_path: Path) -> None:
     assert purposes == {1: ("round", 2), 2: ("minimisation", 1)}
 
 
+def _without(*path: str) -> Callable[[dict[str, Any]], None]:
+    def change(files: dict[str, Any]) -> None:
+        inner = files[path[0]]
+        for name in path[1:-1]:
+            inner = inner[name]
+        del inner[path[-1]]
+
+    return change
+
+
+def _with(value: Any, *path: Any) -> Callable[[dict[str, Any]], None]:
+    def change(files: dict[str, Any]) -> None:
+        inner = files
+        for name in path[:-1]:
+            inner = inner[name]
+        inner[path[-1]] = value
+
+    return change
+
+
+WITNESS, DISCOVERY = f"witnesses/{LABEL}.json", f"discoveries/{LABEL}.json"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _without(WITNESS, "trace", "start", "abs_insns", 0, "mnemonic"),
+        _with("$SV:TOP", WITNESS, "trace", "start", "abs_insns", 0, "mnemonic"),
+    ],
+)
+def test_a_mnemonic_that_began_as_nothing_is_kept_in_their_words(
+    change: Callable[[dict[str, Any]], None], tmp_path: Path
+) -> None:
+    files = documents()
+    change(files)
+    files[WITNESS]["trace"]["trace"][1]["expansion"][2][1] = 2
+    steps = stored(tmp_path, files).generalisations.first().steps.all()
+    assert steps[2].foreign == [0, 0, ["mnemonic", 2]]
+
+
 def test_our_words_for_their_abstract_blocks() -> None:
     assert abstract_document(START) == {
         "instructions": [
@@ -119,29 +159,6 @@ def test_a_name_in_use_is_refused_and_stores_nothing(tmp_path: Path) -> None:
     assert Campaign.objects.count() == 1
 
 
-def _without(*path: str) -> Callable[[dict[str, Any]], None]:
-    def change(files: dict[str, Any]) -> None:
-        inner = files[path[0]]
-        for name in path[1:-1]:
-            inner = inner[name]
-        del inner[path[-1]]
-
-    return change
-
-
-def _with(value: Any, *path: Any) -> Callable[[dict[str, Any]], None]:
-    def change(files: dict[str, Any]) -> None:
-        inner = files
-        for name in path[:-1]:
-            inner = inner[name]
-        inner[path[-1]] = value
-
-    return change
-
-
-WITNESS, DISCOVERY = f"witnesses/{LABEL}.json", f"discoveries/{LABEL}.json"
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -161,6 +178,8 @@ WITNESS, DISCOVERY = f"witnesses/{LABEL}.json", f"discoveries/{LABEL}.json"
         (_with(-1, WITNESS, "trace", "trace", 1, "measurements"), "number of a series"),
         (_with({LABEL: 3}, "metrics.json"), "metrics.json"),
         (_with({LABEL: {"mean_interestingness": "much"}}, "metrics.json"), "mean_interestingness"),
+        (_with({LABEL: {"mean_interestingness": 10**400}}, "metrics.json"), "mean_interestingness"),
+        (_with({"\0": {}}, "metrics.json"), "the text .* cannot be stored"),
     ],
 )
 def test_a_broken_document_is_told_with_its_file(

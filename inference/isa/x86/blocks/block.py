@@ -33,7 +33,8 @@ MOST_INSTRUCTIONS = 500
 GENERAL = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers in the order of their numbers."""
 
-_COMMENT = re.compile(r"\s*(?:#|;|//).*")
+_COMMENT = re.compile(r"(?:#|;|//).*")
+_CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _DIRECTIVE = re.compile(r"\.[a-z_][\w.]*(\s.*)?|[\w.$@]+:\s*")
 _THREAD_DATA = (Register.FS, Register.GS)
 _JUMP = re.compile(r"(j[a-z]{1,4}|call|loop[a-z]*|ret[a-z]*)\b")
@@ -179,6 +180,8 @@ def written_lines(text: str) -> Iterator[tuple[int, str]]:
         line = _COMMENT.sub("", written).strip()
         if not line or _DIRECTIVE.fullmatch(line.lower()):
             continue
+        if _CONTROL.search(line):
+            raise BlockError(f"{line[:40]!a} has characters that no assembly has", number)
         if _JUMP.match(line.lower()):
             raise BlockError(f"{line.split()[0]} {_CHANGES}", number)
         yield number, line

@@ -6,8 +6,10 @@ Other apps add theirs.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from ninja import Router
+if TYPE_CHECKING:  # every process reads this file, few ever answer a request
+    from ninja import Router
 
 _OWN = (
     ("instruction_sets", "Instruction sets"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path, re_path
+from django.urls import URLPattern, path, re_path, resolve
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
@@ -34,7 +34,7 @@ class _Api(NinjaAPI):
 
 @cache
 def api() -> NinjaAPI:
-    """All operations. Made when the first address is resolved, when all apps have added theirs."""
+    """All operations. Made when the first of them is asked for, when all apps have added theirs."""
     made = _Api(
         title="pmweb",
         version=__version__,
@@ -51,8 +51,14 @@ def api() -> NinjaAPI:
     return made
 
 
+def operation(request: HttpRequest) -> HttpResponseBase:
+    """Whatever answers at an address below `ROOT`; the first request of a process makes all of them."""
+    found = resolve(request.path_info, "inference.api.operations")
+    return found.func(request, *found.args, **found.kwargs)
+
+
 def addresses() -> list[URLPattern]:
-    """What answers below `ROOT`."""
+    """What answers below `ROOT`: the URL configuration of `inference.api.operations`."""
     prefix = ROOT.removeprefix("/")
     found = [
         path(f"{prefix}{each.pattern}", _answering(each.callback), name=NAME)
@@ -77,7 +83,7 @@ def openapi(request: HttpRequest) -> HttpResponse:
 
 
 def _answering(view: Any) -> View:
-    """The view without CSRF check (`access` makes it for sessions), with problems for unknown methods."""
+    """The view with problems for unknown methods."""
 
     def answering(request: HttpRequest, **named: Any) -> HttpResponseBase:
         response: HttpResponseBase = view(request, **named)
@@ -90,7 +96,6 @@ def _answering(view: Any) -> View:
             )
         return response
 
-    answering.csrf_exempt = True  # type: ignore[attr-defined]
     return answering
 
 
@@ -110,4 +115,4 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     return None
 
 
-_nothing.csrf_exempt = True  # type: ignore[attr-defined]
+operation.csrf_exempt = True  # type: ignore[attr-defined]  `access` looks for it where a session is used

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, re_path
 
 from inference.api.reference import reference
-from inference.api.site import addresses
+from inference.api.site import NAME, ROOT, operation
 
-urlpatterns = [path("api/", reference, name="api"), *addresses()]
+urlpatterns = [
+    path("api/", reference, name="api"),
+    re_path(rf"^{ROOT.removeprefix('/')}", operation, name=NAME),
+]

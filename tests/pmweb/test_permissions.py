@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver, reverse
 
+from inference.api import operations
 from inference.consumers import agent_urlpatterns, websocket_urlpatterns
 from inference.exchange.instruction_sets import new_isa
 from inference.models import AgentToken, Machine
@@ -49,7 +50,7 @@ def an_example(parameter: re.Match[str]) -> str:
     return NOWHERE if parameter["kind"] == "int" else WORDS.get(parameter["name"], "a")
 
 
-ADDRESSES = sorted(set(named(get_resolver().url_patterns)))
+ADDRESSES = sorted({*named(get_resolver().url_patterns), *named(operations.urlpatterns)})
 """Pairs of a name and an address; several can have one name."""
 NAMES = {name for name, _ in ADDRESSES}
 SOCKETS = {each.name for each in [*websocket_urlpatterns, *agent_urlpatterns]}

@@ -1,0 +1,7 @@
+"""The addresses below `ROOT`, by themselves: making them takes longer than all pages, so only who asks waits."""
+
+from __future__ import annotations
+
+from inference.api.site import addresses
+
+urlpatterns = addresses()

@@ -1,4 +1,4 @@
-"""The addresses below `ROOT`, by themselves: making them takes longer than all pages, so only who asks waits."""
+"""The addresses below `ROOT` by themselves: making them takes as long as all pages; only who asks waits."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.urls import reverse
 from django.utils import timezone
 
 from pmweb.models import LoginLink
@@ -27,6 +28,11 @@ def issue(user: User, lifetime: timedelta = LIFETIME) -> str:
     token = secrets.token_urlsafe(32)
     LoginLink.objects.create(user=user, token_hash=_hash(token), expires=now + lifetime)
     return token
+
+
+def path_of(token: str) -> str:
+    """Where it logs in, looked up among the addresses of accounts alone: who prints a link needs no page."""
+    return reverse("login-link", "pmweb.accounts.urls", [token])
 
 
 def user_of(token: str) -> User | None:

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from ninja import Router, Schema, Status
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from inference.api.paging import Id
 from inference.api.shapes import Input, Time
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.forms import InviteForm
-from pmweb.accounts.links import invited_until
+from pmweb.accounts.links import invited_until, path_of
 from pmweb.accounts.people import AccountError, accounts
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, Role
@@ -184,7 +183,7 @@ def _refused(error: AccountError) -> ProblemError:
 
 
 def _link(request: HttpRequest, user: User, token: str) -> dict[str, Any]:
-    link = request.build_absolute_uri(reverse("login-link", args=[token]))
+    link = request.build_absolute_uri(path_of(token))
     return {"account": _account(_row(user.pk)), "link": link, "until": invited_until(user)}
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.urls import reverse
 
 from inference.agent.protocol import MAX_MESSAGE_BYTES
 from pmweb.accounts import links
@@ -102,7 +101,7 @@ class Site:
                 f"{typed('work')}. A link to log in: {typed('login-link')}"
             )
             return
-        path = reverse("login-link", args=[links.issue(ensure_administrator())])
+        path = links.path_of(links.issue(ensure_administrator()))
         hint = address.screen_hint(self.host, port, os.environ)
         lines = [
             f"\npmweb is running at {' and '.join(url + '/' for url in here)}",

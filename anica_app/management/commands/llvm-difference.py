@@ -18,7 +18,6 @@ class Command(DataCommand):
     """The report in the shell; see the module."""
 
     help = "Hold a port mapping of x86-64 against LLVM's scheduling model, and write a report in Markdown."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

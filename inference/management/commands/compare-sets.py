@@ -27,7 +27,6 @@ class Command(DataCommand):
     help = (
         "Compare two experiment sets: what share of their common experiments repeats, by length and scheme."
     )
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

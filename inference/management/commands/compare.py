@@ -36,7 +36,6 @@ class Command(DataCommand):
         "Compare two mappings of one instruction set: port mappings up to a renaming of ports, any by what "
         "they predict for random experiments."
     )
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -20,7 +20,6 @@ class Command(DataCommand):
     """Conversions in the shell; see the module."""
 
     help = "Convert a port mapping into the resource mapping (Palmed's model) that predicts the same."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -30,7 +30,6 @@ class Command(DataCommand):
         "List what is ambiguous, excluded, badly predicted, or in conflict with another mapping; for one "
         "scheme also the experiments to measure again (manage.py measure --experiment) and one that decides."
     )
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

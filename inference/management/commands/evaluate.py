@@ -24,7 +24,6 @@ class Command(DataCommand):
     """Evaluations in the shell; see the module."""
 
     help = "Compare predictions with the measurements of an experiment set: MAPE, Pearson's r, Kendall's tau."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

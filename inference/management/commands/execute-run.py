@@ -18,7 +18,7 @@ class Command(BaseCommand):
     """Does one claimed run; started by a worker, which hands over the lease in the environment."""
 
     help = "Internal: do one claimed run. Workers start this; `work` starts a worker."
-    requires_system_checks = []  # the worker has passed them
+    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The run, for process listings; the lease comes through the environment."""

@@ -36,7 +36,6 @@ class Command(DataCommand):
     """Verdicts and proofs in the shell; see the module."""
 
     help = "List what explainable inference concluded of each scheme, or print the proof of one."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -35,7 +35,6 @@ class Command(DataCommand):
         "Write a port mapping, a resource mapping, the measurements of a set, or an experiment such as "
         "'2*SCHEME; SCHEME' as a file."
     )
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -20,7 +20,6 @@ class Command(DataCommand):
     """Fronts in the shell; see the module."""
 
     help = "List the Pareto front of a run of PMEvo, or make one of its points a port mapping of its own."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

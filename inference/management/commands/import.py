@@ -34,7 +34,6 @@ class Command(DataCommand):
         "explainable results, uops.info's JSON or instructions.xml), a resource mapping (own JSON, Palmed), "
         "basic blocks (CSV) or a campaign (own zip, AnICA's directory or a zip of it)."
     )
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

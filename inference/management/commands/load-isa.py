@@ -21,7 +21,6 @@ class Command(DataCommand):
         "Load an instruction set, or bring it up to date; does nothing where it is. docs/formats.md has the "
         "format of documents."
     )
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -15,7 +15,6 @@ class Command(DataCommand):
     """A line per machine; see the module."""
 
     help = "List the machines: how each is doing, its CPU, and when it was last heard of."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -18,7 +18,6 @@ class Command(DataCommand):
     """Merging in the shell; see the module."""
 
     help = "Make a new experiment set of several; they stay as they are."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -28,7 +28,6 @@ class Command(DataCommand):
     """Predictions in the shell; see the module."""
 
     help = "Predict an experiment's inverse throughput, name what limits it, and show the load of every port."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

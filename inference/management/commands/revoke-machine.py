@@ -18,7 +18,6 @@ class Command(DataCommand):
     """Revokes tokens; see the module."""
 
     help = "Revoke all tokens of a machine; its agent is disconnected. Measurements stay."
-    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

@@ -26,6 +26,7 @@ class Command(RunWorkerCommand):  # type: ignore[misc]
 
     help = "Work on runs, each in a process of its own. SIGTERM puts them back into the queue and ends."
     worker_class: Any = RunWorker
+    requires_system_checks = ()  # they would load every page of the site first
 
     def add_arguments(self, parser: CommandParser) -> None:
         """`runworker`'s options, its channels preset, and the number of inferences at a time."""

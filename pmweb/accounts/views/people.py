@@ -8,12 +8,11 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.forms import InviteForm, RoleForm
-from pmweb.accounts.links import invited_until
+from pmweb.accounts.links import invited_until, path_of
 from pmweb.accounts.people import AccountError
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, Role
@@ -59,7 +58,7 @@ def account_link(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _link_page(request: HttpRequest, user: User, token: str) -> HttpResponse:
     """The answer to a POST, so that no address has the link."""
-    link = request.build_absolute_uri(reverse("login-link", args=[token]))
+    link = request.build_absolute_uri(path_of(token))
     context = {"whose": user, "link": link, "until": invited_until(user), "role": role_of(user)}
     return render(request, "pmweb/account_link.html", context)
 

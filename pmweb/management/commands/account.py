@@ -8,11 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
-from django.urls import reverse
 
 from inference.management.data_command import DataCommand
 from pmweb.accounts import people
 from pmweb.accounts.forms import InviteForm
+from pmweb.accounts.links import path_of
 from pmweb.accounts.people import AccountError
 from pmweb.accounts.roles import role_of
 from pmweb.launcher.instance import running_site
@@ -71,4 +71,4 @@ class Command(DataCommand):
             raise CommandError(" ".join(form.errors["username"]))
         _, token = people.invite(form.cleaned_data["username"], role)
         site = (settings.URL or running_site(settings.HOME) or "http://localhost:8000").rstrip("/")
-        self.stdout.write(site + reverse("login-link", args=[token]))
+        self.stdout.write(site + path_of(token))

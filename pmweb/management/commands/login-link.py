@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
-from django.urls import reverse
 
 from inference.management.data_command import DataCommand
 from pmweb.accounts import links
@@ -30,7 +29,7 @@ class Command(DataCommand):
         site = settings.URL or running_site(settings.HOME)
         token = links.issue(_user(options["user"]))
         address = (site or "http://localhost:8000/").rstrip("/")
-        self.stdout.write(address + reverse("login-link", args=[token]))
+        self.stdout.write(address + links.path_of(token))
         if site is None:
             self.stderr.write("pmweb is not running with this data; start it, then open the link.")
 

@@ -12,7 +12,6 @@ from inference.isa.x86.blocks.reading import PREFIXES
 _REGISTER = re.compile(r"(^|[\s,(*])%[a-z]")
 _SYMBOL = re.compile(r"(?<![%\w])[a-z_.][\w.@]*")
 _DECORATION = re.compile(r"\{[^{}]*\}")
-_SEPARATOR = re.compile(r"\s*;\s*")
 
 
 def is_att(text: str) -> bool:
@@ -26,10 +25,9 @@ def block_of_att(text: str) -> Block:
     Comments begin with `#` or `//`; labels and directives are passed over. Raises `BlockError` with the
     number of the line, or that the assembler is missing.
     """
-    parted = "\n".join(_SEPARATOR.sub("\n", line) for line in text.splitlines())
-    origin = [
-        number for number, line in enumerate(text.splitlines(), start=1) for _ in _SEPARATOR.split(line)
-    ]
+    parts = [line.split(";") for line in text.splitlines()]
+    parted = "\n".join(part for line in parts for part in line)
+    origin = [number for number, line in enumerate(parts, start=1) for _ in line]
     try:
         lines = [(origin[number - 1], line) for number, line in written_lines(parted)]
     except BlockError as error:

@@ -33,6 +33,7 @@ MOST_INSTRUCTIONS = 500
 GENERAL = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers in the order of their numbers."""
 
+_LONGEST_LINE = 500
 _COMMENT = re.compile(r"(?:#|;|//).*")
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _DIRECTIVE = re.compile(r"\.[a-z_][\w.]*(\s.*)?|[\w.$@]+:\s*")
@@ -161,7 +162,9 @@ def block_of_text(text: str) -> Block:
     number of the line.
     """
     code = bytearray()
-    for number, line in written_lines(text):
+    for count, (number, line) in enumerate(written_lines(text), start=1):
+        if count > MOST_INSTRUCTIONS:
+            raise BlockError(f"a basic block has at most {MOST_INSTRUCTIONS} instructions", number)
         try:
             code += encoded(read_line(line), ADDRESS_OF_CODE + len(code))
         except BlockError as error:
@@ -180,6 +183,8 @@ def written_lines(text: str) -> Iterator[tuple[int, str]]:
         line = _COMMENT.sub("", written).strip()
         if not line or _DIRECTIVE.fullmatch(line.lower()):
             continue
+        if len(line) > _LONGEST_LINE:
+            raise BlockError(f"an instruction has at most {_LONGEST_LINE} characters", number)
         if _CONTROL.search(line):
             raise BlockError(f"{line[:40]!a} has characters that no assembly has", number)
         if _JUMP.match(line.lower()):

@@ -32,6 +32,10 @@ DAPHNE = (
 PROXIED = ("--proxy-headers",)
 """Behind a proxy, which alone reaches the web server: visitors' addresses and schemes are what it says."""
 
+_ARENAS = "2"
+"""Heaps of the C library in a web process: with one for each of its threads, none could use what another gave
+back. `MALLOC_ARENA_MAX` in the environment says otherwise."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -86,7 +90,7 @@ class Site:
                     *(PROXIED if settings.TLS else ()),
                     *("--fd", str(descriptor), "pmweb.asgi:application"),
                 ],
-                {**environment, WEB_PROCESS: "1"},
+                {"MALLOC_ARENA_MAX": _ARENAS, **environment, WEB_PROCESS: "1"},
                 settings.BASE_DIR,
                 inherited=(descriptor,),
             )

@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.test import Client
+from django.test import Client, override_settings
 
 from benchmarks import Result
 from benchmarks._load_generator import Load, Seen, percentile, seen_of
@@ -187,17 +187,18 @@ def _submitted(size: Size, truth: PortMapping, machines: Sequence[Machine]) -> l
         "source": {"simulate": truth.pk},
         "settings": {"search": "evolution", "population": 3000, "max_generations": 200, "threads": 1},
     }
-    measuring = {"schemes": "all", "plan": "mixes", "mixes": 20_000}
+    measuring = {"schemes": "all", "plan": "mixes", "mixes": int(33 * max(size.seconds, Size.seconds))}
     seats = size.runs // 2
     spare = 2 + int((size.seconds + size.warm_up) / _QUICKEST_RUN)
     wanted: list[tuple[str, dict[str, object]]] = [
         *(("measure", {**measuring, "machine": machine.pk}) for machine in machines[:seats]),
         *(("infer", {**evolving, "seed": seed}) for seed in range((size.runs - seats) * spare)),
     ]
-    return [
-        lifecycle.submit(kind, config, f"{kind} {number}", user)
-        for number, (kind, config) in enumerate(wanted)
-    ]
+    with override_settings(RUNS_PER_USER=0):
+        return [
+            lifecycle.submit(kind, config, f"{kind} {number}", user)
+            for number, (kind, config) in enumerate(wanted)
+        ]
 
 
 def _answers(server: str) -> tuple[dict[float, float], float]:

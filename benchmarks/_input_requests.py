@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ LONGEST = 5.0
 
 
 def fuzz_requests(token: str, seed: int, n: int) -> Survey:
-    """About `n` requests, as many of each operation; each is taken back, so that all find the same site."""
+    """At least `n` requests, as many of each operation; each is taken back, so that all find the same site."""
     try:
         import schemathesis
     except ImportError:
@@ -36,7 +37,7 @@ def fuzz_requests(token: str, seed: int, n: int) -> Survey:
     client = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})
     operations = [found.ok() for found in schemathesis.openapi.from_dict(document()).get_all_operations()]
     modes = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
-    each = max(1, n // (len(operations) * len(modes)))
+    each = math.ceil(n / (len(operations) * len(modes)))
     for number, operation in enumerate(operations):
         for mode in modes:
             drawn = random.Random(f"{seed} {operation.label} {mode.value}")

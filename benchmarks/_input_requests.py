@@ -23,7 +23,7 @@ LONGEST = 5.0
 
 
 def fuzz_requests(token: str, seed: int, n: int) -> Survey:
-    """At least `n` requests, as many of each operation; each is taken back, so that all find the same site."""
+    """At least `n` requests, as many of each operation; each is taken back, so all find the same site."""
     try:
         import schemathesis
     except ImportError:

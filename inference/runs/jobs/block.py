@@ -188,4 +188,5 @@ def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Seq
     settled = sum(result["state"] == "settled" for result in results)
     made: Json = {"name": run.name, "blocks": list(results), "settled": settled, "identity": identity}
     text = f"{len(results)} basic blocks measured, {settled} of them settled"
-    return made, [("log", {"level": "info", "text": text})]
+    told: Json = {"name": run.name, "settled": settled}
+    return made, [("log", {"level": "info", "text": text}), ("result", told)]

@@ -82,7 +82,9 @@ def _progress(task: Task, told: Sequence[Json]) -> None:
 
 
 def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
-    made: Json = {"name": run.name, "asked": list(told)}
+    places = {pk: place for place, pk in enumerate(run.config["predictors"])}
+    asked = sorted(told, key=lambda each: places[each["predictor"]])  # they answer in any order
+    made: Json = {"name": run.name, "asked": asked}
     return made, [("result", made)]
 
 

@@ -38,7 +38,8 @@ _NATURAL = ("key", "text", "number", "position", "name")
 def outcome(run: Run) -> Json:
     """Everything that came of a run: its state and result, and the rows that belong to it."""
     run.refresh_from_db()
-    return {"state": run.state, "result": cleaned(run.result), **_belongings(run, {Run})}
+    found = {"state": run.state, "result": cleaned(run.result), **_belongings(run, {Run})}
+    return _renamed(found, run.name)
 
 
 def digest(outcome_of_run: Json) -> str:
@@ -63,6 +64,15 @@ def difference(expected: Any, found: Any, where: str = "") -> str:
             (told for k, (one, other) in pairs if (told := difference(one, other, f"{where}/{k}"))), ""
         )
     return "" if expected == found else f"{where} is {found!r:.120}, not {expected!r:.120}"
+
+
+def _renamed(value: Any, name: str) -> Any:
+    """The same with other words for the run's name, wherever a text has it."""
+    if isinstance(value, str):
+        return value.replace(name, "(this run)")
+    if isinstance(value, dict):
+        return {key: _renamed(each, name) for key, each in value.items()}
+    return [_renamed(each, name) for each in value] if isinstance(value, list) else value
 
 
 def cleaned(value: Any) -> Any:

@@ -18,7 +18,7 @@ from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.jobs.infer import WORST_SCHEMES
 from inference.views.runs.evolved import CLASSES_SHOWN
-from inference.views.runs.record import fold
+from inference.views.runs.record import fold, record_of, whole_record_of
 from tests.fronts import SIZE, fronted
 from tests.work import work_off
 
@@ -85,6 +85,25 @@ def test_the_card_has_the_numbers_of_the_table(visitor: Client, found: Run):
     assert card.kinds == value.uop_kinds
     assert card.measured == found.result["experiments"]
     assert card.saved == pytest.approx(75)
+
+
+def test_what_is_kept_in_mind_of_a_finished_run_is_little_and_its_page_stays_the_same(
+    visitor: Client, found: Run
+):
+    whole, kept = whole_record_of(found), record_of(found)
+    assert len(whole.evolution.generations) > 1
+    assert kept.evolution.generations == whole.evolution.generations[-1:]
+    assert "figure" in whole.heat_map
+    assert "figure" not in kept.heat_map
+    first = page(visitor, found)
+    told = record_in(first)
+    assert len(told["curve"]["data"][0]["x"]) == len(whole.evolution.generations)
+    assert len(told["frames"]) == len(whole.evolution.clouds)
+    assert told["heat_map"]["figure"]["data"]
+    again = page(visitor, found)
+    assert record_in(again) == told
+    for name in ("card", "shows", "best_error"):
+        assert again.context[name] == first.context[name]
 
 
 def test_what_is_measured_counts_as_benchmarking_without_the_mixes_that_judge(

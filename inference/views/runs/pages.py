@@ -30,7 +30,14 @@ from inference.views.runs.explained import explained
 from inference.views.runs.measured_blocks import measured_blocks
 from inference.views.runs.model_check import model_checked
 from inference.views.runs.outcome import outcomes_of
-from inference.views.runs.record import REMEMBERED_RUNS, RunRecord, is_brief, last_words, record_of
+from inference.views.runs.record import (
+    REMEMBERED_RUNS,
+    RunRecord,
+    is_brief,
+    last_words,
+    record_of,
+    whole_record_of,
+)
 
 SUMMARIES = {
     "infer": "Inference of a port mapping",
@@ -136,7 +143,7 @@ def _live_script(found: Run, record: RunRecord) -> SafeString:
 @lru_cache(maxsize=REMEMBERED_RUNS)
 def _remembered(pk: int, created: datetime, next_seq: int, judged: str) -> SafeString:
     found = Run.objects.get(pk=pk)
-    return _script(found, record_of(found))
+    return _script(found, whole_record_of(found))
 
 
 def _script(found: Run, record: RunRecord) -> SafeString:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -22,7 +22,7 @@ from inference.views.runs.funnel import ExplainRecord
 JOURNAL_LIMIT = 50_000
 """Events read for one page; a run journals a few per second at most, and coalesces."""
 
-REMEMBERED_RUNS, REMEMBERED_EVENTS = 64, 1000
+REMEMBERED_RUNS, REMEMBERED_EVENTS = 128, 1000
 """How many finished runs a web process keeps in mind, and how long their journals may be."""
 
 PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
@@ -94,6 +94,18 @@ class RunRecord:
     def curve(self) -> list[Json]:
         """At most `CURVE_POINTS` generations, evenly chosen, the first and the last among them."""
         return thinned(self.evolution.generations, CURVE_POINTS)
+
+    def without_pictures(self) -> RunRecord:
+        """The same without the numbers that pictures alone need: a few kilobytes."""
+        return replace(
+            self,
+            heat_map={name: told for name, told in self.heat_map.items() if name != "figure"},
+            evolution=replace(
+                self.evolution,
+                generations=self.evolution.generations[-1:],
+                clouds=self.evolution.clouds[-1:],
+            ),
+        )
 
     def take(self, event: Json) -> None:
         """Fold one event in."""
@@ -176,8 +188,11 @@ def fold(events: Iterable[Json]) -> RunRecord:
 
 
 def record_of(run: Run) -> RunRecord:
-    """The record of a stored run, not to be changed: that of a finished one is remembered."""
-    return _remembered(*last_words(run)) if is_brief(run) else _read(run)
+    """The record of a stored run, not to be changed.
+
+    That of a finished one is remembered, without what pictures alone need.
+    """
+    return _remembered(*last_words(run)) if is_brief(run) else whole_record_of(run)
 
 
 def is_brief(run: Run) -> bool:
@@ -192,10 +207,11 @@ def last_words(run: Run) -> tuple[int, datetime, int]:
 
 @lru_cache(maxsize=REMEMBERED_RUNS)
 def _remembered(pk: int, created: datetime, next_seq: int) -> RunRecord:
-    return _read(Run.objects.get(pk=pk))
+    return whole_record_of(Run.objects.get(pk=pk)).without_pictures()
 
 
-def _read(run: Run) -> RunRecord:
+def whole_record_of(run: Run) -> RunRecord:
+    """All that the journal says, read anew."""
     record = fold(events_since(run.pk, 0, limit=JOURNAL_LIMIT))
     for phase in record.phases:
         if phase.started is not None and phase.busy_to is None:  # the last one that began

@@ -25,6 +25,9 @@ JOURNAL_LIMIT = 50_000
 REMEMBERED_RUNS, REMEMBERED_EVENTS = 128, 1000
 """How many finished runs a web process keeps in mind, and how long their journals may be."""
 
+AT_HAND = 4
+"""Whole records kept, pictures included: what a page shows and its pictures are made one after the other."""
+
 PHASE_STATES = {"done": "done", "running": "current", "queued": "current"}
 """What becomes of the stage at hand when the run changes its state; in all others it has stopped."""
 
@@ -207,11 +210,20 @@ def last_words(run: Run) -> tuple[int, datetime, int]:
 
 @lru_cache(maxsize=REMEMBERED_RUNS)
 def _remembered(pk: int, created: datetime, next_seq: int) -> RunRecord:
-    return whole_record_of(Run.objects.get(pk=pk)).without_pictures()
+    return _whole(pk, created, next_seq).without_pictures()
+
+
+@lru_cache(maxsize=AT_HAND)
+def _whole(pk: int, created: datetime, next_seq: int) -> RunRecord:
+    return _read(Run.objects.get(pk=pk))
 
 
 def whole_record_of(run: Run) -> RunRecord:
-    """All that the journal says, read anew."""
+    """All that the journal says, not to be changed; of finished runs the last few are at hand."""
+    return _whole(*last_words(run)) if is_brief(run) else _read(run)
+
+
+def _read(run: Run) -> RunRecord:
     record = fold(events_since(run.pk, 0, limit=JOURNAL_LIMIT))
     for phase in record.phases:
         if phase.started is not None and phase.busy_to is None:  # the last one that began

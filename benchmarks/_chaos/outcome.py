@@ -25,7 +25,7 @@ VOLATILE = frozenset(
     (
         *("seconds", "searching_seconds", "solver_seconds", "busy", "eta", "rate", "per_second", "began"),
         *("name", "run", "mapping", "experiment_set", "evaluation", "campaign", "block_set", "file"),
-        *("machine", "url"),
+        *("id", "machine", "url"),
         *("created", "saved", "finished", "started", "at", "summary", "measured_in"),
     )
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
@@ -23,6 +24,9 @@ ROOT = "/api/v1/"
 NAME = "api-v1"
 """Of every address of the API: what somebody may do is asked of the token, not of the address."""
 
+_MAKING = Lock()
+"""Requests come in several threads, and a router belongs to one API alone."""
+
 View = Callable[..., HttpResponseBase]
 
 
@@ -32,9 +36,14 @@ class _Api(NinjaAPI):
         return operation.view_func.__name__
 
 
-@cache
 def api() -> NinjaAPI:
     """All operations. Made when the first of them is asked for, when all apps have added theirs."""
+    with _MAKING:
+        return _made()
+
+
+@cache
+def _made() -> NinjaAPI:
     made = _Api(
         title="pmweb",
         version=__version__,
@@ -115,4 +124,4 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
     return None
 
 
-operation.csrf_exempt = True  # type: ignore[attr-defined]  `access` looks for it where a session is used
+operation.csrf_exempt = True  # type: ignore[attr-defined]  # `access` checks requests of sessions itself

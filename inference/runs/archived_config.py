@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -15,42 +15,20 @@ from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
-from inference.measuring.simulated import COUNTERS, NOTHING
+from inference.exchange.run_archive.parts import first_flaw
 from inference.runs.errors import ConfigError
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.block import BlockConfig, read_blocks, read_options
 from inference.runs.jobs.check_config import CheckConfig
-from inference.runs.jobs.infer_config import InferConfig, read_schemes
+from inference.runs.jobs.infer_config import (
+    InferConfig,
+    read_held_out,
+    read_known,
+    read_noise,
+    read_schemes,
+    source_kind,
+)
 from inference.runs.jobs.measure import PLANS, MeasureConfig
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class _Recorded(_Part):
-    datasets: list[int] = Field(min_length=1)
-
-
-class _OnMachine(_Part):
-    machine: int
-
-
-class _Simulation(_Part):
-    simulate: int
-    noise: float = 0.0
-    noise_cpi: float = 0.0
-    outlier_share: float = 0.0
-    outlier_factor: float = 2.0
-    odd_share: float = 0.0
-    counters: Literal[COUNTERS] = NOTHING  # type: ignore[valid-type]  the same list
-
-
-class _Known(_Part):
-    uops: dict[str, float] = {}
-    widths: dict[str, int] = {}
-    improper: list[str] = []
-    documented: dict[str, list[str]] = {}
 
 
 class _Rows(BaseModel):
@@ -76,6 +54,14 @@ _SHAPES: dict[str, Any] = {
     "import": _Rows,
     "evaluate": _Evaluation,
 }
+
+
+_SOURCES: dict[str, Any] = {
+    "datasets": Annotated[list[int], Field(min_length=1)],
+    "machine": int,
+    "simulate": int,
+}
+"""Numbers of rows."""
 
 
 def description_of(kind: str, config: Json) -> Json:
@@ -106,30 +92,29 @@ def _inference(value: InferConfig) -> Json:
         raise ConfigError(f"there is no algorithm {value.algorithm!r}; there are {', '.join(ALGORITHMS)}")
     algorithm = ALGORITHMS[value.algorithm]
     settings = algorithm.settings({**value.settings, "ports": value.ports})
-    algorithm.check_known(_read(_Known, value.known, "run.config.known").model_dump(exclude_unset=True))
-    read_schemes(value.schemes)
-    if not 0 <= value.held_out < 1:
-        raise ConfigError(f"held_out is a share of at least 0 and below 1, not {value.held_out}")
     ports = settings.pop("ports")
-    return value.as_json() | {"source": _source(value.source), "settings": settings, "ports": ports}
+    read_schemes(value.schemes)
+    read_held_out(value.held_out)
+    return value.as_json() | {
+        "source": _source(value.source),
+        "settings": settings,
+        "ports": ports,
+        "known": read_known(value.algorithm, value.known),
+    }
 
 
 def _source(given: Json) -> Json:
-    shapes = {"datasets": _Recorded, "machine": _OnMachine, "simulate": _Simulation}
-    chosen = [shape for name, shape in shapes.items() if name in given]
-    if len(chosen) != 1:
-        raise ConfigError(f"source must say exactly one of {', '.join(shapes)}")
-    return dict(_read(chosen[0], given, "run.config.source").model_dump())
+    kind = source_kind(given)
+    _read(_SOURCES[kind], given[kind], f"run.config.source.{kind}")
+    return {**given, **read_noise(given)} if kind == "simulate" else given
 
 
-def _read(shape: Any, given: Json, place: str) -> Any:
+def _read(shape: Any, given: Any, place: str) -> Any:
     """As JSON: what is no number there is none, whatever it looks like."""
     try:
         return _adapter(shape).validate_json(json.dumps(given), strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, (place, *first["loc"])))
-        raise ExchangeError(f"run.json, {where}: {first['msg']}") from error
+        raise ExchangeError(f"run.json, {first_flaw(error, place)}") from error
 
 
 @cache

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -105,3 +108,17 @@ def test_operators_reach_none_of_it(ada: User) -> None:
     program = program_of(ada, Scope.OPERATE)
     for method, path in (("GET", "/accounts"), ("GET", "/audit"), ("GET", "/storage")):
         assert program(method, path)[0] == 403
+
+
+def test_first_requests_that_come_at_once_find_the_same_operations() -> None:
+    program = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from inference.api.site import api
+gate = Barrier(4)
+with ThreadPoolExecutor(4) as pool:
+    print(len({id(found) for found in pool.map(lambda _: gate.wait() and None or api(), range(4))}))
+"""
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "shell", "--no-imports", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout.strip() == "1", done.stderr

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
-import zipfile
 from typing import Any
 
 import pytest
@@ -44,6 +42,7 @@ from inference.runs.lifecycle import submit
 from tests import explained
 from tests.fronts import fronted
 from tests.work import work_off
+from tests.zips import packed, unpacked
 
 __all__ = ["fronted"]
 pytestmark = pytest.mark.django_db
@@ -254,19 +253,6 @@ def test_an_upload_is_imported_by_a_run(measured: Run) -> None:
 # ---- what comes from elsewhere may be anything
 
 
-def unpacked(content: bytes) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def packed(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
 def changed(content: bytes, **changes: Any) -> bytes:
     """With other fields in the manifest, those of the run under `run`."""
     files = unpacked(content)
@@ -291,8 +277,8 @@ def changed(content: bytes, **changes: Any) -> bytes:
         ({"run": {"result": {"mapping": 1.5}}}, "run.result"),
         ({"run": {"result": {"characterised": "all"}}}, "run.result"),
         ({"run": {"result": {"held_out": {"mape": "<b>"}}}}, "run.result"),
-        ({"run": {"kind": "evaluate", "config": {"unit": "cycles"}}}, "run.config.experiment_set"),
-        ({"run": {"kind": "evaluate", "config": {"experiment_set": 1, "unit": []}}}, "run.config.unit"),
+        ({"run": {"kind": "evaluate", "config": {"unit": "cycles"}}}, "run.config, experiment_set"),
+        ({"run": {"kind": "evaluate", "config": {"experiment_set": 1, "unit": []}}}, "run.config, unit"),
         ({"machines": {}}, "machine"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from inference.core.explain import Outcome, Reason, Seen
-from inference.exchange.run_archive.payloads import Amount, DrawnTold, Told, Uop
+from inference.exchange.run_archive.parts import Amount, DrawnTold, Told, Uop
 from inference.exchange.run_archive.reports import FactTold
 
 FORMAT = "pmweb-run"

@@ -5,52 +5,31 @@ An event of another kind is kept, and nobody looks into it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from inference.core.cegar import Hidden
-from inference.core.experiment import Experiment
-from inference.core.explain import STAGES, Outcome, Reason
-from inference.core.mapping import R_MAX_RANGE, PortMapping
+from inference.core.explain import Outcome, Reason
+from inference.core.mapping import PortMapping
 from inference.core.model_check import Verdict
-
-Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Amount = Annotated[float, Field(ge=0, le=1e15)]
-"""Cycles, seconds, fractions, means of counts."""
-Signed = Annotated[float, Field(ge=-1e15, le=1e15)]
-RMax = Annotated[float, Field(ge=R_MAX_RANGE[0], le=R_MAX_RANGE[1])]
-Mask = Annotated[int, Field(ge=0, le=2**62)]
-
-
-def one_of(values: Sequence[str]) -> AfterValidator:
-    """That a text is among these."""
-
-    def check(value: str) -> str:
-        if value not in values:
-            raise ValueError(f"{value[:80]!r} is none of {', '.join(map(repr, values))}")
-        return value
-
-    return AfterValidator(check)
-
-
-def _experiment(terms: list[Any]) -> list[Any]:
-    Experiment.of(dict(terms))
-    return terms
-
-
-Stage = Annotated[str, one_of(tuple(STAGES))]
-Term = Annotated[tuple[str, int], Field(strict=False)]
-Terms = Annotated[list[Term], AfterValidator(_experiment)]
-Uop = Annotated[tuple[Annotated[int, Field(ge=1, le=2**62)], Count], Field(strict=False)]
-Triple = Annotated[tuple[str, str, str], Field(strict=False)]
-
-
-class Told(BaseModel):
-    """Part of an event or a report: exact types, and more than is listed here."""
-
-    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+from inference.exchange.run_archive.parts import (
+    Amount,
+    BlockingTold,
+    BottleneckTold,
+    ClashTold,
+    Count,
+    DrawnTold,
+    ScoresTold,
+    Signed,
+    Stage,
+    Terms,
+    Told,
+    Uop,
+    check_masks,
+    masks_of,
+    one_of,
+)
 
 
 class _Phase(Told):
@@ -89,31 +68,6 @@ class _Experiments(Told):
     unsettled: Count = 0
     contended: Count = 0
     failed: Count = 0
-
-
-class DrawnTold(Told):
-    """The numbers of a heat map: a row of `bins` counts for each of them."""
-
-    bins: int = Field(ge=1, le=1000)
-    limit: float = Field(gt=0, le=1e15)
-    n: Count
-    outside: Count
-    counts: list[list[Count]]
-
-    @model_validator(mode="after")
-    def _is_square(self) -> Self:
-        if len(self.counts) != self.bins or any(len(row) != self.bins for row in self.counts):
-            raise ValueError(f"a heat map with {self.bins} bins has as many rows and columns of counts")
-        return self
-
-
-class ScoresTold(Told):
-    """How well predictions agree with measurements."""
-
-    n: Count
-    mape: Amount | None
-    pearson: Signed | None
-    kendall: Signed | None
 
 
 class _HeatMap(Told):
@@ -191,26 +145,6 @@ class _Standing(Told):
     searching_share: Amount
 
 
-class _ClashRow(Told):
-    experiment: str
-    cycles: Amount
-
-
-class _ClashAlone(Told):
-    scheme: str
-    cycles: Amount
-
-
-class ClashTold(Told):
-    """Measurements that contradict."""
-
-    experiments: list[_ClashRow]
-    alone: list[_ClashAlone]
-    ports: Count
-    dropped: list[str]
-    text: str
-
-
 class _Undecided(Told):
     number: int = Field(ge=1, le=2**31)
     mapping: _MappingTold
@@ -231,23 +165,6 @@ class _Excluded(Told):
             Field(strict=False),
         ]
     ]
-
-
-class BottleneckTold(Told):
-    """Instructions per cycle that pass beside the ports; None: no limit was seen."""
-
-    r_max: RMax | None
-
-
-class BlockingTold(Told):
-    """A class of blocking instructions."""
-
-    blocker: str
-    width: Count
-    mask: Mask
-    members: list[str]
-    improper: bool
-    beside: list[Uop]
 
 
 class _Blocking(Told):
@@ -391,16 +308,3 @@ PAYLOADS: dict[str, type[Told]] = {
 
 REPLACED = ("heat_map", "progress", "experiments", "front")
 """Kinds whose payloads are taken out, leaving {}, when a newer event says the same anew."""
-
-
-def masks_of(told: BlockingTold) -> Iterator[int]:
-    """Every port set that a class of blocking instructions names."""
-    yield told.mask
-    yield from (mask for mask, _ in told.beside)
-
-
-def check_masks(masks: Iterable[int], ports: int) -> None:
-    """Raise `ValueError` for a set with a port that there is not."""
-    for mask in masks:
-        if mask >> ports:
-            raise ValueError(f"{mask} is no set of {ports} ports")

@@ -31,7 +31,8 @@ from inference.exchange.run_archive.documents import (
     resource_mapping_file,
     set_file,
 )
-from inference.exchange.run_archive.payloads import PAYLOADS, REPLACED, check_masks
+from inference.exchange.run_archive.parts import check_masks, first_flaw
+from inference.exchange.run_archive.payloads import PAYLOADS, REPLACED
 from inference.exchange.run_archive.reports import ReportTold
 from inference.exchange.source import SIZE_LIMIT
 from inference.exchange.strict_json import StrictJsonError, load
@@ -167,10 +168,7 @@ def _checked(kind: type[Document], content: Any, place: str) -> Document:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise ExchangeError(f"{place}{where and f', {where}'}: {first['msg']}{more}") from error
+        raise ExchangeError(first_flaw(error, place)) from error
 
 
 def _event(line: bytes, place: str) -> EventTold:

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from inference.core.cegar import Hidden, Verdict
-from inference.exchange.run_archive.payloads import (
+from inference.exchange.run_archive.parts import (
     Amount,
     BlockingTold,
     BottleneckTold,

@@ -35,7 +35,7 @@ from inference.exchange.run_archive.documents import (
     resource_mapping_file,
     set_file,
 )
-from inference.exchange.run_archive.payloads import DrawnTold
+from inference.exchange.run_archive.parts import DrawnTold
 from inference.exchange.run_archive.references import named_in
 from inference.exchange.stored import BATCH, measurements_of, texts_of
 from inference.models import (

@@ -106,7 +106,7 @@ def read_config(config: Json) -> InferConfig:
         scheme_filter=str(config.get("scheme_filter", "")),
         sample=sample,
         seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
-        held_out=_number("held_out", config.get("held_out", 0.2), 0.0, 0.9),
+        held_out=read_held_out(config.get("held_out", 0.2)),
         evaluate=evaluate,
         mixes=read_whole("mixes", config.get("mixes", ALGORITHMS[algorithm].mixes), 1, MOST_MIXES),
         bottleneck=read_truth("bottleneck", config.get("bottleneck", True)),
@@ -131,7 +131,17 @@ def _settings(algorithm: str, config: Json, machine: Machine | None) -> tuple[in
 
 
 def _known(algorithm: str, isa: ISA, given: object) -> Json:
-    """What is known of schemes, without what says nothing. Raises `ConfigError`."""
+    """What is known of schemes that there are. Raises `ConfigError`."""
+    known = read_known(algorithm, given)
+    named = {scheme for facts in known.values() for scheme in facts}
+    strangers = sorted(named - set(isa.schemes.filter(text__in=named).values_list("text", flat=True)))
+    if strangers:
+        raise ConfigError(f"known: {isa.name} has no scheme {strangers[0]!r}")
+    return known
+
+
+def read_known(algorithm: str, given: object) -> Json:
+    """What is known of schemes, whatever these are, without what says nothing. Raises `ConfigError`."""
     if not isinstance(given, Mapping) or not given.keys() <= set(KNOWN):
         raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {given!r}"[:300])
     shapes = {"uops": Mapping, "widths": Mapping, "improper": list, "documented": Mapping}
@@ -142,10 +152,6 @@ def _known(algorithm: str, isa: ISA, given: object) -> Json:
     known: Json = {
         name: list(facts) if name == "improper" else dict(facts) for name, facts in given.items() if facts
     }
-    named = {scheme for facts in known.values() for scheme in facts}
-    strangers = sorted(named - set(isa.schemes.filter(text__in=named).values_list("text", flat=True)))
-    if strangers:
-        raise ConfigError(f"known: {isa.name} has no scheme {strangers[0]!r}")
     try:
         ALGORITHMS[algorithm].check_known(known)
     except InvalidInputError as error:
@@ -153,7 +159,8 @@ def _known(algorithm: str, isa: ISA, given: object) -> Json:
     return known
 
 
-def _source(given: object) -> tuple[Json, ISA]:
+def source_kind(given: object) -> str:
+    """Which of the sources it is; `given` has nothing that does not go with it. Raises `ConfigError`."""
     kinds = ", ".join(_SOURCES)
     if not isinstance(given, Mapping) or len(given.keys() & _SOURCES.keys()) != 1:
         raise ConfigError(f"source must say exactly one of {kinds}, not {given!r}")
@@ -161,12 +168,22 @@ def _source(given: object) -> tuple[Json, ISA]:
     unknown = sorted(given.keys() - {kind} - set(_SOURCES[kind]))
     if unknown:
         raise ConfigError(f"source: {unknown[0]!r} does not go with {kind}")
+    return kind
+
+
+def _source(given: Any) -> tuple[Json, ISA]:
+    kind = source_kind(given)
     if kind == "datasets":
         return _datasets(given["datasets"])
     if kind == "machine":
         machine = read_machine("source", given["machine"])
         return {"machine": machine.pk}, machine.isa
     mapping = _row(PortMapping, "source simulate", given["simulate"])
+    return {"simulate": mapping.pk, **read_noise(given)}, mapping.isa
+
+
+def read_noise(given: Mapping[str, Any]) -> Json:
+    """What a simulation is told beside its mapping, made complete. Raises `ConfigError`."""
     simulation: Json = {
         name: _number(f"source {name}", given.get(name, 0.0), 0.0, 0.999)
         for name in ("noise", "noise_cpi", "outlier_share", "odd_share")
@@ -178,7 +195,7 @@ def _source(given: object) -> tuple[Json, ISA]:
     if simulation["counters"] not in COUNTERS:
         shown = f"{simulation['counters']!r}"[:100]
         raise ConfigError(f"source counters must be one of {', '.join(COUNTERS)}, not {shown}")
-    return {"simulate": mapping.pk, **simulation}, mapping.isa
+    return simulation
 
 
 def read_machine(field: str, pk: object) -> Machine:
@@ -228,6 +245,11 @@ def read_truth(field: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise ConfigError(f"{field} must be true or false, not {value!r}")
     return value
+
+
+def read_held_out(value: Any) -> float:
+    """The share of experiments that is kept from the algorithm. Raises `ConfigError`."""
+    return _number("held_out", value, 0.0, 0.9)
 
 
 def _number(field: str, value: Any, low: float, high: float) -> float:

@@ -223,13 +223,14 @@ def test_an_address_that_cannot_be_had_is_refused_in_words(tmp_path, options, wo
 
 
 def test_a_database_of_a_newer_version_is_left_alone(tmp_path):
-    assert manage(tmp_path, "migrate", "--verbosity", "0").returncode == 0
-    with sqlite3.connect(tmp_path / "pmweb.sqlite3") as database:
+    home = tmp_path / "home"
+    assert manage(home, "migrate", "--verbosity", "0").returncode == 0, "it makes the directory, too"
+    with sqlite3.connect(home / "pmweb.sqlite3") as database:
         database.execute(
             "INSERT INTO django_migrations (app, name, applied) "
             "VALUES ('inference', '9999_future', '2030-01-01')"
         )
-    answer = manage(tmp_path, "up", "--port", "0")
+    answer = manage(home, "up", "--port", "0")
     assert answer.returncode != 0
     assert "made by a newer version of pmweb" in answer.stderr
     assert "inference.9999_future" in answer.stderr

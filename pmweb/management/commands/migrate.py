@@ -12,8 +12,8 @@ from django.core.management.commands.migrate import Command as Migrate
 class Command(Migrate):
     """Prepare the database; see the module."""
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Make the directory, then migrate."""
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Make the directory before anything, checks included, looks for the database there."""
         try:
             settings.HOME.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -21,4 +21,4 @@ class Command(Migrate):
                 f"the data directory {settings.HOME} cannot be used ({error.strerror}); "
                 "let PMWEB_HOME name a directory that you can write to"
             ) from error
-        super().handle(*args, **options)
+        return super().execute(*args, **options)

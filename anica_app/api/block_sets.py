@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from django.db import transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.text import slugify
@@ -181,9 +182,10 @@ def export_block_set(request: HttpRequest, block_set_id: Id) -> StreamingHttpRes
 def add_block_columns(request: HttpRequest, block_set_id: Id, data: NewColumns) -> Any:
     """Ask predictors about all blocks of a set: starts a run that adds a column for each."""
     row = get_object_or_404(BasicBlockSet, pk=block_set_id)
-    config = {"block_set": row.pk, "predictors": [one.pk for one in predictors_named(data.predictors)]}
     usual = f"{', '.join(data.predictors)} on {row.name}"[:180]
-    return started(request, NEW_COLUMNS, config, usual, data.name)
+    with transaction.atomic():  # no predictor is stored for columns that are refused
+        config = {"block_set": row.pk, "predictors": [one.pk for one in predictors_named(data.predictors)]}
+        return started(request, NEW_COLUMNS, config, usual, data.name)
 
 
 @router.delete("/{block_set_id}/columns/{column_id}", response={204: None})

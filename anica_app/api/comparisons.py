@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any
 
+from django.db import transaction
 from django.http import HttpRequest, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
@@ -130,11 +131,12 @@ class BiasOut(Schema):
 @router.post("", response={201: RunOut})
 def start_comparison(request: HttpRequest, data: NewComparison) -> Any:
     """Start to compare predictors. Tools get each experiment as a basic block without dependencies."""
-    config = {
-        **data.dict(exclude={"name", "predictors"}),
-        "predictors": [row.pk for row in predictors_named(data.predictors)],
-    }
-    return started(request, KIND, config, "Comparison through the API", data.name)
+    with transaction.atomic():  # no predictor is stored for a comparison that is refused
+        config = {
+            **data.dict(exclude={"name", "predictors"}),
+            "predictors": [row.pk for row in predictors_named(data.predictors)],
+        }
+        return started(request, KIND, config, "Comparison through the API", data.name)
 
 
 @router.get("", response=PageOf[RunOut])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
@@ -60,11 +61,12 @@ class MatrixOut(Schema):
 @router.post("", response={201: RunOut})
 def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
     """Start to ask tools for the same blocks, and to count how often each two of them disagree."""
-    config = {
-        **data.dict(exclude={"name", "predictors"}),
-        "predictors": [row.pk for row in predictors_named(data.predictors)],
-    }
-    return started(request, KIND, config, "Matrix through the API", data.name)
+    with transaction.atomic():  # no predictor is stored for a matrix that is refused
+        config = {
+            **data.dict(exclude={"name", "predictors"}),
+            "predictors": [row.pk for row in predictors_named(data.predictors)],
+        }
+        return started(request, KIND, config, "Matrix through the API", data.name)
 
 
 @router.get("", response=PageOf[RunOut])

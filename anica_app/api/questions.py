@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -138,13 +139,16 @@ def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
     Its answers come one by one: read the question again, or follow the events of its run.
     """
     blocks = read_blocks(data.code, MOST_BLOCKS)
-    rows = predictors_named(data.predictors or [one.text for one in offers().all if one.usual])
-    if data.memory:
-        config = {**_memory(rows, blocks), "anew": data.anew}
-    else:
-        ids = [row.pk for row in rows]
-        config = {"predictors": ids, "blocks": [block.hex for block in blocks], "anew": data.anew}
-    return Status(201, _question(submitted(request, KIND, config, "Question through the API", data.name)))
+    texts = data.predictors or [one.text for one in offers().all if one.usual]
+    with transaction.atomic():  # no predictor is stored for a question that is refused
+        rows = predictors_named(texts)
+        if data.memory:
+            config = {**_memory(rows, blocks), "anew": data.anew}
+        else:
+            ids = [row.pk for row in rows]
+            config = {"predictors": ids, "blocks": [block.hex for block in blocks], "anew": data.anew}
+        run = submitted(request, KIND, config, "Question through the API", data.name)
+    return Status(201, _question(run))
 
 
 @router.get("/questions/{question_id}", response=QuestionOut)
@@ -157,13 +161,16 @@ def get_question(request: HttpRequest, question_id: Id) -> Any:
 def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
     """Generalise one block as far as two predictors keep differing, or one keeps saying the same."""
     (block,) = read_blocks(data.code, 1)
-    config = {
-        "predictors": [row.pk for row in predictors_named(data.predictors)],
-        "block": block.hex,
-        "settings": {"metric": data.metric, "threshold": data.threshold, "samples": data.samples},
-        "tolerance": data.tolerance,
-    }
-    run = submitted(request, "generalise", config, "Explanation through the API")
+    asked = {"metric": data.metric, "threshold": data.threshold, "samples": data.samples}
+    with transaction.atomic():  # no predictor is stored for a block that is refused
+        rows = predictors_named(data.predictors)
+        config = {
+            "predictors": [row.pk for row in rows],
+            "block": block.hex,
+            "settings": asked,
+            "tolerance": data.tolerance,
+        }
+        run = submitted(request, "generalise", config, "Explanation through the API")
     campaign = Campaign.objects.get(run=run)
     return Status(
         201, {"run": ref(run), "campaign": ref(campaign), "page": reverse("campaign", args=[campaign.pk])}

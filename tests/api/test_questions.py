@@ -8,7 +8,7 @@ from anica_app.campaigning import offering
 from anica_app.campaigning.predictors import Listed
 from anica_app.core.answers import Answer, Failure
 from anica_app.exchange.asked_answers import ANSWERS, Said, said_document
-from anica_app.models import Campaign, Predictor
+from anica_app.models import BasicBlockSet, Campaign, Predictor
 from anica_app.predictors.kinds import KINDS
 from inference.models import PortMapping, Run
 from inference.runs.journal import write
@@ -78,6 +78,31 @@ def test_nothing_but_what_is_offered_can_be_named(program: Program, path: str):
     assert status == 422
     assert refused["problems"][0]["where"] == "body predictors"
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/questions", {"code": CODE, "memory": True}),
+        ("/explanations", {"code": CODE, "metric": "by feel"}),
+        ("/matrices", {"blocks": 50, "interest": {"metric": "by feel", "threshold": 0.5}}),
+        ("/predictor-comparisons", {"experiment_set": 10**6}),
+        ("/block-sets/{block_set}/columns", {}),
+    ],
+    ids=lambda asked: asked.strip("/").partition("/")[0] if isinstance(asked, str) else "",
+)
+def test_what_is_refused_stores_no_predictor(
+    program: Program,
+    mapping: PortMapping,
+    block_set: BasicBlockSet,
+    tool: Predictor,
+    path: str,
+    body: dict[str, object],
+):
+    block_set.columns.filter(position=0).update(predictor=tool)  # so the set needs no other one of it
+    asked = {**body, "predictors": ["the tool", f"mapping:mapping={mapping.name}"]}
+    assert program("POST", path.format(block_set=block_set.pk), asked)[0] == 422
+    assert list(Predictor.objects.all()) == [tool]
 
 
 def test_an_explanation_starts_the_run_of_the_page(program: Program, mapping: PortMapping):

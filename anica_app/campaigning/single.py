@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from anica_app.core.answers import Answer
 from anica_app.core.errors import AnicaError
 from anica_app.core.search.findings import Counters, News
 from anica_app.core.search.judging import Disagreement, InterestSettings, Judge, Judged, SameAs
+from anica_app.core.search.meter import Meter
 from anica_app.core.search.panel import Driver, Panel
 from anica_app.core.search.single import Explanation
 from anica_app.core.x86_domain import X86Domain
@@ -112,30 +113,33 @@ class GeneraliseJob:
             with opened_panel(task, config.predictors) as panel:
                 domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
                 task.reporter.tell("phase", {"name": _STAGE, "index": 2, "labels": list(LABELS)})
+                meter = Meter(panel, task.lease.busy_seconds)
+                meter.start(0.0)  # from here: another attempt need not ask again what is supported
                 judge, start = _start(config, domain, panel)
                 explanation = Explanation(
                     world_of(domain, config.search, config.seed),
                     Driver(domain, panel, judge),
                     start,
                     shorten=config.minimise,
-                    look_up=_Telling(task, panel),
+                    look_up=_Telling(task, meter),
                 )
+                counted = meter.taken()
         except AnicaError as error:
             raise JobError(str(error)) from error
-        return partial(_store, task, campaign, domain, panel, explanation)
+        return partial(_store, task, campaign, domain, counted, explanation)
 
 
 class _Telling:
     """Tells now and then how many blocks have been judged."""
 
-    def __init__(self, task: Task, panel: Panel) -> None:
+    def __init__(self, task: Task, meter: Meter) -> None:
         self._pace = Pace(task.reporter)
         self._task = task
-        self._panel = panel
+        self._meter = meter
 
     def __call__(self) -> None:
         if self._pace.due("progress"):
-            facts = {"phase": _STAGE, "done": self._panel.judged, "total": None, "rate": 0.0}
+            facts = {"phase": _STAGE, "done": self._meter.untaken(), "total": None, "rate": 0.0}
             self._task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
 
 
@@ -164,18 +168,22 @@ def _told(answer: Answer) -> str:
 
 
 def _store(
-    task: Task, campaign: Campaign, domain: X86Domain, panel: Panel, explanation: Explanation[Any, Any, Any]
+    task: Task,
+    campaign: Campaign,
+    domain: X86Domain,
+    counted: tuple[int, Mapping[str, int]],
+    explanation: Explanation[Any, Any, Any],
 ) -> tuple[Json, Sequence[Entry]]:
-    """The discoveries and their generalisations."""
+    """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
     seconds = task.lease.busy_seconds()
+    judged, failures = counted
     counters = Counters(
         rounds=0,
         sampled=0,
         generalisations=len(explanation.generalised),
-        judged=panel.judged,
+        judged=judged,
         seconds=seconds,
     )
-    failures = {f"{failure} of {number}": n for (number, failure), n in panel.failures.items()}
     news = News(
         counters,
         failures,
@@ -190,7 +198,7 @@ def _store(
         "url": f"/campaigns/{campaign.pk}/",  # not looked up: a fault in a page must not cost a result
         "discoveries": len(explanation.discoveries) - len(explanation.subsumed),
         "generalisations": len(explanation.generalised),
-        "judged": panel.judged,
+        "judged": judged,
         "seconds": round(seconds, 3),
     }
     return made, [("result", made)]

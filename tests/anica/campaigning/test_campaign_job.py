@@ -118,29 +118,36 @@ def test_discoveries_are_there_while_the_campaign_goes_on(tools):
 def test_interruptions_at_random_moments_leave_the_same_rows(tools):
     undisturbed = do("campaign", config(tools, "faulty", "plain"), "undisturbed")
     run = lifecycle.submit("campaign", config(tools, "faulty", "plain"), "disturbed")
-    moments, attempts = random.Random(3), 0
-
-    class Impatient(Wishes):
-        left = 0
-
-        def __call__(self):
-            self.left -= 1
-            return "stop" if self.left < 0 else super().__call__()
-
-    while run.state != "done":
-        lease = leases.claim(f"w{attempts}")
-        wishes = Impatient(lease) if attempts < 10 else Wishes(lease)
-        wishes.left = moments.randint(1, 12)
-        execute(lease, wishes)
-        run.refresh_from_db()
-        attempts += 1
-        assert attempts < 30, run.error
-    assert attempts > 4, "the run was meant to be interrupted"
+    assert interrupted(run, most=12) > 4, "the run was meant to be interrupted"
     assert rows(run) == rows(undisturbed)
     assert numbers(run) == list(range(1, len(numbers(run)) + 1))
     for kind, key in (("batch", "round"), ("discovery", "number")):
         told = [payload[key] for payload in payloads(run, kind)]
         assert told == list(range(len(told))) != [], "nothing is told twice, nothing is lost"
+
+
+class Impatient(Wishes):
+    """Stops a run that has asked `left` times."""
+
+    left = 0
+
+    def __call__(self):
+        self.left -= 1
+        return "stop" if self.left < 0 else super().__call__()
+
+
+def interrupted(run, most):
+    """Do a run whose first ten attempts are stopped after at most so many questions; the attempts it took."""
+    moments, attempts = random.Random(3), 0
+    while run.state != "done":
+        lease = leases.claim(f"w{attempts}")
+        wishes = Impatient(lease) if attempts < 10 else Wishes(lease)
+        wishes.left = moments.randint(1, most)
+        execute(lease, wishes)
+        run.refresh_from_db()
+        attempts += 1
+        assert attempts < 30, run.error
+    return attempts
 
 
 def rows(run):
@@ -219,6 +226,17 @@ def test_why_tools_disagree_about_one_block(tools):
         for one in said
     )
     assert run.result["generalisations"] == 2
+
+
+def test_an_interrupted_generalisation_counts_as_an_undisturbed_one(tools):
+    asked = {**single(tools, "faulty", "plain"), "block": "48894308488b430831c9"}
+    undisturbed = do("generalise", asked, "undisturbed")
+    run = lifecycle.submit("generalise", asked, "disturbed")
+    assert interrupted(run, most=12) > 4, "the run was meant to be interrupted"
+    assert rows(run) == rows(undisturbed)
+    assert run.result["judged"] == undisturbed.result["judged"]
+    facts, others = (Campaign.objects.get(run=each).facts for each in (run, undisturbed))
+    assert facts == others
 
 
 def test_what_a_prediction_rests_on(tools):

@@ -21,7 +21,7 @@ class AnicaConfig(AppConfig):
 
         for kind, job, how in (
             ("campaign", "job.CampaignJob", {}),
-            ("generalise", "single.GeneraliseJob", {}),
+            ("generalise", "single.GeneraliseJob", {"asks": True}),
             ("matrix", "matrix.MatrixJob", {}),
             ("coverage", "covering.CoverageJob", {"short": True}),
             ("llvm-difference", "llvm_difference.LlvmDifferenceJob", {"short": True}),

@@ -68,11 +68,14 @@ class Found:
     version: str
 
 
+CHROMIUMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""What it may be called; Debian's build without a window needs less."""
+
 PROGRAMS = (
     Program(
         "Chromium",
         "runs this product's browser tests",
-        ("chromium", "chromium-browser", "google-chrome"),
+        CHROMIUMS,
         "apt install chromium",
     ),
     Program(

@@ -20,7 +20,7 @@ SHORT_SLOTS = 1
 MEASURING_SLOTS = 4
 """How many runs that only measure a worker does at a time: they wait for agents, and compute little."""
 
-ASKING_SLOTS = 2
+ASKING_SLOTS = 3
 """How many runs that somebody waits for a worker does at a time."""
 
 
@@ -37,7 +37,7 @@ def lanes(jobs: int = 1) -> tuple[Lane, ...]:
     questions, which an agent that is away must not let short ones wait for."""
     asking = frozenset(kind for kind, job in JOBS.items() if isinstance(job, Deferred) and job.asks)
     short = frozenset(kind for kind, job in JOBS.items() if job.short) - asking
-    measuring = frozenset({"measure", "check-model"})
+    measuring = frozenset({"measure", "check-model", "block"})
     return (
         Lane(frozenset(JOBS) - short - asking - measuring, jobs),
         Lane(measuring, MEASURING_SLOTS),

@@ -17,10 +17,11 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
+from pmweb.installation import CHROMIUMS
 from tests.browser import problem
 from tests.launched import LaunchedSite
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(filter(None, map(shutil.which, CHROMIUMS)), None)
 ARTEFACTS = settings.BASE_DIR / "test-artefacts"
 PATIENCE_MILLISECONDS = 90_000
 RUN_MILLISECONDS = 300_000  # for a run from start to end, whatever else this computer does
@@ -87,12 +88,13 @@ def session(browser: Browser, site: LaunchedSite) -> Any:
 
 @pytest.fixture
 def browser_context_args(browser_context_args: dict[str, Any], address: str, session: Any) -> dict[str, Any]:
-    """A logged-in browser on a usual screen."""
+    """A logged-in browser on a usual screen, which need not draw what moves without end."""
     return {
         **browser_context_args,
         "base_url": address,
         "storage_state": session,
         "viewport": {"width": 1280, "height": 900},
+        "reduced_motion": "reduce",
     }
 
 

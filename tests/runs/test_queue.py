@@ -45,6 +45,7 @@ def measuring(machine, name: str) -> Run:
 
 def test_imports_and_evaluations_measuring_and_inferences_have_lanes_of_their_own():
     assert lane_of("import") == lane_of("evaluate")
+    assert lane_of("block") == lane_of("measure")
     assert len({lane_of(kind) for kind in ("import", "measure", "infer")}) == 3
     assert sorted(kind for lane in queue.lanes() for kind in lane.kinds) == sorted(JOBS)
     assert [lane.slots for lane in queue.lanes(7) if "infer" in lane.kinds] == [7]

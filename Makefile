@@ -5,7 +5,7 @@
 #   make test    all tests
 #   make check   style, types, rooms, migrations, locks
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
-#   make bench   benchmarks; NAME=throughput to run one
+#   make bench   benchmarks; NAME=simulate to run one
 #   make lock    write the lock files anew, after a change of the dependencies in pyproject.toml
 
 HOST ?= 127.0.0.1

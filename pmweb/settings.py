@@ -38,6 +38,7 @@
 | `PMWEB_WEBHOOK_INTERNAL` | `1`: the addresses that users name for their runs may be internal ones | off |
 | `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
 | `PMWEB_RUN_NICENESS` | how far runs give way to all else on their computer: 0 not at all, 19 most | 10 |
+| `PMWEB_OSACA` | OSACA's command or its Python (docs/predictors.md) | looked for on the PATH |
 | `PMWEB_DASK` | Dask scheduler whose workers help, `tcp://host:port` or `tls://host:port` | none |
 | `PMWEB_DEBUG` | `1` shows tracebacks in the browser | off |
 """
@@ -151,7 +152,7 @@ STORAGES = {
 
 _PHYSICAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 RUN_MEMORY_LIMIT_BYTES = (
-    int(os.environ.get("PMWEB_RUN_MEMORY_MB") or _PHYSICAL_MEMORY * 3 // 4 // 2**20) * 2**20 or None
+    environment.number("PMWEB_RUN_MEMORY_MB", _PHYSICAL_MEMORY * 3 // 4 // 2**20) * 2**20 or None
 )
 
 RUN_NICENESS = min(environment.number("PMWEB_RUN_NICENESS", 10), 19)

@@ -70,7 +70,7 @@ PAGES = {
         "The form for an inference: from a machine, from measurements that are here, or from a "
         "simulated processor.",
         operators=(
-            "Choose an algorithm; each setting has the paper’s default and a line of help.",
+            "Choose an algorithm; each setting has a default, the paper’s value and a line of help.",
             "Read the estimate of experiments and minutes, then start.",
         ),
     ),

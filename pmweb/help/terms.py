@@ -86,12 +86,11 @@ TERMS = (
     Term(
         "congruence",
         "Two schemes are congruent when exchanging one for the other changes no measured experiment by "
-        "more than ε. An inference needs only one of each such class.",
+        "more than noise (5 % unless set otherwise). An inference needs only one of each such class.",
         also=(
             "congruence class",
             "representative",
         ),
-        see=("epsilon",),
     ),
     Term(
         "counter-example",
@@ -168,8 +167,8 @@ TERMS = (
     ),
     Term(
         "front",
-        "The mappings of an evolution for which no other one is both more accurate and smaller. Each "
-        "is a choice between the two.",
+        "The mappings of a PMEvo run that no other one beats in error, volume and number of kinds of "
+        "µops at once. Each is a choice between these.",
         also=("Pareto front",),
         see=(
             "volume",
@@ -193,8 +192,8 @@ TERMS = (
     ),
     Term(
         "interestingness",
-        "How far the answers of predictors about a basic block lie apart, as a share of the smaller "
-        "one or in cycles. A block is interesting above a threshold, or where a predictor fails.",
+        "How far the answers of predictors about a basic block lie apart, as a share of their mean "
+        "or in cycles. A block is interesting above a threshold, or where a predictor fails.",
         see=("campaign",),
     ),
     Term(

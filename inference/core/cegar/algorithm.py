@@ -79,14 +79,14 @@ class _Search:
         self.seed = seed
         self.pace = Pace(reporter)
         self.whose = identity(problem, seed)
-        earlier = [] if resume is None else from_checkpoint(self.whose, resume)
+        earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
         self.answers = Answers(measurer, earlier, self._save)
         self.judge = Judge(self.settings, self.answers)
         self.measured: list[Measured] = []
         self.schemes: list[str] = sorted(problem.schemes)
         self.clashes: list[Clash] = []
         self.counter_examples = 0
-        self.start = self.pace.clock()
+        self.start = self.pace.clock() - before
         self.searching = 0.0
 
     def run(self) -> CegarResult:
@@ -108,7 +108,7 @@ class _Search:
             counter_examples=self.counter_examples,
             solver=version(),
             limit=settled.limit,
-            seconds=self.pace.clock() - self.start,
+            seconds=self._seconds(),
             searching_seconds=self.searching,
         )
 
@@ -200,8 +200,10 @@ class _Search:
                     self.tell(Ports(ports + 1, "would one port more explain something else?"))
                     more = self._decide(self._shape(ports + 1), listing=False)
                     if more is not None and len(self.measured) == known:
-                        self.tell(Ports(ports, "one port more adds nothing"))
-                        return self._decide(self._shape(ports), listing=True) or settled
+                        if not more.limit:
+                            self.tell(Ports(ports, "one port more adds nothing"))
+                        listed = self._decide(self._shape(ports), listing=True) or settled
+                        return replace(listed, limit=listed.limit or more.limit)
                     ports = self._enough_ports(ports)
                 except SolverLimitError as error:
                     return replace(settled, limit=str(error))
@@ -378,7 +380,7 @@ class _Search:
 
     def _tell_decision(self, decision: Decision, shape: Shape) -> None:
         self.tell(decision)
-        seconds = max(self.pace.clock() - self.start, 1e-9)
+        seconds = max(self._seconds(), 1e-9)
         self.tell(
             Standing(
                 experiments=len(self.answers.used),
@@ -393,7 +395,11 @@ class _Search:
         self.tell(PhaseStarted(phase, list(PHASES).index(phase) + 1, tuple(PHASES.values())))
         self.pace.pulse()
 
+    def _seconds(self) -> float:
+        """Over all attempts. What of them was searching, an attempt finds out anew by repeating it."""
+        return self.pace.clock() - self.start
+
     def _save(self) -> None:
         """After every new answer: measuring costs more than writing it down."""
-        self.pace.save(lambda: to_checkpoint(self.whose, self.answers.known), now=True)
+        self.pace.save(lambda: to_checkpoint(self.whose, self.answers.known, self._seconds()), now=True)
         self.pace.pulse()

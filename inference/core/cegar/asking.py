@@ -19,6 +19,7 @@ class Answers:
     ) -> None:
         self._measurer = measurer
         self._known = {measured.experiment: measured for measured in earlier}
+        self._ahead = set(self._known)
         self._on_answer = on_answer
         self._used: dict[Experiment, Measured] = {}
         offers = measurer.offers()
@@ -27,6 +28,8 @@ class Answers:
     def measure(self, experiments: Sequence[Experiment]) -> list[Measured]:
         """The answers, measuring what is new; an experiment that is not on offer has failed."""
         new = [e for e in dict.fromkeys(experiments) if e not in self._known and self.has(e)]
+        if new:  # what is still ahead will not be asked again: another solver finds other candidates
+            self._ahead.clear()
         for measured in self._measurer.measure(new):
             self._known[measured.experiment] = measured
             self._on_answer()
@@ -39,7 +42,7 @@ class Answers:
     @property
     def replaying(self) -> bool:
         """Whether answers of the interrupted search are still to be asked for again."""
-        return len(self._used) < len(self._known)
+        return bool(self._ahead)
 
     @property
     def known(self) -> tuple[Measured, ...]:
@@ -55,6 +58,7 @@ class Answers:
         if experiment not in self._known:
             note = "not among the recorded experiments"
             return Measured(experiment, None, MeasurementState.FAILED, note=note)
+        self._ahead.discard(experiment)
         return self._used.setdefault(experiment, self._known[experiment])
 
 

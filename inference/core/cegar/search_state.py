@@ -31,13 +31,13 @@ def identity(problem: CegarProblem, seed: int) -> Json:
     }
 
 
-def to_checkpoint(whose: Json, answers: Iterable[Measured]) -> Checkpoint:
-    """The answers as JSON facts."""
-    return Checkpoint({"search": whose, "answers": as_json(answers)})
+def to_checkpoint(whose: Json, answers: Iterable[Measured], seconds: float) -> Checkpoint:
+    """The answers as JSON facts, and how long the search has taken so far."""
+    return Checkpoint({"search": whose, "answers": as_json(answers), "seconds": seconds})
 
 
-def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> list[Measured]:
-    """The answers saved; `InvalidInputError` where the checkpoint belongs to another search."""
+def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> tuple[list[Measured], float]:
+    """The answers saved and the seconds spent; `InvalidInputError` where it belongs to another search."""
     saved = checkpoint.meta.get("search")
     if not isinstance(saved, dict) or saved.get("algorithm") != "cegar":
         raise InvalidInputError("this checkpoint is not one of CEGAR")
@@ -46,4 +46,4 @@ def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> list[Measured]:
         raise InvalidInputError(
             f"this checkpoint belongs to another CEGAR search (other {', '.join(changed)}); start a new run"
         )
-    return from_json(checkpoint.meta["answers"])
+    return from_json(checkpoint.meta["answers"]), checkpoint.meta.get("seconds", 0.0)

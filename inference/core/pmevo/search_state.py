@@ -47,8 +47,8 @@ def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | No
         "settings": settings,
         "schemes": _digest(sorted(problem.schemes)),
         "offers": None if offers is None else _digest(offers),
-        # Mixes to learn from are drawn around those that judge.
-        "held_out": _digest([each.experiment for each in problem.held_out])
+        # Mixes to learn from are drawn around those that judge, in whatever order these come.
+        "held_out": _digest(sorted((each.experiment for each in problem.held_out), key=str))
         if settings["learnt_mixes"]
         else "",
     }

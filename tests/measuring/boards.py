@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from inference.agent.passes import Harness
 from inference.agent.protocol import Batch, Result
+from inference.runs.machines.checking import read_results
 
 
 class MemoryBoard:
@@ -32,7 +33,9 @@ class MemoryBoard:
         assert self.waiting, "nothing was posted"
         number = (max if self.backwards else min)(self.waiting)
         batch = self.waiting.pop(number)
-        return number, asyncio.run(self.harness.measure(batch, lambda _done, _total: None))
+        measured = asyncio.run(self.harness.measure(batch, lambda _done, _total: None))
+        taken = read_results(batch.as_json(), [result.as_json() for result in measured])  # as the server does
+        return number, [Result.read(each) for each in taken]
 
     def earlier(self) -> Mapping[str, Result]:
         return self._earlier

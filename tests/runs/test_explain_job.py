@@ -12,10 +12,20 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.characterisations import Explained, load_characterisation
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.stored import load_mapping, store_mapping
-from inference.models import Characterisation, ExperimentSet, PortMapping, Run, Witness
+from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
+from inference.models import (
+    Characterisation,
+    ExperimentSet,
+    Machine,
+    Measurement,
+    PortMapping,
+    Run,
+    Witness,
+)
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from tests.core.explain.small import STORES, ZENLIKE, mapping_of
+from tests.runs.agents import put_agent
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 from tests.work import work_off
 
@@ -73,6 +83,19 @@ def test_witnesses_come_back_as_they_were_found(truth):
     for witness in found.witnesses:
         assert witness.cycles == pytest.approx(witness.expected_cycles)
         assert witness.tested.length == witness.base.length + 1 == witness.copies + 1
+
+
+def test_what_an_agent_counts_is_where_numbers_of_uops_come_from(truth, monkeypatch):
+    facts = simulated_facts("toy", ZENLIKE, "uops")
+    machine = Machine.objects.create(name="box", kind="agent", isa=truth.isa, facts=facts)
+    put_agent(monkeypatch, SimulatedHarness(ZENLIKE, counters="uops"))
+    run = do({"machine": machine.pk}, schemes="all")
+    assert run.state == "done", run.error
+    found = PortMapping.objects.get(run=run)
+    assert agrees(load_mapping(found), ZENLIKE)
+    row = Characterisation.objects.get(mapping=found, scheme__text="complex")
+    assert load_characterisation(row, load_mapping(found).usage["complex"]).counted == 5
+    assert not Measurement.objects.filter(counters={}).exists()
 
 
 def test_mixes_to_judge_by_are_measured_last_and_of_characterised_schemes_alone(db):

@@ -22,6 +22,8 @@ _LARGEST_ID = 2**63 - 1
 _CHECK_NAME = 60
 _MOST_PASSES = 10_000
 _MOST_CYCLES = 1e9
+_EVENT_LIMIT = 60  # characters of the name of what is counted
+_MOST_EVENTS = 1e9  # of one execution
 _PLAUSIBLE = {"noise": (0.0, 100.0), "ghz": (0.01, 100.0), "rate": (0.001, 1e6)}
 """Numbers of a beat outside of these mean nothing, and would spoil pictures and estimates."""
 
@@ -159,9 +161,12 @@ def _read_result(given: object) -> Result:
     for name, value in (("cycles", result.cycles), ("spread", result.spread)):
         if value is not None and not 0 <= value <= _MOST_CYCLES:
             raise ProtocolError(f"result {result.id:.80}: {name} {value!r}")
-    return Result(
-        result.id, result.state, result.cycles, result.spread, result.passes, clean_text(result.note)
-    )
+    counters = {
+        cleaned: number
+        for event, number in result.counters.items()
+        if (cleaned := clean_text(event, _EVENT_LIMIT)) and number <= _MOST_EVENTS
+    }
+    return replace(result, note=clean_text(result.note), counters=counters)
 
 
 def _clean(value: object, depth: int) -> Any:

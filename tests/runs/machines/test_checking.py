@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.agent.protocol import Result
 from inference.agent.reading import ProtocolError
 from inference.runs.machines.checking import (
     MAX_FACTS_BYTES,
@@ -50,6 +51,18 @@ def test_any_greeting_is_read_or_refused_in_words(changes):
 def test_any_results_are_read_or_refused_in_words(value):
     with pytest.raises(ProtocolError):
         read_results({"items": [{"id": "a"}]}, value)
+
+
+def test_a_sound_result_is_kept_whole_with_what_was_counted():
+    result = Result("a", "settled", 1.5, 0.01, 7, "a note", {"uops": 2.0, "port 0": 0.5}).as_json()
+    assert read_results({"items": [{"id": "a"}]}, [result]) == [result]
+
+
+def test_counted_events_have_short_names_and_numbers_that_can_be():
+    counted = {"u" * 100: 1.0, "uops\x07": 2.0, "many": 1e300}
+    given = Result("a", "settled", 1.5, counters=counted).as_json()
+    (read,) = read_results({"items": [{"id": "a"}]}, [given])
+    assert read["counters"] == {"u" * 60: 1.0, "uops": 2.0}
 
 
 @given(st.text(st.characters()), st.integers(1, 20))

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -17,12 +18,14 @@ from inference.core.cegar import (
     Hidden,
     SolverLimitError,
     Verdict,
+    algorithm,
     infer,
     solving,
 )
+from inference.core.cegar.asking import Answers
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Measured
 from inference.core.identity import distinguishing_experiment, same_up_to_renaming
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Checkpoint
@@ -136,6 +139,40 @@ def test_the_same_seed_gives_the_same_answer_from_every_checkpoint() -> None:
         again = Listener()
         assert search(TWO_LEVEL, again, resume=decode(data)) == answer
         assert len(again.saved) == len(listener.saved) - len(decode(data).meta["answers"])
+
+
+def test_seconds_are_those_of_all_attempts() -> None:
+    listener = Listener()
+    search(TWO_LEVEL, listener)
+    saved = listener.last()
+    assert saved.meta["seconds"] > 0
+    again = search(TWO_LEVEL, resume=Checkpoint({**saved.meta, "seconds": 1000.0}, saved.arrays))
+    assert again.seconds > 1000
+
+
+def test_where_another_solver_asks_anew_the_story_goes_on() -> None:
+    first, second, third = (Measured(Experiment.of([scheme]), 1.0) for scheme in "abc")
+    answers = Answers(RecordedMeasurer([first, second, third]), [first, second], lambda: None)
+    answers.measure([first.experiment])
+    assert answers.replaying
+    answers.measure([third.experiment])
+    assert not answers.replaying
+
+
+def test_a_limit_that_is_met_with_one_port_more_leaves_the_verdict_open(monkeypatch) -> None:
+    decide, more = algorithm._Search._decide, len(TWO_LEVEL.ports) + 1
+
+    def impatient(self, shape, *, listing):
+        found = decide(self, shape, listing=listing)
+        return replace(found, limit="no patience") if found and shape.ports == more else found
+
+    monkeypatch.setattr(algorithm._Search, "_decide", impatient)
+    listener = Listener()
+    result = search(TWO_LEVEL, listener, ports=None)
+    assert (result.verdict, result.limit) == (Verdict.UNPROVEN, "no patience")
+    assert same_up_to_renaming(result.mapping, TWO_LEVEL)
+    reasons = [event.payload()["reason"] for event in listener.events if event.kind == "ports"]
+    assert "one port more adds nothing" not in reasons
 
 
 def test_a_checkpoint_of_another_search_is_refused() -> None:

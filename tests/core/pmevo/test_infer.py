@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -14,6 +15,7 @@ from inference.core.errors import InsufficientDataError, InterruptedRunError, In
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, infer
 from inference.core.pmevo.events import Generation, Snapshot
+from inference.core.pmevo.search_state import identity
 from inference.core.protocols import Checkpoint
 from inference.core.throughput import inverse_throughput
 from inference.measuring.recorded import RecordedMeasurer
@@ -179,6 +181,14 @@ def test_a_checkpoint_of_another_search_is_refused(
     other = problem(dataclasses.replace(SETTINGS, **change)) if change else problem()
     with pytest.raises(InvalidInputError, match=culprit):
         infer(other, processor(), Listener(), 3 if change else 4, heard.last())
+
+
+def test_a_search_is_the_same_in_whatever_order_the_judging_mixes_come() -> None:
+    asked = problem(dataclasses.replace(SETTINGS, learnt_mixes=2))
+    mixes = [Measured(Experiment.of(pair), 1.0) for pair in itertools.combinations(sorted(MAPPING.usage), 2)]
+    orders = [dataclasses.replace(asked, held_out=held_out) for held_out in (mixes, mixes[::-1], mixes[1:])]
+    first, again, other = (identity(each, 3, None) for each in orders)
+    assert first == again != other
 
 
 def test_a_stop_saves_where_the_search_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,7 +249,10 @@ class _Search:
         repeats = [Experiment.of({s: n * k for s, n in witness.terms}) for k in _REPEATS]
         self._ask(repeats)
         # The fastest of many noisy results is too fast; the witness's multiples have not been chosen so.
-        highest = statistics.median(rate for e in repeats if (rate := self._ipc(e)) > 0)
+        rates = [rate for e in repeats if (rate := self._ipc(e)) > 0]
+        if not rates:  # recorded data may have none of them
+            return Bottleneck(None, None, trace=tuple(trace), experiments=len(self._cycles))
+        highest = statistics.median(rates)
         nearest = max(1, round(highest))
         r_max = None
         at_limit: tuple[str, ...] = ()

@@ -28,10 +28,10 @@ def random_mixes(
     random = np.random.default_rng([seed, length, stream] if stream else [seed, length])
     picks = random.integers(0, len(schemes), size=(4 * n + _SPARE, length))
     mixes: dict[Experiment, None] = {}
-    for row in picks.tolist():
+    for row in picks:
         if len(mixes) >= n:
             break
-        mix = Experiment.of([schemes[k] for k in row])
+        mix = Experiment.of([schemes[k] for k in row.tolist()])
         if mix not in without:
             mixes[mix] = None
     return list(mixes)

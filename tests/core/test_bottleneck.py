@@ -12,6 +12,7 @@ from inference.core.errors import InterruptedRunError
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Checkpoint, Event
+from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 
 Usage = Mapping[str, Sequence[Sequence[int]]]
@@ -168,6 +169,13 @@ def test_hundreds_of_schemes_take_no_more_experiments_than_needed() -> None:
     found = measure_bottleneck(usage, processor(usage, 6), Quiet())
     assert found.r_max == 6
     assert found.experiments - len(usage) < 500
+
+
+def test_recorded_data_without_the_experiments_it_takes_shows_no_bottleneck() -> None:
+    recorded = {("a",): 0.25, ("b",): 0.5, ("a", "b"): 0.75}
+    measurer = RecordedMeasurer([Measured(Experiment.of(e), cycles) for e, cycles in recorded.items()])
+    found = measure_bottleneck(["a", "b"], measurer, Quiet())
+    assert (found.r_max, found.experiment) == (None, None)
 
 
 def test_it_can_be_interrupted() -> None:

@@ -105,9 +105,11 @@ class Floods:
         base, tested = bench.sampler.reading(test.base), bench.sampler.reading(test.tested, since)
         surplus, tolerance, seen = None, 0.0, Seen.FAILED
         below = uops = 0
-        if base.cycles is not None and tested.cycles is not None:
-            if bench.settings.evidence == PORT_COUNTERS:
-                ports = [PORT + self._ports[k] for k in ports_in(blocker.mask)]
+        counting = bench.settings.evidence == PORT_COUNTERS
+        ports = [PORT + self._ports[k] for k in ports_in(blocker.mask)] if counting else []
+        uncounted = not tested.counters.keys() >= set(ports)
+        if base.cycles is not None and tested.cycles is not None and not uncounted:
+            if counting:
                 surplus = surplus_by_counters(tested.counters, ports, test.copies)
                 tolerance = bench.settings.whole_epsilon
             else:

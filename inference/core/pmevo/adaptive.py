@@ -139,11 +139,15 @@ class _Partition:
         for row, slot in pairs:
             if not asked[row, slot]:  # not yet from the side of the other representative
                 questions += self._ledger.pair(row, slot)
-        doubts = [self._ledger.second_opinion(*cell) for cell in self._doubts]
+        for cell in self._doubts:
+            if self._left is not None and len(questions) >= self._left:
+                break
+            second = self._ledger.second_opinion(*cell)
+            if second is not None:
+                questions.append(second)
+                self._second_opinions += 1
         self._doubts = []
-        seconds = [question for question in doubts if question is not None]
-        self._second_opinions += len(seconds)
-        return questions + seconds
+        return questions
 
     def _checked(self, which: int) -> list[tuple[int, int]]:
         """The members of a class that are to be measured next, and with which representatives."""

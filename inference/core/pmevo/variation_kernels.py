@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.compiling import compiled
-from inference.core.pmevo.random_bits import below, mixed
+from inference.core.pmevo.random_bits import below, mixed, next_bits
 
 Integers = npt.NDArray[Any]
 
@@ -143,13 +143,25 @@ def _renew(
     """A new kind for the row, beside those that it has or instead of them; the new end."""
     mask = np.int64(other)
     if below(state, 2) == 0:
-        mask = 1 + below(state, (np.int64(1) << np.int64(n_ports)) - 1)
+        mask = _any_ports(state, n_ports)
     limit = limits[_width(mask) - 1]
     if not keep:
         return _with(masks, counts, start, start, mask, max(1, limit - below(state, 2)))
     if _has(masks, start, end, mask):
         return end
     return _with(masks, counts, start, end, mask, 1 + below(state, limit))
+
+
+@compiled
+def _any_ports(state: Integers, n_ports: int) -> Any:
+    """A random set of ports that is not empty; `below` knows no bounds beyond 2³²."""
+    full = (np.int64(1) << np.int64(n_ports)) - 1
+    if n_ports <= 32:
+        return 1 + below(state, full)
+    mask = np.int64(0)
+    while mask == 0:
+        mask = np.int64(next_bits(state) >> np.uint64(1)) & full
+    return mask
 
 
 @compiled

@@ -71,6 +71,17 @@ def test_counters_of_the_ports_give_the_identical_mapping() -> None:
     assert agrees(by_time.mapping, by_counters.mapping)
 
 
+def test_floods_without_counters_have_failed_where_ports_are_counted() -> None:
+    class Alone(SimulatedProcessor):
+        def measure(self, experiments):
+            for one in super().measure(experiments):
+                yield one if len(one.experiment.terms) == 1 else dataclasses.replace(one, counters={})
+
+    result = explain(STORES, measurer=Alone(STORES, counters=PORTS), evidence="port-counters")
+    witnesses = [witness for each in result.characterisations for witness in each.witnesses]
+    assert {witness.seen for witness in witnesses if len(witness.tested.terms) > 1} == {Seen.FAILED}
+
+
 def test_without_any_counter_the_same_is_found_by_throughput() -> None:
     result = explain(ZENLIKE, counters=NOTHING)
     assert result.counts_from == "throughput"

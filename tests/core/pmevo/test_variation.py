@@ -90,6 +90,16 @@ def test_what_mutations_make_stays_within_the_paper_s_bounds() -> None:
                 assert 1 <= count <= LIMITS[s, mask.bit_count() - 1]
 
 
+@pytest.mark.parametrize("ports", [32, 33, 63])
+def test_mutations_reach_every_port(ports: int) -> None:
+    population = Population.from_rows([((1, 1),)] * 400, 400, ports)
+    after = mutated(population, seeds(400), 1.0, np.full((1, ports), 4))
+    masks = [mask for row in rows(after) for mask, _ in row]
+    seen = int(np.bitwise_or.reduce(np.array(masks)))
+    assert seen == (1 << ports) - 1
+    assert all(0 < mask <= seen for mask in masks)
+
+
 def test_every_way_to_change_a_scheme_occurs() -> None:
     before = ((0b0011, 2), (0b0100, 2))
     ways: Counter[str] = Counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from inference.core.bottleneck import measure_bottleneck
@@ -42,7 +41,7 @@ def infer(
     `InterruptedRunError` from the reporter through.
     """
     pace = Pace(reporter)
-    teller = Teller(pace, problem, seed, told_before(problem, seed, resume))
+    teller = Teller(pace, problem, seed, *told_before(problem, seed, resume))
     sampler = Sampler(measurer, pace, problem.settings.samples_at_most)
     return _Search(Bench(problem, sampler, teller), seed, solver).run()
 
@@ -55,7 +54,6 @@ class _Search:
         self.r_max = bench.settings.r_max
 
     def run(self) -> ExplainResult:
-        began = time.monotonic()
         bench = self.bench
         bench.teller.enter("alone")
         measure_alone(bench)
@@ -69,7 +67,7 @@ class _Search:
             )
         counting = bench.settings.evidence == PORT_COUNTERS
         conclusion = self._by_counters() if counting else self._by_time()
-        return concluded(bench, conclusion, self.r_max, time.monotonic() - began)
+        return concluded(bench, conclusion, self.r_max, bench.teller.seconds())
 
     def _by_counters(self) -> Conclusion:
         bench = self.bench

@@ -27,15 +27,15 @@ def identity(problem: ExplainProblem, seed: int) -> Json:
     }
 
 
-def to_checkpoint(whose: Json, told: int) -> Checkpoint:
-    """So many events have been told."""
-    return Checkpoint({"search": whose, "told": told})
+def to_checkpoint(whose: Json, told: int, seconds: float) -> Checkpoint:
+    """So many events have been told, in so many seconds."""
+    return Checkpoint({"search": whose, "told": told, "seconds": seconds})
 
 
-def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None) -> int:
-    """Events told by an interrupted attempt; `InvalidInputError` where it was another search."""
+def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None) -> tuple[int, float]:
+    """Events told by interrupted attempts and their seconds; `InvalidInputError` where it was another search."""
     if checkpoint is None:
-        return 0
+        return 0, 0.0
     whose, saved = identity(problem, seed), checkpoint.meta.get("search")
     if not isinstance(saved, dict) or saved.get("algorithm") != "explain":
         raise InvalidInputError("this checkpoint is not one of explainable inference")
@@ -44,4 +44,4 @@ def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | Non
         raise InvalidInputError(
             f"this checkpoint belongs to another search (other {', '.join(changed)}); start a new run"
         )
-    return int(checkpoint.meta["told"])
+    return int(checkpoint.meta["told"]), float(checkpoint.meta.get("seconds", 0.0))

@@ -20,8 +20,11 @@ class Teller:
     The search is deterministic, so the first events of a new attempt are those of the old one.
     """
 
-    def __init__(self, pace: Pace, problem: ExplainProblem, seed: int, told_before: int) -> None:
+    def __init__(
+        self, pace: Pace, problem: ExplainProblem, seed: int, told_before: int, seconds_before: float
+    ) -> None:
         self.pace = pace
+        self._start = pace.clock() - seconds_before
         self._whose = identity(problem, seed)
         self._skip = told_before
         self._stage = ""
@@ -33,7 +36,11 @@ class Teller:
         self.told += 1
         if self.told > self._skip:
             self.pace.emit(event)
-            self.pace.save(lambda: to_checkpoint(self._whose, self.told), now=True)
+            self.pace.save(lambda: to_checkpoint(self._whose, self.told, self.seconds()), now=True)
+
+    def seconds(self) -> float:
+        """Of the search, over all attempts."""
+        return self.pace.clock() - self._start
 
     def enter(self, stage: str) -> None:
         """A stage begins."""

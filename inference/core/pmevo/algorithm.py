@@ -121,8 +121,10 @@ class _Search:
 
     def _observe(self) -> Observations:
         self._enter("measuring")
-        observer = Observer(self.measurer, self.pace, self.seed, self.state.answers, self._save)
-        self._current = lambda: replace(self.state, answers=observer.answers)
+        observer = Observer(
+            self.measurer, self.pace, self.seed, self.state.answers, self.state.unusable, self._save
+        )
+        self._current = lambda: replace(self.state, answers=observer.answers, unusable=observer.unusable)
         seen = observer.observe(self.problem)
         self._keep(self._current(), now=self.state.evolved is None and self.state.refit is None)
         return seen
@@ -204,16 +206,16 @@ class _Search:
         if done is None:
             wanted = max(1, math.ceil(self.settings.climb_share * evolved.population.n_mappings))
             starts, done = without_repeats(evolved, wanted), 0
-            self._keep(SearchState(self.state.answers, starts, climbed=0), now=True)
+            self._keep(replace(self.state, evolved=starts, climbed=0), now=True)
         begin, already = self.pace.clock(), done
         climb = Climb(judge, starts, done)
-        self._current = lambda: SearchState(self.state.answers, climb.state(), climb.done)
+        self._current = lambda: replace(self.state, evolved=climb.state(), climbed=climb.done)
         while climb.done < climb.total:
             climb.go_on()
             self._save()
             self._tell_climb(climb.done, climb.total, climb.done - already, begin)
         ended = climb.state()
-        self._keep(SearchState(self.state.answers, ended, climb.done))
+        self._keep(replace(self.state, evolved=ended, climbed=climb.done))
         best = int(np.argmin(ended.slopes.fitness(ended.errors, ended.volumes)))
         return chosen(ended.population, np.array([best])), float(ended.errors[best])
 

@@ -47,11 +47,18 @@ class Observations:
 class Observer:
     """Asks a measurer and keeps count; `answered` are the plan's first answers, known from a checkpoint.
 
+    `unusable`: how many of these are none, by state; those that an older checkpoint has forgotten lack.
     What is asked depends on the answers so far: a plan that goes on repeats its decisions with those known.
     """
 
     def __init__(
-        self, measurer: Measurer, pace: Pace, seed: int, answered: Cycles, save: Callable[[], None]
+        self,
+        measurer: Measurer,
+        pace: Pace,
+        seed: int,
+        answered: Cycles,
+        unusable: Mapping[str, int],
+        save: Callable[[], None],
     ) -> None:
         self._measurer = measurer
         self._pace = pace
@@ -61,7 +68,7 @@ class Observer:
         self._save = save
         self._start = pace.clock()
         self._fresh = 0
-        self._unusable: Counter[MeasurementState] = Counter()
+        self._unusable = Counter({MeasurementState(state): n for state, n in unusable.items()})
         self._exhaustive: int | None = None
         self._classes: Classes | None = None
         self._likeness: Mapping[str, Likeness] = {}
@@ -70,6 +77,11 @@ class Observer:
     def answers(self) -> Cycles:
         """Cycles so far in the order of the plan, NaN where there was no usable answer."""
         return np.array(self._answers)
+
+    @property
+    def unusable(self) -> dict[str, int]:
+        """How many of them are none, by state."""
+        return {state.value: count for state, count in self._unusable.items()}
 
     def observe(self, problem: PMEvoProblem) -> Observations:
         """Run the plan: everything on offer, or singletons, then pairs (§5.1.1), then mixes."""
@@ -159,12 +171,13 @@ class Observer:
         self._fresh += 1
 
     def _tell(self, total: int) -> None:
-        done = len(self._answers)
+        asked = len(self._answers)
+        done = min(asked, total)  # answers that a checkpoint has to later questions are no part of this
         settled = int(np.count_nonzero(~np.isnan(self._answers)))
         seconds = self._pace.clock() - self._start
         rate = self._fresh / seconds if seconds > 0 else 0.0
         eta = (total - done) / rate if rate > 0 else None
-        self._pace.emit(Experiments(asked=done, settled=settled, others=self._others(done - settled)))
+        self._pace.emit(Experiments(asked=asked, settled=settled, others=self._others(asked - settled)))
         self._pace.emit(Progress(PHASE, done, total, rate, "experiments", eta))
 
     def _others(self, unusable: int) -> dict[str, int] | None:

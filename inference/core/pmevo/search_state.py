@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ FORMAT = 2
 class SearchState:
     """Everything that cannot be computed again from the problem and the seed at no cost.
 
-    `answers`: cycles in the order of the plan so far. `evolved`: the last generation, None before the first.
+    `answers`: cycles in the order of the plan so far; `unusable`: how many of them are none, by their
+    `MeasurementState`. `evolved`: the last generation, None before the first.
     `climbed`: how many of the first mappings of `evolved` are local optima already, their errors with them;
     None while the evolution goes on. `refit`: the chains of the re-fit, None before it begins.
     """
@@ -34,6 +35,7 @@ class SearchState:
     evolved: Evolved | None = None
     climbed: int | None = None
     refit: tuple[ChainState, ...] | None = None
+    unusable: Mapping[str, int] = field(default_factory=dict)
 
 
 def identity(problem: PMEvoProblem, seed: int, offers: Sequence[Experiment] | None) -> Json:
@@ -65,6 +67,7 @@ def to_checkpoint(whose: Json, state: SearchState, n_ports: int) -> Checkpoint:
     """As JSON facts and arrays."""
     arrays: dict[str, Any] = {"answers": state.answers}
     meta: Json = {"search": whose, "climbed": state.climbed, "evolved": None}
+    meta["unusable"] = dict(state.unusable)
     if state.evolved is not None:
         meta["evolved"], evolved = packed_evolved(state.evolved)
         arrays |= evolved
@@ -91,4 +94,5 @@ def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> Search
         evolved=None if facts is None else unpacked_evolved(facts, arrays, n_ports),
         climbed=checkpoint.meta["climbed"],
         refit=None if chains is None else unpacked_chains(chains, arrays, n_ports),
+        unusable=checkpoint.meta.get("unusable", {}),
     )

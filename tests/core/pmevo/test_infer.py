@@ -154,7 +154,7 @@ def test_answers_in_a_checkpoint_are_not_measured_again() -> None:
     assert Watched.asked == whole - 9
 
 
-def test_experiments_are_counted_by_state_unless_a_checkpoint_has_forgotten_it() -> None:
+def test_experiments_are_counted_by_state_unless_an_older_checkpoint_has_forgotten_it() -> None:
     def told(listener: Listener) -> dict[str, int]:
         return [event.payload() for event in listener.events if event.kind == "experiments"][-1]
 
@@ -167,8 +167,11 @@ def test_experiments_are_counted_by_state_unless_a_checkpoint_has_forgotten_it()
     infer(problem(), RecordedMeasurer(recorded), listener, 3)
     counts = {"asked": len(recorded), "settled": len(recorded) - 2}
     assert told(listener) == {**counts, "unsettled": 1, "contended": 0, "failed": 1}
-    again = Listener()
-    infer(problem(), RecordedMeasurer(recorded), again, 3, decode(listener.saved[-1]))
+    saved, again = decode(listener.saved[-1]), Listener()
+    infer(problem(), RecordedMeasurer(recorded), again, 3, saved)
+    assert told(again) == told(listener)
+    older = Checkpoint({key: fact for key, fact in saved.meta.items() if key != "unusable"}, saved.arrays)
+    infer(problem(), RecordedMeasurer(recorded), again, 3, older)
     assert told(again) == {**counts, "failed": 2}
 
 

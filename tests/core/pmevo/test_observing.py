@@ -43,7 +43,7 @@ def observed(
         _, whole, _, _ = observed(settings, 0, held_out)
         known = whole.answers[:answered]
     processor, listener = Watched(), Listener()
-    observer = Observer(processor, Pace(listener), 7, known, lambda: None)
+    observer = Observer(processor, Pace(listener), 7, known, {}, lambda: None)
     return observer.observe(problem), observer, processor, listener
 
 
@@ -94,7 +94,7 @@ def test_mixes_that_judge_are_not_learnt_from() -> None:
 def test_a_scheme_without_a_time_alone_is_left_out_of_the_pairs() -> None:
     problem = PMEvoProblem((*MAPPING.usage, "unknown"), ADAPTIVE)
     processor = Watched()
-    seen = Observer(processor, Pace(Listener()), 1, np.empty(0), lambda: None).observe(problem)
+    seen = Observer(processor, Pace(Listener()), 1, np.empty(0), {}, lambda: None).observe(problem)
     assert [e for e in processor.asked if "unknown" in e.schemes] == plan.singletons(["unknown"])
     assert seen.classes is not None
     assert "unknown" not in {scheme for members in seen.classes for scheme in members}

@@ -61,11 +61,11 @@ class Refit:
         self._pace = judge.pace
         self._began = self._pace.clock()
         self._before = sum(state.place.round for state in self.states())
-        self._news: queue.SimpleQueue[tuple[int, Swept]] = queue.SimpleQueue()
+        self._news: queue.SimpleQueue[tuple[int, ChainState, Swept | None]] = queue.SimpleQueue()
         self._stop = threading.Event()
 
     def states(self) -> tuple[ChainState, ...]:
-        """All chains as they stand."""
+        """All chains as far as they have been heard of: a checkpoint holds nothing that was not told."""
         return tuple(self._states)
 
     @property
@@ -78,11 +78,13 @@ class Refit:
 
         What the reporter's pulse raises ends it, with the chains between two pieces of work.
         """
-        with self._working() as workers:
-            while len([worker.result() for worker in workers if worker.done()]) < len(workers):
-                self._hear(listen)
-                self._pace.pulse()
-        self._hear(listen, now=True)
+        try:
+            with self._working() as workers:
+                while len([worker.result() for worker in workers if worker.done()]) < len(workers):
+                    self._hear(listen)
+                    self._pace.pulse()
+        finally:  # of the pieces that were under way
+            self._hear(listen, now=True)
         return self.front
 
     @contextmanager
@@ -99,20 +101,20 @@ class Refit:
         chain = self._chains[index]
         while not (chain.done or self._stop.is_set()):
             swept = chain.advance()
-            self._states[index] = ChainState.of(chain)
-            if swept is not None:
-                self._news.put((index, swept))
+            self._news.put((index, ChainState.of(chain), swept))
 
     def _hear(self, listen: Callable[[Point | None], None], *, now: bool = False) -> None:
         """Wait a moment, and pass on what the chains have done meanwhile."""
         wait = 0.0 if now else _BEAT
         while True:
             try:
-                start, swept = self._news.get(timeout=wait) if wait else self._news.get_nowait()
+                start, state, swept = self._news.get(timeout=wait) if wait else self._news.get_nowait()
             except queue.Empty:
                 break
             wait = 0.0
-            self._tell(start, swept)
+            self._states[start] = state
+            if swept is not None:
+                self._tell(start, swept)
         front = self.front
         if front and (self._pace.due(PHASE) or now):
             self._pace.emit(Front(tuple(point.objectives for point in front)))

@@ -59,8 +59,9 @@ def test_interrupted_anywhere_the_answer_is_the_same(monkeypatch, search: str) -
     for limit in ("PULSE_EVERY", "SAVE_EVERY", "SHOW_EVERY", "TELL_EVERY"):
         monkeypatch.setattr(pacing, limit, 0.0)
     settings = dataclasses.replace(TWO, search=search, rounds=1, population=20, max_generations=3)
-    undisturbed = found(settings)
-    resume, stops = None, 0
+    quiet = Listener()
+    undisturbed = found(settings, quiet)
+    resume, stops, told = None, 0, []
     for patience in (9, 21, 33, 45, 57, 69, 10**9):
         pulses = itertools.count()
         listener = Listener(lambda _, n=pulses, most=patience: next(n) > most)
@@ -69,8 +70,18 @@ def test_interrupted_anywhere_the_answer_is_the_same(monkeypatch, search: str) -
             break
         except InterruptedRunError:
             resume, stops = listener.last(), stops + 1
+        finally:
+            told += swept_by(listener)
     assert stops > 2
     assert result == undisturbed
+    assert told
+    assert sorted(told) == sorted(swept_by(quiet)), "each sweep is told once"
+
+
+def swept_by(listener: Listener) -> list[tuple[int, int, float]]:
+    """Which chain, which sweep, and what came of it."""
+    sweeps = [event.payload() for event in listener.events if event.kind == "sweep"]
+    return [(each["start"], each["sweep"], each["error"]) for each in sweeps]
 
 
 def test_what_evolved_is_where_the_re_fit_starts() -> None:

@@ -41,7 +41,7 @@ class Progressing:
         if self._pace.due("keep", _KEEP_EVERY):
             self._flush()
             if self._keeper.last is not None:
-                self._reporter.save(self._keeper.last)
+                self._reporter.save(_with_seconds(self._keeper.last, event.payload()["seconds"]))
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Pass it on."""
@@ -50,6 +50,12 @@ class Progressing:
     def pulse(self) -> None:
         """Raises `InterruptedRunError` when asked to stop."""
         self._reporter.pulse()
+
+
+def _with_seconds(checkpoint: Checkpoint, seconds: float) -> Checkpoint:
+    """The same state, but for the time that has been spent since."""
+    counters = {**checkpoint.meta["counters"], "seconds": seconds}
+    return Checkpoint({**checkpoint.meta, "counters": counters}, checkpoint.arrays)
 
 
 def _progress(counters: Json, end: Termination) -> Json:

@@ -170,9 +170,11 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         judged, failures = self._meter.taken()
         self._count(judged=judged)
         state.failures.update(failures)
-        batches = state.counters.rounds * self._world.settings.batch
+        sampled = state.counters.rounds * self._world.settings.batch
+        if self._termination.blocks is not None:
+            sampled = min(sampled, self._termination.blocks)
         state.counters = dataclasses.replace(
-            state.counters, seconds=self._meter.seconds(), barren=batches - 1 - state.fruitful
+            state.counters, seconds=self._meter.seconds(), barren=sampled - 1 - state.fruitful
         )
         newly = {one: by for one, by in book.subsumed.items() if one not in state.subsumed}
         state.discoveries, state.subsumed = list(book.discoveries), dict(book.subsumed)

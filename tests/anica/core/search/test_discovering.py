@@ -179,6 +179,11 @@ def test_it_ends_where_it_shall(end, reached):
     assert reached(Search(aliased, plain, end=end).result())
 
 
+def test_blocks_without_a_discovery_are_no_more_than_those_that_were_sampled():
+    state = Search(plain, plain, end={"blocks": 30}).result()
+    assert state.counters.barren == state.counters.sampled == 30
+
+
 def test_it_ends_when_its_time_is_over_in_the_midst_of_generalising():
     at = itertools.count()
     state = Search(several, plain, end={"minutes": 1.0}, clock=lambda: float(next(at))).result()

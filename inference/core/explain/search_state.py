@@ -33,7 +33,7 @@ def to_checkpoint(whose: Json, told: int, seconds: float) -> Checkpoint:
 
 
 def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | None) -> tuple[int, float]:
-    """Events told by interrupted attempts and their seconds; `InvalidInputError` where it was another search."""
+    """Events told by interrupted attempts, and seconds; `InvalidInputError` where it was another search."""
     if checkpoint is None:
         return 0, 0.0
     whose, saved = identity(problem, seed), checkpoint.meta.get("search")

@@ -20,7 +20,7 @@ from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.second_opinion import SecondOpinion
 from inference.measuring.simulated import SimulatedProcessor
-from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.errors import JobError
 from inference.runs.job import Task
@@ -75,6 +75,14 @@ class Subject:
         results, judged_on = self.judge(schemes)
         share = settled_share(results) if self.machine is not None else None
         return replace(self, held_out=tuple(results), judged_on=judged_on, settled_share=share)
+
+    def as_stored(self, run: Run) -> Subject:
+        """With the run's own mixes as they stand by now: a look for drift may have replaced some of them."""
+        if self.judged_on is None or self.judged_on.run_id != run.pk:
+            return self
+        stored = sorted(load_measurements(self.judged_on), key=lambda each: each.experiment)
+        share = None if self.settled_share is None else settled_share(stored)
+        return replace(self, held_out=tuple(stored), settled_share=share)
 
 
 def own_stages(config: InferConfig) -> tuple[str, ...]:

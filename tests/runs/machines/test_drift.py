@@ -7,7 +7,10 @@ import pytest
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.exchange.stored import load_measurements
 from inference.measuring.drift import Comparison, DriftCheck, Verdict
+from inference.measuring.recorded import RecordedMeasurer
+from inference.models import Run
 from inference.runs.errors import LeaseLostError
+from inference.runs.jobs.subject import Subject
 from inference.runs.machines.drift import DriftJournal
 from inference.runs.measurements import RunMeasurements
 from tests.runs.machines.fixtures import claim
@@ -53,6 +56,18 @@ def test_where_nothing_agrees_the_result_counts_as_unsettled(measured, machine):
     DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=False))
     (row,) = [each for each in load_measurements(made) if each.experiment == ADD]
     assert row.state is MeasurementState.UNSETTLED
+
+
+def test_a_run_is_judged_by_what_its_set_has_at_the_end(measured, machine):
+    lease, made = measured
+    before = tuple(load_measurements(made))
+    subject = Subject(machine.isa, (), RecordedMeasurer(before), before, made, machine, settled_share=1.0)
+    DriftJournal(lease, machine.isa, lambda kind, payload: None)(check(agree=False))
+    judged = subject.as_stored(made.run)
+    assert judged.held_out == tuple(sorted(load_measurements(made), key=lambda each: each.experiment))
+    assert judged.held_out != before
+    assert judged.settled_share == 0.5
+    assert subject.as_stored(Run(pk=0)) is subject, "sets of others are whole already"
 
 
 def test_nothing_changes_once_the_run_is_somebody_elses(measured, machine):

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 
-from pmweb.accounts import api_tokens, audit, links
+from pmweb.accounts import api_tokens, audit, links, sessions
 from pmweb.accounts.administrator import ADMINISTRATOR
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import give_role, role_of
@@ -67,13 +67,17 @@ def change_role(user: User, role: Role, by: Any = None) -> None:
 
 @transaction.atomic
 def deactivate(user: User, by: Any = None) -> None:
-    """Shut the user out at once, with links and tokens; what they have made stays. Raises `AccountError`."""
+    """Shut the user out at once and for good, with sessions, links and tokens; what they have made stays.
+
+    Raises `AccountError`.
+    """
     if is_fixed(user):
         raise AccountError(f"{ADMINISTRATOR} stays: the shell gets in by this account")
     if user == by:
         raise AccountError("you cannot shut yourself out: another administrator can")
     user.is_active = False
     user.save(update_fields=["is_active"])
+    sessions.end_all_of(user)
     LoginLink.objects.filter(user=user, used=None).delete()
     audit.record(by, Action.ACCOUNTS, user, detail="deactivated")
     api_tokens.revoke(ApiToken.objects.filter(user=user), by=by)
@@ -81,7 +85,9 @@ def deactivate(user: User, by: Any = None) -> None:
 
 @transaction.atomic
 def reactivate(user: User, by: Any = None) -> None:
-    """Let the user in again, with the role and password of before; tokens stay revoked."""
+    """Let the user in again, with the role and password of before; sessions stay ended, tokens revoked."""
+    if not user.is_active:  # one that was begun while they were being shut out, or before that ended any
+        sessions.end_all_of(user)
     user.is_active = True
     user.save(update_fields=["is_active"])
     audit.record(by, Action.ACCOUNTS, user, detail="reactivated")

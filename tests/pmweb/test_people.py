@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from pmweb.accounts import api_tokens, links, people, throttle
 from pmweb.accounts.roles import role_of
@@ -118,6 +124,61 @@ def test_who_is_shut_out_is_out_at_once_with_links_and_tokens(boss: Client, ada:
     boss.post(reverse("account-reactivate", args=[ada.pk]))
     assert Client().post(reverse("login"), {"username": "ada", "password": PASSWORD}).status_code == 302
     assert api_tokens.user_and_scope_of(plain) is None
+
+
+def by_page(boss: Client, user: User, way: str) -> None:
+    boss.post(reverse(f"account-{way}", args=[user.pk]))
+
+
+def by_api(boss: Client, user: User, way: str) -> None:
+    _, plain = api_tokens.issue(User.objects.get(username="admin"), "", Scope.ADMINISTER, None)
+    Client().patch(
+        f"/api/v1/accounts/{user.pk}",
+        {"active": way == "reactivate"},
+        content_type="application/json",
+        headers={"Authorization": f"Bearer {plain}"},
+    )
+
+
+def by_shell(boss: Client, user: User, way: str) -> None:
+    call_command("account", way, user.get_username())
+
+
+@pytest.mark.parametrize("change", [by_page, by_api, by_shell])
+def test_a_session_of_somebody_shut_out_stays_ended_when_they_are_let_in_again(
+    boss: Client, ada: User, change
+):
+    stolen = Client()
+    stolen.force_login(ada)
+    change(boss, ada, "deactivate")
+    change(boss, ada, "reactivate")
+    ada.refresh_from_db()
+    assert ada.is_active
+    assert stolen.get(reverse("runs")).status_code == 302
+    assert boss.get(reverse("runs")).status_code == 200, "other people's sessions stay"
+
+
+def test_a_session_that_outlived_shutting_out_lets_nobody_in_later(ada: User):
+    ada.is_active = False
+    ada.save()
+    stolen = Client()
+    stolen.force_login(ada)
+    people.reactivate(ada)
+    assert stolen.get(reverse("runs")).status_code == 302
+
+
+def test_thousands_of_sessions_are_looked_through_at_once(ada: User, administrator: User):
+    store, until = SessionStore(), timezone.now() + timedelta(days=1)
+    whose = [ada, administrator, administrator] * 700
+    data = {user: store.encode({"_auth_user_id": str(user.pk)}) for user in (ada, administrator)}
+    Session.objects.bulk_create(
+        Session(session_key=f"{number:032}", session_data=data[user], expire_date=until)
+        for number, user in enumerate(whose)
+    )
+    with CaptureQueriesContext(connection) as asked:
+        people.deactivate(ada, by=administrator)
+    assert Session.objects.count() == 1400
+    assert len(asked) < 20
 
 
 @pytest.mark.parametrize("way", ["account-deactivate", "account-role"])

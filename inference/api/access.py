@@ -5,7 +5,9 @@ The setting `API_ACCESS` names an object of the site, by its dotted path, that k
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -56,6 +58,13 @@ class Access(Protocol):
 
     def caller_of(self, request: HttpRequest) -> Caller | None:
         """Who it is, by token or session; None for nobody. A token that is wrong is nobody, too."""
+        ...
+
+    def watch(self, request: HttpRequest) -> AbstractContextManager[asyncio.Event]:
+        """For an answer that goes on: an event that is set soon after its caller may not read any longer.
+
+        Asked for where the request is answered, entered in the event loop that sends the answer.
+        """
         ...
 
     def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 from channels.db import database_sync_to_async
@@ -15,6 +16,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.api import document
+from inference.api.access import access
 from inference.api.errors import ProblemError
 from inference.api.paging import Id
 from inference.api.shapes import Time
@@ -61,21 +63,23 @@ def list_events(
     """The events after number `since`.
 
     With `Accept: text/event-stream` they come as a stream until the run ends: `id` is the number, `event` the
-    kind, `data` the event as JSON; the last one is `event: end`. After a break, send the last number as
+    kind, `data` the event as JSON; the last one is `event: end`. Without that, it breaks off: also when the
+    token or session that asked lets nobody in any more. After a break, send the last number as
     `Last-Event-ID` or `since`. Kinds of which only the newest says something (progress, heat_map,
     experiments, front, counters) come once, the newest: numbers may have gaps.
     """
     get_object_or_404(Run.objects.only("pk"), pk=run_id)
     if STREAM in request.headers.get("Accept", ""):
-        stream = StreamingHttpResponse(_stream(run_id, _last_seen(request, since)), content_type=STREAM)
+        events = _stream(run_id, _last_seen(request, since), access().watch(request))
+        stream = StreamingHttpResponse(events, content_type=STREAM)
         stream["Cache-Control"] = "no-store"
         stream["X-Accel-Buffering"] = "no"  # nginx would keep it back
         return stream
     ended = _ended(run_id)  # asked first: whoever ends a run has written all of its events
-    events = events_since(run_id, since, limit)
-    last = events[-1]["seq"] if events else since
+    items = events_since(run_id, since, limit)
+    last = items[-1]["seq"] if items else since
     more = RunEvent.objects.filter(run=run_id, seq__gt=last).exists()
-    return JsonResponse({"items": events, "next": last, "ended": ended and not more})
+    return JsonResponse({"items": items, "next": last, "ended": ended and not more})
 
 
 def _last_seen(request: HttpRequest, since: int) -> int:
@@ -90,33 +94,42 @@ def _last_seen(request: HttpRequest, since: int) -> int:
     return max(since, int(text))
 
 
-async def _stream(run_id: int, seq: int) -> AsyncIterator[str]:
-    """Until the run has ended and all is said, or it is gone."""
+async def _stream(
+    run_id: int, seq: int, watching: AbstractContextManager[asyncio.Event]
+) -> AsyncIterator[str]:
+    """Until the run has ended and all is said, or it is gone, or whoever listens may not any longer."""
     watcher = shared_watcher()
     watch = watcher.add(run_id)
     try:
-        while not watch.gone:
-            ended = await database_sync_to_async(_ended)(run_id)
-            while events := await database_sync_to_async(events_since)(run_id, seq, _PAGE):
-                for event in events:
-                    yield _told(event)
-                seq = events[-1]["seq"]
-            if ended:
-                yield "event: end\ndata: {}\n\n"
-                return
-            if not await _news(watch):
-                yield ": still there\n\n"
+        with watching as over:
+            while not watch.gone:
+                ended = await database_sync_to_async(_ended)(run_id)
+                while events := await database_sync_to_async(events_since)(run_id, seq, _PAGE):
+                    for event in events:
+                        if over.is_set():
+                            return
+                        yield _told(event)
+                    seq = events[-1]["seq"]
+                if ended:
+                    yield "event: end\ndata: {}\n\n"
+                    return
+                if not await _news(watch, over):
+                    yield ": still there\n\n"
+                if over.is_set():
+                    return
     finally:
         watcher.remove(watch)
 
 
-async def _news(watch: Watch) -> bool:
-    """Whether something came within the time after which silence is broken."""
+async def _news(watch: Watch, over: asyncio.Event) -> bool:
+    """Whether anything came within the time after which silence is broken, be it that it is over."""
+    awaited = {asyncio.ensure_future(watch.news()), asyncio.ensure_future(over.wait())}
     try:
-        await asyncio.wait_for(watch.news(), KEEP_ALIVE)
-    except TimeoutError:
-        return False
-    return True
+        came, _ = await asyncio.wait(awaited, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in awaited:
+            each.cancel()
+    return bool(came)
 
 
 def _told(event: Json) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
 from django.conf import settings
 from django.db.models import Model
 from django.http import HttpRequest
@@ -9,6 +13,8 @@ from django.http import HttpRequest
 from inference.api.access import Caller, Deed, Scope
 from pmweb.accounts import api_tokens, audit
 from pmweb.accounts.audit import Action
+from pmweb.accounts.roles import Level
+from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
 
 
 class ApiAccess:
@@ -24,9 +30,32 @@ class ApiAccess:
             return Caller(user, Scope(api_tokens.most_scope(user).value), by_cookie=True)
         return Caller(user, Scope.READ, by_cookie=True) if settings.PUBLIC_READING else None
 
+    def watch(self, request: HttpRequest) -> AbstractContextManager[asyncio.Event]:
+        """Watched as WebSockets are; but for anonymous readers, whose leave is a setting of this process."""
+        return _watching(_visit(request))
+
     def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:
         """In the audit log."""
         audit.record(request.user, Action(deed.value), subject)
+
+
+@contextmanager
+def _watching(visit: Visit | None) -> Iterator[asyncio.Event]:
+    if visit is None:
+        yield asyncio.Event()
+        return
+    with watched(visit):
+        yield visit.over
+
+
+def _visit(request: HttpRequest) -> Visit | None:
+    """What the caller was let in by; None for an anonymous one."""
+    if "Authorization" in request.headers:
+        return TokenVisit(api_tokens.digest_of(api_tokens.token_shown(request)))
+    user = request.user
+    if not user.is_authenticated:
+        return None
+    return SessionVisit(request.session.session_key or "", user.pk, user.password, Level.MEMBER)
 
 
 access = ApiAccess()

@@ -65,7 +65,7 @@ def issue(
         raise ValueError(f"{user.username} may {most}, so a token of theirs cannot {scope}")
     plain = PREFIX + secrets.token_urlsafe(32)
     expires = None if lifetime is None else timezone.now() + lifetime
-    row = ApiToken.objects.create(user=user, name=name, scope=scope, digest=_digest(plain), expires=expires)
+    row = ApiToken.objects.create(user=user, name=name, scope=scope, digest=digest_of(plain), expires=expires)
     ends = "no end" if expires is None else f"until {expires:%Y-%m-%d}"
     audit.record(by, Action.TOKENS, kind="API token", name=name, detail=f"made for {user}: {scope}, {ends}")
     return row, plain
@@ -77,7 +77,7 @@ def user_and_scope_of(token_text: str) -> Bearer | None:
     """
     if not token_text.startswith(PREFIX):
         return None
-    row = valid_tokens().select_related("user__account").filter(digest=_digest(token_text)).first()
+    row = valid_tokens().select_related("user__account").filter(digest=digest_of(token_text)).first()
     if row is None:
         return None
     now = timezone.now()
@@ -128,5 +128,6 @@ def shown(tokens: QuerySet[ApiToken]) -> list[tuple[ApiToken, str]]:
     return sorted(rows, key=lambda row: row[1] != "")
 
 
-def _digest(plain: str) -> str:
+def digest_of(plain: str) -> str:
+    """What is kept of a token's text."""
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()

@@ -1,9 +1,14 @@
-"""Whether the sessions behind open connections still stand: asked for all of them together, once a second."""
+"""Whether the sessions and tokens behind open connections still stand: asked for all together, once a second.
+
+Connections are WebSockets, and answers of the API that go on for long.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -13,6 +18,7 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError
 from django.utils import timezone
 
+from pmweb.accounts import api_tokens
 from pmweb.accounts.roles import Level, level_of
 
 logger = logging.getLogger(__name__)
@@ -21,7 +27,7 @@ LOOK_EVERY = 1.0
 
 
 @dataclass(eq=False)
-class Visit:
+class SessionVisit:
     """A connection of somebody who is logged in; `over` is set when they may not have it any longer."""
 
     session_key: str
@@ -31,6 +37,17 @@ class Visit:
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+@dataclass(eq=False)
+class TokenVisit:
+    """A connection of a program that only reads, which every token that is valid may do."""
+
+    digest: str
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+Visit = SessionVisit | TokenVisit
+
+
 class Visits:
     """The task that looks, for all connections of one event loop."""
 
@@ -38,13 +55,11 @@ class Visits:
         self._open: set[Visit] = set()
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, session_key: str, user: User, needs: Level) -> Visit:
+    def begin(self, visit: Visit) -> None:
         """Watch a connection."""
-        visit = Visit(session_key, user.pk, user.password, needs)
         self._open.add(visit)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look_again_and_again())
-        return visit
 
     def end(self, visit: Visit) -> None:
         """Watch it no longer; without any the task ends by itself."""
@@ -63,7 +78,13 @@ class Visits:
 
 
 def _over(visits: list[Visit]) -> list[Visit]:
-    """Those whose session or account does not let them go on; two queries."""
+    """Those whose session, token or account does not let them go on; three queries at most."""
+    sessions = [each for each in visits if isinstance(each, SessionVisit)]
+    tokens = [each for each in visits if isinstance(each, TokenVisit)]
+    return [*(_over_sessions(sessions) if sessions else ()), *(_over_tokens(tokens) if tokens else ())]
+
+
+def _over_sessions(visits: list[SessionVisit]) -> list[SessionVisit]:
     keys, ids = {each.session_key for each in visits}, {each.user_id for each in visits}
     alive = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     sessions = set(alive.values_list("session_key", flat=True))
@@ -71,7 +92,13 @@ def _over(visits: list[Visit]) -> list[Visit]:
     return [each for each in visits if each.session_key not in sessions or not _may(each, users)]
 
 
-def _may(visit: Visit, users: dict[int, User]) -> bool:
+def _over_tokens(visits: list[TokenVisit]) -> list[TokenVisit]:
+    valid = api_tokens.valid_tokens().filter(digest__in={each.digest for each in visits})
+    digests = set(valid.values_list("digest", flat=True))
+    return [each for each in visits if each.digest not in digests]
+
+
+def _may(visit: SessionVisit, users: dict[int, User]) -> bool:
     user = users.get(visit.user_id)
     return user is not None and user.password == visit.password and level_of(user) >= visit.needs
 
@@ -82,3 +109,14 @@ _visits: WeakKeyDictionary[asyncio.AbstractEventLoop, Visits] = WeakKeyDictionar
 def shared_visits() -> Visits:
     """Those of this process, that is, of the running event loop."""
     return _visits.setdefault(asyncio.get_running_loop(), Visits())
+
+
+@contextmanager
+def watched(visit: Visit) -> Iterator[Visit]:
+    """While this lasts, in an event loop, the connection is watched."""
+    visits = shared_visits()
+    visits.begin(visit)
+    try:
+        yield visit
+    finally:
+        visits.end(visit)

@@ -19,7 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import URLPattern
 
 from pmweb.accounts.roles import Level, level_of
-from pmweb.accounts.watching import Visit, shared_visits
+from pmweb.accounts.watching import SessionVisit, Visit, watched
 from pmweb.permissions.table import rule_of
 
 LOGIN_REQUIRED = 4401
@@ -62,12 +62,8 @@ class Guard:
         if level < Level.MEMBER:  # public reading: there is no session that could end
             await self.application(scope, receive, send)
             return
-        visits = shared_visits()
-        visit = visits.begin(scope["session"].session_key, user, self.needs)
-        try:
+        with watched(SessionVisit(scope["session"].session_key, user.pk, user.password, self.needs)) as visit:
             await self.application(scope, *_Watched(visit, receive, send).both)
-        finally:
-            visits.end(visit)
 
 
 def _refusal(level: Level) -> int:

@@ -198,7 +198,7 @@ def test_a_stream_goes_on_while_the_run_does_and_ends_with_it(
     path = f"/runs/{run.pk}/events"
     happens = [lambda: append(lease, [log("while it streams")]), lambda: leases.fail(lease, "enough")]
 
-    async def news(_watch: object) -> bool:
+    async def news(*_: object) -> bool:
         """What it waits for happens; one connection cannot serve the stream and somebody else at a time."""
         await sync_to_async(happens.pop(0))()
         return True

@@ -1,0 +1,148 @@
+"""Streams of the API end with the token or session that opened them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.test import AsyncClient
+from django.urls import reverse
+from django.utils import timezone
+
+from inference.models import Run
+from inference.runs import lifecycle, watcher
+from inference.runs.registry import JOBS
+from pmweb.accounts import api_tokens, people, watching
+from pmweb.models import ApiToken, Role, Scope
+from tests.listening import SOON
+from tests.runs.counting.job import CountJob
+from tests.runs.fixtures import forget_connection
+
+Caller = tuple[AsyncClient, dict[str, str]]
+"""With the headers that it sends."""
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+async def fresh_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of async database calls may have been left with the database of another test."""
+    monkeypatch.setattr(watching, "LOOK_EVERY", 0.05)
+    monkeypatch.setitem(JOBS, "count", CountJob())
+    await sync_to_async(forget_connection)()
+
+
+@sync_to_async
+def somebody(name: str = "ada") -> tuple[User, Caller, Caller]:
+    """A user, with a program and a browser of theirs."""
+    user, _ = people.invite(name, Role.OPERATOR)
+    _, plain = api_tokens.issue(user, "a script", Scope.READ, None)
+    browser = AsyncClient()
+    browser.force_login(user)
+    return user, (AsyncClient(), {"Authorization": f"Bearer {plain}"}), (browser, {})
+
+
+async def stream_of(caller: Caller, run: Run) -> AsyncIterator[bytes]:
+    client, headers = caller
+    path = f"/api/v1/runs/{run.pk}/events"
+    response: Any = await client.get(path, headers={"Accept": "text/event-stream", **headers})
+    assert response.status_code == 200
+    return response.streaming_content.__aiter__()
+
+
+async def rest_of(stream: AsyncIterator[bytes]) -> bytes:
+    return b"".join([part async for part in stream])
+
+
+async def goes_on(stream: AsyncIterator[bytes]) -> bool:
+    """Whether nothing comes, and no end either, for several looks."""
+    rest = asyncio.ensure_future(rest_of(stream))
+    done, _ = await asyncio.wait({rest}, timeout=0.5)
+    rest.cancel()
+    return not done
+
+
+def revoke(user: User) -> None:
+    api_tokens.revoke(ApiToken.objects.filter(user=user))
+
+
+def let_it_expire(user: User) -> None:
+    ApiToken.objects.filter(user=user).update(expires=timezone.now() - timedelta(seconds=1))
+
+
+def shut_out(user: User) -> None:
+    people.deactivate(user)
+
+
+def delete(user: User) -> None:
+    user.delete()
+
+
+def set_another_password(user: User) -> None:
+    user.set_password("seven blue horses")
+    user.save()
+
+
+def end_the_session(user: User) -> None:
+    Session.objects.all().delete()
+
+
+@pytest.mark.parametrize("end", [revoke, let_it_expire, shut_out, delete])
+async def test_a_stream_ends_with_the_token_that_opened_it(end: Callable[[User], None]) -> None:
+    run = await Run.objects.acreate(name="a run", kind="infer")
+    user, program, _ = await somebody()
+    stream = await stream_of(program, run)
+    going = asyncio.ensure_future(rest_of(stream))
+    await asyncio.wait({going}, timeout=0.2)
+    assert not going.done()
+    await sync_to_async(end)(user)
+    assert b"event: end" not in await asyncio.wait_for(going, SOON)
+    assert not watching.shared_visits()._open
+    assert not watcher.shared_watcher()._watches
+
+
+@pytest.mark.parametrize("end", [end_the_session, set_another_password, shut_out])
+async def test_a_stream_ends_with_the_session_that_opened_it(end: Callable[[User], None]) -> None:
+    run = await Run.objects.acreate(name="a run", kind="infer")
+    user, _, browser = await somebody()
+    going = asyncio.ensure_future(rest_of(await stream_of(browser, run)))
+    await asyncio.wait({going}, timeout=0.2)
+    assert not going.done()
+    await sync_to_async(end)(user)
+    await asyncio.wait_for(going, SOON)
+
+
+async def test_a_stream_ends_with_logging_out() -> None:
+    run = await Run.objects.acreate(name="a run", kind="infer")
+    _, _, browser = await somebody()
+    going = asyncio.ensure_future(rest_of(await stream_of(browser, run)))
+    await browser[0].post(reverse("logout"))
+    await asyncio.wait_for(going, SOON)
+
+
+async def test_the_streams_of_others_and_of_other_ways_in_go_on(settings: Any) -> None:
+    settings.PUBLIC_READING = True
+    run = await Run.objects.acreate(name="a run", kind="infer")
+    user, _, browser = await somebody()
+    _, others_program, _ = await somebody("grace")
+    streams = [await stream_of(caller, run) for caller in (browser, others_program, (AsyncClient(), {}))]
+    await sync_to_async(revoke)(user)
+    assert all(await asyncio.gather(*map(goes_on, streams)))
+
+
+async def test_of_what_is_read_already_nothing_is_told_when_it_is_over() -> None:
+    run = await sync_to_async(lambda: lifecycle.submit("count", {}, "a run"))()
+    await sync_to_async(lifecycle.cancel)(run)
+    user, program, _ = await somebody()
+    stream = await stream_of(program, run)
+    assert b'"queued"' in await anext(stream)
+    await sync_to_async(revoke)(user)
+    (visit,) = watching.shared_visits()._open
+    await asyncio.wait_for(visit.over.wait(), SOON)
+    assert await rest_of(stream) == b""

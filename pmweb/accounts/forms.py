@@ -50,22 +50,22 @@ class PasswordLoginForm(forms.Form):
         """Check the password, unless this address or this name has to wait."""
         cleaned = super().clean() or {}
         name = cleaned.get("username", "") if self.sole is None else self.sole.get_username()
-        wait = throttle.wait_before_next(self.address, name)
+        password = cleaned.get("password")
+        if not (name and password):
+            return cleaned
+        wait = throttle.begin(self.address, name)
         if wait:
             minutes = max(1, round(wait.total_seconds() / 60))
             raise ValidationError(
                 f"Too many wrong passwords from this address or for this name. Try again in {minutes} min, "
                 "or log in with a link: an administrator can make one."
             )
-        password = cleaned.get("password")
-        if name and password:
-            self.user = authenticate(username=name, password=password)  # type: ignore[assignment]
-            if self.user is None:
-                throttle.record_failure(self.address, name)
-                raise ValidationError(
-                    "This is not the password." if self.sole else "Name and password do not match."
-                )
-            throttle.forget(self.address, name)
+        self.user = authenticate(username=name, password=password)  # type: ignore[assignment]
+        if self.user is None:
+            raise ValidationError(
+                "This is not the password." if self.sole else "Name and password do not match."
+            )
+        throttle.forget(self.address, name)
         return cleaned
 
 

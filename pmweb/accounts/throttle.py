@@ -1,7 +1,9 @@
 """Slowing down whoever guesses passwords: a few failures, then a pause.
 
 A few per address; and, for those who guess from many addresses, some more per name. Counted in the database,
-so that a restart does not hand out new attempts. Log-in links are not throttled: their tokens cannot be
+so that a restart does not hand out new attempts. An attempt counts as a failure from before its password is
+looked at, which takes long, until it has succeeded: however many come at once, no more than that are looked
+at. Log-in links are not throttled: their tokens cannot be
 guessed, and they are the way in for somebody whose address or name a guesser has used up.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -17,6 +20,22 @@ from pmweb.models import LoginFailure
 ALLOWED_FAILURES = 5
 ALLOWED_FAILURES_OF_NAME = 50
 WINDOW = timedelta(minutes=10)
+
+
+@transaction.atomic
+def begin(address: str, name: str) -> timedelta:
+    """Count an attempt as failed, and return zero; or how long to wait before one, and nothing is counted.
+
+    Whoever succeeds is to say so: `forget`.
+    """
+    # On SQLite the transaction itself lets nobody else begin one.
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext('attempts to log in'))")
+    wait = wait_before_next(address, name)
+    if not wait:
+        record_failure(address, name)
+    return wait
 
 
 def wait_before_next(address: str, name: str = "") -> timedelta:

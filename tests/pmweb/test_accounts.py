@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from pmweb.accounts import links, throttle
+from pmweb.accounts import forms, links, throttle
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.models import LoginFailure, LoginLink
 
@@ -147,6 +147,53 @@ def test_the_wait_ends_and_old_failures_are_swept_away(client, with_password):
 def test_a_success_clears_the_failures(client, with_password):
     try_password(client, "wrong")
     try_password(client, PASSWORD)
+    assert not LoginFailure.objects.exists()
+
+
+def test_of_attempts_that_come_at_once_no_more_are_looked_at(client, with_password, monkeypatch):
+    looked_at = []
+
+    def slowly(**credentials: str) -> None:
+        """While one password is looked at, another attempt comes."""
+        looked_at.append(credentials)
+        if len(looked_at) < 4 * throttle.ALLOWED_FAILURES:
+            try_password(Client(), "wrong")
+
+    monkeypatch.setattr(forms, "authenticate", slowly)
+    try_password(client, "wrong")
+    assert len(looked_at) == throttle.ALLOWED_FAILURES
+    assert LoginFailure.objects.count() == throttle.ALLOWED_FAILURES
+
+
+def test_of_attempts_at_a_name_from_everywhere_at_once_no_more_are_looked_at(with_password, monkeypatch):
+    monkeypatch.setattr(throttle, "ALLOWED_FAILURES_OF_NAME", 8)
+    looked_at = []
+
+    def slowly(**credentials: str) -> None:
+        looked_at.append(credentials)
+        if len(looked_at) < 12:
+            try_password(Client(REMOTE_ADDR=f"203.0.113.{len(looked_at)}"), "wrong")
+
+    monkeypatch.setattr(forms, "authenticate", slowly)
+    try_password(Client(), "wrong")
+    assert len(looked_at) == 8
+
+
+def test_who_has_to_wait_does_not_wait_longer_for_trying_again(client, with_password):
+    for _ in range(throttle.ALLOWED_FAILURES + 3):
+        try_password(client, "wrong")
+    assert LoginFailure.objects.count() == throttle.ALLOWED_FAILURES
+
+
+def test_a_form_without_a_password_is_no_attempt(client, with_password):
+    assert try_password(client, "").status_code == 400
+    assert not LoginFailure.objects.exists()
+
+
+def test_the_last_attempt_before_the_pause_lets_in_with_the_right_password(client, with_password):
+    for _ in range(throttle.ALLOWED_FAILURES - 1):
+        try_password(client, "wrong")
+    assert try_password(client, PASSWORD).status_code == 302
     assert not LoginFailure.objects.exists()
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -21,6 +22,7 @@ from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent,
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import ConfigError, NameTakenError, RunStateError
 from inference.runs.machines import batches, sessions, tokens
+from pmweb.accounts import throttle
 from tests.runs.fixtures import assert_journal_is_whole, numbers, wait_for
 from tests.runs.machines.fixtures import batch_of, connected, posting
 
@@ -120,6 +122,11 @@ def test_a_free_name_is_not_given_away_twice(site):
             return ISA.objects.create(name=free_name(ISA, "mine")).name
 
     assert sorted(at_once(*[make] * 4)) == ["mine", "mine (2)", "mine (3)", "mine (4)"]
+
+
+def test_of_passwords_tried_at_once_no_more_are_looked_at_than_may_be_wrong(site):
+    waits = at_once(*[lambda: throttle.begin("203.0.113.1", "ada")] * 12)
+    assert sum(wait == timedelta(0) for wait in waits) == throttle.ALLOWED_FAILURES, waits
 
 
 def test_the_same_experiments_stored_at_once_are_there_once(site):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
@@ -147,14 +148,18 @@ def get_account(request: HttpRequest, account_id: Id) -> Any:
 
 @router.patch("/accounts/{account_id}", response=AccountOut, auth=administering, openapi_extra=ADMINISTERS)
 def change_account(request: HttpRequest, account_id: Id, data: AccountChange) -> Any:
-    """Give somebody another role from the next request on, shut them out, or let them in again."""
+    """Give somebody another role from the next request on, shut them out, or let them in again.
+
+    Where one of these is refused, nothing is changed.
+    """
     user = _row(account_id)
     try:
-        if data.role is not None:
-            people.change_role(user, Role(data.role), by=request.user)
-        if data.active is not None and data.active != user.is_active:
-            change = people.reactivate if data.active else people.deactivate
-            change(user, by=request.user)
+        with transaction.atomic():  # both or neither
+            if data.role is not None:
+                people.change_role(user, Role(data.role), by=request.user)
+            if data.active is not None and data.active != user.is_active:
+                change = people.reactivate if data.active else people.deactivate
+                change(user, by=request.user)
     except AccountError as error:
         raise _refused(error) from error
     return _account(_row(account_id))

@@ -72,6 +72,16 @@ def test_the_account_of_the_shell_keeps_its_role(program: Program, administrator
     assert role_of(User.objects.get(pk=administrator.pk)) == Role.ADMIN
 
 
+def test_of_a_change_that_is_refused_nothing_is_kept(administrator: User) -> None:
+    boss = User.objects.create_user("second")
+    give_role(boss, Role.ADMIN)
+    change = {"role": "viewer", "active": False}
+    status, problem = program_of(boss)("PATCH", f"/accounts/{boss.pk}", change)
+    assert (status, problem["detail"].partition(":")[0]) == (409, "Nothing was changed")
+    assert role_of(User.objects.get(pk=boss.pk)) == Role.ADMIN
+    assert not AuditEntry.objects.filter(action="accounts").exists()
+
+
 def test_the_audit_log_is_searched_and_taken_away(program: Program) -> None:
     program("POST", "/accounts", {"name": "grace"})
     assert program.get("/audit?via=page")["total"] == 0

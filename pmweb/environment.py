@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from inference.runs.webhook_address import RIGHT, is_address
+
 _POSTGRESQL = "postgresql://user:password@host:5432/name"
 _REDIS = "redis://:password@host:6379/0"
 _PARTS = ("HOST", "PORT", "NAME", "USER", "PASSWORD", "SSLMODE")
@@ -86,6 +88,14 @@ def choice(name: str, choices: tuple[str, ...]) -> str:
 def words(name: str, default: str = "") -> list[str]:
     """What stands between the commas of the variable."""
     return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]
+
+
+def webhook(name: str) -> str:
+    """The address in the variable that is told something by a POST; "" where it is not set."""
+    url = os.environ.get(name, "").strip()
+    if url and not is_address(url):
+        raise ImproperlyConfigured(f"{name} is no address to send to; it is to be {RIGHT}")
+    return url
 
 
 def database(home: Path) -> dict[str, Any]:

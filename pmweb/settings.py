@@ -221,7 +221,7 @@ SILENCED_SYSTEM_CHECKS = ["security.W021"]
 # Who calls the HTTP API, as `inference.api.access` asks for it.
 API_ACCESS = "pmweb.accounts.api_access.access"
 
-WEBHOOK = os.environ.get("PMWEB_WEBHOOK", "").strip()
+WEBHOOK = environment.webhook("PMWEB_WEBHOOK")
 WEBHOOK_INTERNAL = environment.flag("PMWEB_WEBHOOK_INTERNAL")
 
 METRICS_TOKEN = os.environ.get("PMWEB_METRICS_TOKEN", "").strip()

@@ -32,6 +32,7 @@ from inference.runs.leases import busy_seconds
 from inference.runs.queue import ahead_of
 from inference.runs.registry import JOBS, job
 from inference.runs.software import versions
+from inference.runs.webhook_address import URL_LIMIT
 
 router = Router()
 RunSort = sorts(RUN_COLUMNS)
@@ -113,15 +114,13 @@ class NewRun(Described):
     name: str = Field("", max_length=NAME_LIMIT, description="Left empty, one is made up.")
     note: str = Field("", max_length=NOTE_LIMIT, description="Whatever shall be remembered.")
     forked_from: Id | None = Field(None, description="The run that this one is a changed copy of.")
-    webhook: str = Field(
-        "", max_length=webhooks.URL_LIMIT, description="An address to tell when the run ends."
-    )
+    webhook: str = Field("", max_length=URL_LIMIT, description="An address to tell when the run ends.")
 
 
 class NewWebhook(Input):
     """The address to tell when a run ends; empty for none but the site's own."""
 
-    url: str = Field(max_length=webhooks.URL_LIMIT, examples=["https://chat.example.org/hooks/pmweb"])
+    url: str = Field(max_length=URL_LIMIT, examples=["https://chat.example.org/hooks/pmweb"])
 
 
 class AlgorithmOut(Schema):

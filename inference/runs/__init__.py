@@ -19,5 +19,6 @@
 | `machines/` | agents' connections, and the batches that runs have measured by them |
 | `watcher` | tells the consumers of one web process which runs have news |
 | `doorbell`, `bells`, `switchboard` | messages that only make the above quicker: in one host, between hosts |
+| `webhooks`, `webhook_address`, `webhook_delivery` | who is told that a run has ended, where, and how |
 | `readiness` | a worker waits for a database that is prepared |
 """

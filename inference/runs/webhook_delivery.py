@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
-import ipaddress
 import json
 import logging
 import socket
@@ -29,6 +28,7 @@ from django.utils import timezone
 from inference import __version__
 from inference.core.protocols import Json
 from inference.models import Run, Webhook
+from inference.runs.webhook_address import RIGHT, is_public
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,6 @@ TIME_OUT = 5.0
 ANSWER_TIME_OUT = 10.0
 """Seconds from then on for the whole answer, however slow: a worker that shall end waits for it."""
 
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _MOST = 20
 _ERROR_LENGTH = 300
 
@@ -55,10 +54,20 @@ async def deliver_for_ever() -> None:
     while True:
         try:
             for row in await database_sync_to_async(_claimed)():
-                await _deliver(row)
+                await _attempt(row)
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
         await asyncio.sleep(LOOK_EVERY)
+
+
+async def _attempt(row: Webhook) -> None:
+    """Whatever is wrong with one of them, the others are told. Raises `OperationalError`."""
+    try:
+        await _deliver(row)
+    except OperationalError:
+        raise
+    except Exception:  # this webhook is due again later, and given up in the end, as one that nobody answers
+        logger.exception("run %s: telling its webhook failed", row.run_id)
 
 
 async def _deliver(row: Webhook) -> None:
@@ -116,10 +125,13 @@ def _may_be_internal(url: str) -> bool:
 
 def post(url: str, message: Json, internal: bool) -> None:
     """Send the message; raises `DeliveryError`. `internal`: it may go to an address that is not public."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    encrypted = parts.scheme == "https"
-    port = parts.port or (443 if encrypted else 80)
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        encrypted = parts.scheme == "https"
+        port = parts.port or (443 if encrypted else 80)
+    except ValueError:  # which quotes what may be secret
+        raise DeliveryError(f"the address is none that can be sent to; {RIGHT}") from None
     kind = http.client.HTTPSConnection if encrypted else http.client.HTTPConnection
     connection = kind(host, port)
     deadline = threading.Timer(ANSWER_TIME_OUT, _cut_off, (connection,))
@@ -172,14 +184,3 @@ def address_of(host: str, port: int, internal: bool) -> str:
             f"{host} is not a public address: PMWEB_WEBHOOK_INTERNAL=1 lets webhooks be sent to internal ones"
         )
     return allowed[0]
-
-
-def is_public(text: str) -> bool:
-    """Whether an address is one of the whole Internet, not one that only this host or its network reaches."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        elif address in _NAT64 or address.sixtofour is not None or address.teredo is not None:
-            return False  # an address of the other kind is inside
-    return address.is_global and not address.is_multicast

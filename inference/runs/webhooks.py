@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from inference.models import Run, Webhook
 from inference.runs.errors import ConfigError, RunStateError
-
-URL_LIMIT = 500  # characters, as the column has it
-RIGHT = "http://… or https://… with a host name, without a password, 500 characters at most"
+from inference.runs.webhook_address import RIGHT, is_address, masked
 
 
 @dataclass(frozen=True)
@@ -61,30 +58,6 @@ def checked(url: str) -> str:
 
     Its host is not looked up yet.
     """
-    if (
-        len(url) > URL_LIMIT
-        or not url.isascii()
-        or not url.isprintable()
-        or " " in url
-        or not _names_host(url)
-    ):
+    if not is_address(url):
         raise ConfigError(f"webhook: {url[:80]!r} is no address to send to; {RIGHT}")
     return url
-
-
-def _names_host(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        named = (parts.hostname or "").encode("idna")  # labels that are too long, or empty
-        return (
-            parts.scheme in ("http", "https") and named != b"" and parts.port != 0 and parts.username is None
-        )
-    except ValueError:
-        return False
-
-
-def masked(url: str) -> str:
-    """The address without its path."""
-    parts = urlsplit(url)
-    rest = "/…" if parts.path.strip("/") or parts.query else "/"
-    return f"{parts.scheme}://{parts.netloc}{rest}"

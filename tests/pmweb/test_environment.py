@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from inference.runs.webhook_address import RIGHT
 from pmweb import environment
 
 HOME = Path("/somewhere")
@@ -133,6 +134,30 @@ def test_other_values_are_checked_too(monkeypatch, read, text, said):
         read()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "http://example.org:99999/s3cret",
+        "https://me:s3cret@example.org/",
+        "ftp://example.org/s3cret",
+        "s3cret",
+    ],
+)
+def test_an_address_to_tell_that_makes_no_sense_is_explained_without_its_secrets(monkeypatch, value):
+    monkeypatch.setenv("PMWEB_WEBHOOK", value)
+    with pytest.raises(
+        ImproperlyConfigured, match="PMWEB_WEBHOOK is no address to send to; it is to be http"
+    ) as no:
+        environment.webhook("PMWEB_WEBHOOK")
+    assert "s3cret" not in str(no.value)
+
+
+def test_an_address_to_tell_is_taken_as_it_is(monkeypatch):
+    assert environment.webhook("PMWEB_WEBHOOK") == ""
+    monkeypatch.setenv("PMWEB_WEBHOOK", " https://chat.example.org:8443/hooks/1?key=2 ")
+    assert environment.webhook("PMWEB_WEBHOOK") == "https://chat.example.org:8443/hooks/1?key=2"
+
+
 def manage(tmp_path: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
@@ -156,7 +181,17 @@ def test_the_deployment_check_objects_to_a_site_without_tls(tmp_path):
     assert "SECURE_SSL_REDIRECT" in done.stderr
 
 
-def test_wrong_settings_end_a_command_with_one_line(tmp_path):
-    done = manage(tmp_path, "check", PMWEB_TLS="maybe")
+@pytest.mark.parametrize(
+    ("variable", "said"),
+    [
+        ({"PMWEB_TLS": "maybe"}, "PMWEB_TLS is 'maybe'; it is to be 1 (yes) or 0 (no)"),
+        (
+            {"PMWEB_WEBHOOK": "http://hooks:99999/"},
+            f"PMWEB_WEBHOOK is no address to send to; it is to be {RIGHT}",
+        ),
+    ],
+)
+def test_wrong_settings_end_a_command_with_one_line(tmp_path, variable, said):
+    done = manage(tmp_path, "check", **variable)
     assert done.returncode == 1
-    assert done.stderr == "pmweb: PMWEB_TLS is 'maybe'; it is to be 1 (yes) or 0 (no).\n"
+    assert done.stderr == f"pmweb: {said}.\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import socket
 import threading
@@ -20,7 +22,8 @@ from inference.runs import leases, webhook_delivery, webhooks
 from inference.runs.errors import ConfigError, RunStateError
 from inference.runs.lifecycle import cancel, submit
 from inference.runs.registry import JOBS
-from inference.runs.webhook_delivery import DeliveryError, is_public, post
+from inference.runs.webhook_address import is_public, masked
+from inference.runs.webhook_delivery import DeliveryError, post
 from tests.runs.counting.job import CountJob
 
 pytestmark = pytest.mark.django_db
@@ -163,7 +166,8 @@ def test_internal_addresses_are_refused_unless_the_setting_allows_them(
     "address",
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
      "224.0.0.1", "::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1",
-     "64:ff9b::7f00:1", "2002:7f00:1::", "::"],
+     "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "64:ff9b:1:ffff::a00:1", "2002:7f00:1::",
+     "fec0::1", "feff::1", "::"],
 )  # fmt: skip
 def test_these_are_not_public(address: str) -> None:
     assert not is_public(address)
@@ -173,6 +177,62 @@ def test_these_are_public() -> None:
     assert all(
         map(is_public, ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"))
     )
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://example.org", "https://example.org/"),
+        ("https://example.org:8443/hook/s3cret?key=s3cret", "https://example.org:8443/…"),
+        ("https://me:s3cret@example.org:8443/", "https://example.org:8443/"),
+        ("https://s3cret@[2606:2800::1]:8443/x", "https://[2606:2800::1]:8443/…"),
+        ("https://me:s3cret/x@example.org/", "…"),
+        ("https://example.org:99999/s3cret", "…"),
+        ("http://[::1", "…"),
+    ],
+)
+def test_of_an_address_readers_see_the_host_alone(url: str, shown: str) -> None:
+    assert masked(url) == shown
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.org:99999/", "http://me:s3cret/x@example.org/", "http://[::1"]
+)
+def test_a_stored_address_that_makes_no_sense_is_one_that_cannot_be_told(
+    listener: Listener, url: str
+) -> None:
+    run = cancel(submit("count", {}, "a run", webhook=listener.url))
+    Webhook.objects.create(run=run, url=url)
+    deliver()
+    assert len(listener.heard) == 1
+    assert "no address" not in Webhook.objects.get(url=listener.url).error
+    told = Webhook.objects.get(url=url)
+    assert "is none that can be sent to; http://… or https://…" in told.error
+    assert "s3cret" not in told.error
+
+
+def test_a_fault_at_one_webhook_keeps_no_other_from_being_told(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = cancel(submit("count", {}, "one", webhook=listener.url))
+    cancel(submit("count", {}, "two", webhook=listener.url))
+    sound = webhook_delivery._message
+
+    def faulty(row: Webhook) -> Any:
+        if row.run_id == first.pk:
+            raise RuntimeError("nobody has thought of this")
+        return sound(row)
+
+    async def a_round_is_over(_seconds: float) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(webhook_delivery, "_message", faulty)
+    monkeypatch.setattr(webhook_delivery.asyncio, "sleep", a_round_is_over)
+    with contextlib.suppress(asyncio.CancelledError):
+        async_to_sync(webhook_delivery.deliver_for_ever)()
+    assert [each["name"] for each in listener.heard] == ["two"]
+    assert f"run {first.pk}: telling its webhook failed" in caplog.text
+    assert Webhook.objects.get(run=first).attempts == 1
 
 
 def test_nobody_there_is_an_error_that_says_so() -> None:

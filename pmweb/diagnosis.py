@@ -1,7 +1,8 @@
-"""What a bug report needs to say of an installation, in one zip of text files, and nothing that is a secret.
+"""What a bug report needs to say of an installation, in one zip of text files, and no name or secret of it.
 
-No measurements, mappings, file names or addresses of people: versions, settings (of those that could be
-secrets, only whether they are set), the state of database and machines, and what recent runs failed with.
+No measurements, mappings or files, no names: of people, hosts, machines, sets, runs or folders.
+Versions, the settings that are numbers and choices (of others, whether they are set), the state of database
+and machines, and of what recent runs failed with the product's own words (`own_words`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import platform
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable
@@ -17,14 +19,36 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from inference.cluster.condition import condition
+from inference.core.protocols import Json
+from inference.exchange.instruction_sets import SUPPLIED
 from inference.models import Machine, Run
 from inference.models.schema import schema
-from pmweb import installation, metrics
+from pmweb import __version__, installation, metrics, own_words, services
 from pmweb.logs import without_tokens
 
-_SECRET_WORDS = ("SECRET", "PASSWORD", "TOKEN", "URL", "WEBHOOK")
+_SHOWN = frozenset(
+    f"PMWEB_{name}"
+    for name in (
+        *("DATABASE_SSLMODE", "DATABASE_POOL", "TLS", "SECURE_COOKIES", "HSTS_SECONDS"),
+        *("HSTS_SUBDOMAINS", "HSTS_PRELOAD", "WEB_PROCESS", "WEB_PROCESSES", "DEBUG"),
+        *("PUBLIC_READING", "LOG_FORMAT", "WEBHOOK_INTERNAL", "RUNS_PER_USER", "UPLOAD_MB"),
+        *("UPLOADS_PER_USER", "UPLOADS_MB_PER_USER", "RUN_MEMORY_MB", "RUN_NICENESS"),
+        *("KEEP_CHECKPOINTS", "KEEP_JOURNALS", "KEEP_SAMPLES", "KEEP_SESSIONS", "KEEP_UPLOADS"),
+        *("KEEP_AUDIT", "KEEP_ANSWERS", "PRUNE_NIGHTLY"),
+    )
+)
+"""Numbers and choices. What is not here may name something, or be a secret."""
+
+_FACTS = (
+    *("system", "machine", "isa", "kernel", "python", "vendor", "family", "model", "stepping"),
+    *("microcode", "implementer", "part", "revision", "flags", "cpuid", "cores", "core", "core_type"),
+    *("core_cpus", "siblings", "virtual", "emulated", "governor", "turbo", "smt", "load", "blocks"),
+    "confinement",
+)
+"""Of what agents say of their computers, what says nothing of whose it is."""
+
 _RECENT = 20
-_LONGEST_ERROR = 4000
 
 
 def bundle() -> bytes:
@@ -35,31 +59,32 @@ def bundle() -> bytes:
             try:
                 text = part()
             except (OperationalError, OSError) as error:
-                text = f"not to be had: {type(error).__name__}: {error}\n"
+                text = f"not to be had: {type(error).__name__}\n"  # whose message may name the server
             archive.writestr(name, without_tokens(text))
     return packed.getvalue()
 
 
 def _installation() -> str:
-    sections = (installation.facts(), installation.computing())
+    """Kinds and versions: not where anything is."""
     found = [(program.name, executable) for program, many in installation.find_all() for executable in many]
-    programs = [(name, f"{executable.version or '?'} {executable.path}") for name, executable in found]
     return _table(
-        [*(pair for section in sections for pair in section), *installation.library_versions(), *programs]
+        [
+            ("pmweb", __version__),
+            ("Python", platform.python_version()),
+            ("Operating system", platform.platform()),
+            ("Database", services.database(named=False)),
+            ("Between processes", services.messages(named=False)),
+            ("Processors", f"{len(os.sched_getaffinity(0))} of this computer"),
+            ("Dask", own_words.sentence(condition(settings.DASK)) or "configured"),
+            *installation.library_versions(),
+            *((name, executable.version or "?") for name, executable in found),
+        ]
     )
 
 
 def _environment() -> str:
-    shown = (
-        (name, _harmless(name, value))
-        for name, value in sorted(os.environ.items())
-        if name.startswith("PMWEB_")
-    )
-    return _table(shown)
-
-
-def _harmless(name: str, value: str) -> str:
-    return f"(set, {len(value)} characters)" if any(word in name for word in _SECRET_WORDS) else value
+    names = sorted(name for name in os.environ if name.startswith("PMWEB_"))
+    return _table((name, os.environ[name] if name in _SHOWN else "(set)") for name in names)
 
 
 def _database() -> str:
@@ -75,14 +100,16 @@ def _database() -> str:
 
 
 def _runs() -> str:
-    """The newest failed runs: kind, times, attempts and error, without names and descriptions."""
+    """The newest failed runs: kind, times, attempts, and the product's own words of the error."""
     fields = ("pk", "kind", "created", "started", "finished", "attempts", "busy_seconds")
     rows = Run.objects.filter(state=Run.State.FAILED).order_by("-pk")[:_RECENT]
-    told = [
-        {**{field: getattr(row, field) for field in fields}, "error": row.error[:_LONGEST_ERROR]}
-        for row in rows
-    ]
-    return json.dumps(told, indent=1, default=str) + "\n"
+    told = [{**{field: getattr(row, field) for field in fields}, **_error(row.error)} for row in rows]
+    return json.dumps(told, indent=1, default=str, ensure_ascii=False) + "\n"
+
+
+def _error(text: str) -> Json:
+    said, frames = own_words.error(text)
+    return {"error": said or f"(not in this product's words, {len(text)} characters)", "frames": frames}
 
 
 def _machines() -> str:
@@ -92,16 +119,16 @@ def _machines() -> str:
         {
             "pk": row.pk,
             "kind": row.kind,
-            "isa": row.isa.name,
-            "cpu": row.cpu,
+            "isa": row.isa.name if row.isa.name in SUPPLIED else "one of the site",
+            "cpu": row.cpu if row.kind == Machine.Kind.AGENT else "",
             "state": row.state,
-            "note": row.state_note,
+            "note": own_words.sentence(row.state_note) or ("(set)" if row.state_note else ""),
             "online": row.is_online(),
-            "facts": {name: value for name, value in row.facts.items() if name not in {"host", "mapping"}},
+            "facts": {name: row.facts[name] for name in _FACTS if name in row.facts},
         }
         for row in rows
     ]
-    return json.dumps(told, indent=1, default=str) + "\n"
+    return json.dumps(told, indent=1, default=str, ensure_ascii=False) + "\n"
 
 
 def _table(pairs: Iterable[tuple[str, str]]) -> str:

@@ -17,8 +17,8 @@ from pmweb.launcher.prepare import database_name
 _PATIENCE = 2.0
 
 
-def database() -> str:
-    """The database in use, with its version and what matters of how it is used."""
+def database(*, named: bool = True) -> str:
+    """The database in use, with its version and what matters of how it is used; its name, if `named`."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA journal_mode")
@@ -33,21 +33,22 @@ def database() -> str:
         )
         version, encrypted, connections, most = cursor.fetchone()
     how = "TLS" if encrypted else "not encrypted"
+    name = f"database {database_name()}, " if named else ""
     return (
-        f"PostgreSQL {version.split()[0]}, database {database_name()}, {how}, "
-        f"{connections} of {most} connections used by this site"
+        f"PostgreSQL {version.split()[0]}, {name}{how}, {connections} of {most} connections used by this site"
     )
 
 
-def messages() -> str:
-    """What carries wake-up calls between computers, and whether it answers."""
+def messages(*, named: bool = True) -> str:
+    """What carries wake-up calls between computers, and whether it answers; where it is, if `named`."""
     url = settings.REDIS_URL
     if not url:
         return "by local sockets, within this computer; PMWEB_REDIS_URL=redis://host:6379/0 for several"
     import redis  # noqa: PLC0415  only there where the site is to be spread over computers
 
     split = urlsplit(url)
-    place = f"{split.hostname}:{split.port or 6379}" if split.hostname else split.path
+    address = f"{split.hostname}:{split.port or 6379}" if split.hostname else split.path
+    place = f" at {address}" if named else ""
     try:
         with redis.Redis.from_url(url, socket_connect_timeout=_PATIENCE, socket_timeout=_PATIENCE) as client:
             version = client.info("server")["redis_version"]
@@ -55,5 +56,6 @@ def messages() -> str:
             client.ping()
             milliseconds = (time.perf_counter() - began) * 1000
     except redis.RedisError as error:
-        return f"Redis at {place} cannot be used ({error}): news are found by looking, twice a second"
-    return f"Redis {version} at {place}, answers in {milliseconds:.1f} ms"
+        why = error if named else type(error).__name__
+        return f"Redis{place} cannot be used ({why}): news are found by looking, twice a second"
+    return f"Redis {version}{place}, answers in {milliseconds:.1f} ms"

@@ -1,0 +1,126 @@
+"""What of an error are this product's own words, and so tells a stranger nothing of the site.
+
+Errors name machines, files, hosts and rows. No pattern recognises all of these; but what the product itself
+says stands in its source. So a text is held against the sentences there: the constant parts of the one that
+fits best are told, and what stood in its gaps is left out. Of a traceback, frames in the product's own files
+are told, and no message.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from django.conf import settings
+
+PACKAGES = ("pmweb", "inference", "anica_app")
+GAP = "…"
+_FEWEST_LETTERS = 10
+"""A sentence with fewer in its constant parts would say nothing, and fit nearly everything."""
+
+_LIBRARIES = frozenset(
+    (
+        *("asgiref", "channels", "csp", "daphne", "dask", "distributed", "django", "iced_x86"),
+        *("llvmlite", "ninja", "numba", "numpy", "plotly", "psycopg", "pydantic", "redis", "scipy"),
+        *("websockets", "whitenoise", "z3"),
+    )
+)
+_TRACEBACK = "\n\nTraceback (most recent call last):\n"
+_FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+), in ([\w.<>]+)$', re.MULTILINE)
+_CLASS = re.compile(r"([A-Z][A-Za-z0-9]*)(?:: (.*))?")
+
+_TEXT = (ast.Constant, ast.JoinedStr)
+Parts = tuple[str, ...]
+
+
+def sentence(text: str) -> str:
+    """The first line of the text in the words of the source, with … for all else; "" where none fits."""
+    line = text.partition("\n")[0]
+    found = next((parts for parts in _sentences() if _fits(parts, line)), ())
+    return GAP.join(found)
+
+
+def exception(text: str) -> str:
+    """Of "Class: message", the class where it looks like one of an error, and the message's own words."""
+    found = _CLASS.fullmatch(text.partition("\n")[0])
+    if found is None or not (hasattr(builtins, found[1]) or found[1].endswith(("Error", "Exception"))):
+        return sentence(text)
+    return f"{found[1]}: {sentence(found[2] or '') or GAP}"
+
+
+def error(text: str) -> tuple[str, list[str]]:
+    """What a failed run says of its error: its sentence ("" where none is known), and the frames."""
+    message, evidence, traceback = text.partition(_TRACEBACK)
+    return (exception(message), frames(traceback)) if evidence else (sentence(message), [])
+
+
+def frames(traceback: str) -> list[str]:
+    """Where each frame was: a line of the product, a library, or … for what is neither."""
+    return [_place(PurePosixPath(file), line, function) for file, line, function in _FRAME.findall(traceback)]
+
+
+def _place(path: PurePosixPath, line: str, function: str) -> str:
+    for start in reversed(range(len(path.parts))):
+        if path.parts[start] in PACKAGES:
+            own = Path(*path.parts[start:])
+            if own.suffix == ".py" and (settings.BASE_DIR / own).is_file():  # also of another host's copy
+                return f"{own}, line {line}, in {function}"
+    for folder, name in zip(path.parts, path.parts[1:], strict=False):
+        known = _LIBRARIES if folder == "site-packages" else sys.stdlib_module_names
+        stem = name.removesuffix(".py")
+        if (folder == "site-packages" or re.fullmatch(r"python3\.\d+", folder)) and stem in known:
+            return f"in {stem}"
+    return GAP
+
+
+def _fits(parts: Parts, line: str) -> bool:
+    """Whether the line is these parts in order with anything between them."""
+    if len(parts) == 1:
+        return line == parts[0]
+    first, *middle, last = parts
+    if len(line) < len(first) + len(last) or not (line.startswith(first) and line.endswith(last)):
+        return False
+    at, end = len(first), len(line) - len(last)
+    for part in middle:
+        found = line.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+@cache
+def _sentences() -> tuple[Parts, ...]:
+    """Every text of the source, each as its constant parts; those that say most first."""
+    found: set[Parts] = set()
+    for package in PACKAGES:
+        for file in sorted((settings.BASE_DIR / package).rglob("*.py")):
+            texts = (each for each in ast.walk(ast.parse(file.read_bytes())) if isinstance(each, _TEXT))
+            found.update(map(_parts, texts))
+    told = ((_letters(parts), parts) for parts in found)
+    kept = sorted((-letters, parts) for letters, parts in told if letters >= _FEWEST_LETTERS)
+    return tuple(parts for _, parts in kept)
+
+
+def _parts(node: ast.Constant | ast.JoinedStr) -> Parts:
+    """What stands between the gaps in the first line of a text."""
+    if isinstance(node, ast.Constant):
+        return (node.value.partition("\n")[0],) if isinstance(node.value, str) else ()
+    parts = [""]
+    for value in node.values:
+        if isinstance(value, ast.Constant):
+            parts[-1] += str(value.value)
+            if "\n" in parts[-1]:
+                parts[-1] = parts[-1].partition("\n")[0]
+                break
+        elif len(parts) == 1 or parts[-1]:
+            parts.append("")
+    return tuple(parts)
+
+
+def _letters(parts: Parts) -> int:
+    return sum(letter.isalpha() for part in parts for letter in part)

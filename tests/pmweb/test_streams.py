@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import AsyncClient
@@ -19,6 +20,7 @@ from inference.models import Run
 from inference.runs import lifecycle, watcher
 from inference.runs.registry import JOBS
 from pmweb.accounts import api_tokens, people, watching
+from pmweb.handler import Pages
 from pmweb.models import ApiToken, Role, Scope
 from tests.listening import SOON
 from tests.runs.counting.job import CountJob
@@ -146,3 +148,30 @@ async def test_of_what_is_read_already_nothing_is_told_when_it_is_over() -> None
     (visit,) = watching.shared_visits()._open
     await asyncio.wait_for(visit.over.wait(), SOON)
     assert await rest_of(stream) == b""
+
+
+async def test_a_stream_is_watched_on_when_the_first_one_has_left() -> None:
+    """In the process that serves pages, where each request has a thread of its own."""
+    run = await Run.objects.acreate(name="a run", kind="infer")
+    (_, first), (second, its_own) = [(await somebody(name))[:2] for name in ("ada", "grace")]
+    pages = Pages()
+    visitors = []
+    for _, headers in (first, its_own):
+        visitor = ApplicationCommunicator(pages, scope_of(run, headers))
+        await visitor.send_input({"type": "http.request", "body": b""})
+        assert (await visitor.receive_output(SOON))["status"] == 200
+        visitors.append(visitor)
+    await asyncio.sleep(0.2)
+    await visitors[0].send_input({"type": "http.disconnect"})
+    await visitors[0].wait(SOON)
+    assert len(watching.shared_visits()._open) == 1
+    await sync_to_async(revoke)(second)
+    await visitors[1].wait(SOON)
+    assert not watching.shared_visits()._open
+
+
+def scope_of(run: Run, headers: dict[str, str]) -> dict[str, Any]:
+    sent = {"host": "localhost", "accept": "text/event-stream", **headers}
+    pairs = [(key.lower().encode(), value.encode()) for key, value in sent.items()]
+    path = f"/api/v1/runs/{run.pk}/events"
+    return {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": pairs}

@@ -27,6 +27,9 @@ AT_ONCE = 3
 HURRY_SECONDS = 0.25
 """A request that takes longer, as a stream does, counts no further: nobody shall wait for slow ones."""
 
+BODY = "pmweb.body"
+"""Where in its scope a request has its body, as a file, if the server has put it there."""
+
 IDLE_THREADS = 2 * AT_ONCE
 """That many wait for requests; where slow ones need more of them, they end afterwards."""
 
@@ -42,10 +45,17 @@ class Pages(ASGIHandler):
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
+        scope = {**scope, "root_path": ""}  # a header could say otherwise: whatever visitors like
+        file = scope.pop(BODY, None)
         try:
             body = await self.read_body(receive)
         except RequestAborted:
+            if file is not None:
+                file.close()
             return
+        if file is not None:
+            body.close()  # it is empty
+            body = file
         with body:
             await self._places.acquire()
             place = _Place(self._places)

@@ -22,6 +22,7 @@
 | `PMWEB_PUBLIC_READING` | `1`: whoever comes may read, without an account; nothing else | off |
 | `PMWEB_RUNS_PER_USER` | unfinished runs that a user may have; 0: no limit | 100 |
 | `PMWEB_UPLOAD_MB` | MiB that an uploaded file may have | 64 |
+| `PMWEB_REQUEST_MB` | MiB that a request with its files may have; never less than one file's | 512 |
 | `PMWEB_UPLOADS_PER_USER` | files of a user that may wait for their import; 0: no limit | 200 |
 | `PMWEB_UPLOADS_MB_PER_USER` | MiB that these may have together; 0: no limit | 1024 |
 | `PMWEB_KEEP_CHECKPOINTS` | days; 0: for ever (docs/operating.md) | 7 |
@@ -166,6 +167,8 @@ RUNS_PER_USER = environment.number("PMWEB_RUNS_PER_USER", 100)
 UPLOADS_PER_USER = environment.number("PMWEB_UPLOADS_PER_USER", 200)
 UPLOADED_BYTES_PER_USER = environment.number("PMWEB_UPLOADS_MB_PER_USER", 1024) * 2**20
 UPLOAD_LIMIT_BYTES = environment.number("PMWEB_UPLOAD_MB", 64) * 2**20
+# What the web server takes in at all, of those who may upload (pmweb/launcher/daphne.py).
+REQUEST_LIMIT_BYTES = max(environment.number("PMWEB_REQUEST_MB", 512) * 2**20, UPLOAD_LIMIT_BYTES + 2**20)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4000
 DATA_UPLOAD_MAX_NUMBER_FILES = 100

@@ -52,4 +52,4 @@ def _via() -> str:
     request = current_request()
     if request is None:
         return "command"
-    return "API" if request.path.startswith(API_PATH) else "page"
+    return "API" if request.path_info.startswith(API_PATH) else "page"

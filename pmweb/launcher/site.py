@@ -23,7 +23,7 @@ from pmweb.launcher.supervisor import Child, Supervisor
 from pmweb.launcher.typed import MANAGE, typed
 
 DAPHNE = (
-    *("-m", "daphne", "-v", "0", "--no-server-name"),
+    *("-m", "pmweb.launcher.daphne", "-v", "0", "--no-server-name"),
     *("--websocket-max-message-size", str(MAX_MESSAGE_BYTES)),
     *("--websocket-max-frame-size", str(MAX_MESSAGE_BYTES)),
 )

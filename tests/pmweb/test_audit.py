@@ -55,6 +55,11 @@ def test_starting_steering_and_cancelling_a_run_are_noted(ada: Client, experimen
     ]
 
 
+def test_no_request_says_that_it_came_by_the_api(ada: Client, experiment_set: ExperimentSet):
+    ada.post(reverse("set-learn", args=[experiment_set.pk]), SCRIPT_NAME="/api")
+    assert [entry[-1] for entry in noted()] == ["page"]
+
+
 def test_what_could_not_be_done_is_not_noted(ada: Client, experiment_set: ExperimentSet):
     ada.post(reverse("set-learn", args=[experiment_set.pk]))
     run = Run.objects.get()

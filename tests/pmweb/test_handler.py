@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from asgiref.testing import ApplicationCommunicator
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.urls import path
+from django.urls import path, reverse
 
 from pmweb import handler
 from pmweb.handler import Pages
@@ -67,6 +67,10 @@ def _endless(request: HttpRequest) -> HttpResponseBase:
     return StreamingHttpResponse(parts())
 
 
+def _told(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(f"{request.path} {reverse(_told)} {len(request.body)}")
+
+
 def _file(request: HttpRequest) -> FileResponse:
     return FileResponse(BytesIO(FILE))
 
@@ -83,6 +87,7 @@ urlpatterns = [
     path("counted/", _counted),
     path("endless/", _endless),
     path("file/", _file),
+    path("told/", _told),
 ]
 
 
@@ -101,10 +106,10 @@ def pages(settings) -> Pages:
     return Pages()
 
 
-async def answered(pages: Pages, address: str) -> tuple[int, list[bytes]]:
+async def answered(pages: Pages, address: str, **more: Any) -> tuple[int, list[bytes]]:
     where, _, query = address.partition("?")
     scope = {"type": "http", "method": "GET", "path": where, "query_string": query.encode(), "headers": []}
-    visitor = ApplicationCommunicator(pages, scope)
+    visitor = ApplicationCommunicator(pages, {**scope, **more})
     await visitor.send_input({"type": "http.request", "body": b""})
     begun = await visitor.receive_output(10)
     parts, more = [], True
@@ -116,8 +121,8 @@ async def answered(pages: Pages, address: str) -> tuple[int, list[bytes]]:
     return begun["status"], parts
 
 
-async def asked(pages: Pages, address: str) -> tuple[int, str]:
-    status, parts = await answered(pages, address)
+async def asked(pages: Pages, address: str, **more: Any) -> tuple[int, str]:
+    status, parts = await answered(pages, address, **more)
     return status, b"".join(parts).decode()
 
 
@@ -151,6 +156,17 @@ async def test_requests_at_a_time_have_a_thread_each_and_few_of_them_are_kept(
             return
         await asyncio.sleep(0.1)
     pytest.fail(f"these are left: {left}")
+
+
+async def test_where_the_site_begins_is_not_for_a_request_to_say(pages: Pages) -> None:
+    assert await asked(pages, "/told/", root_path="/elsewhere") == (200, "/told/ /told/ 0")
+    assert await asked(pages, "/told/", root_path="/told") == (200, "/told/ /told/ 0")
+
+
+async def test_a_body_that_the_server_has_in_a_file_is_read_there(pages: Pages) -> None:
+    body = BytesIO(FILE)
+    assert await asked(pages, "/told/", **{handler.BODY: body}) == (200, f"/told/ /told/ {len(FILE)}")
+    assert body.closed
 
 
 async def test_few_are_answered_at_a_time(settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,7 +322,8 @@ def _answers(address: str) -> bool:
 
 def test_a_web_process_that_cannot_start_is_given_up_with_its_reason(home, tmp_path):
     poison = (
-        "import os, sys\nif 'daphne' in sys.orig_argv:\n    os.write(2, b'no reactor here'); os._exit(3)\n"
+        "import os, sys\nif 'pmweb.launcher.daphne' in sys.orig_argv:\n"
+        "    os.write(2, b'no reactor here'); os._exit(3)\n"
     )
     (tmp_path / "sitecustomize.py").write_text(poison)
     with launched(home, PYTHONPATH=str(tmp_path)) as site:

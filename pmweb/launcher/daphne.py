@@ -1,0 +1,190 @@
+"""Daphne with limits: `python -m pmweb.launcher.daphne` takes the same arguments as `python -m daphne`.
+
+Twisted keeps the whole body of a request, however long it is, before anybody asks who sends it, and takes
+forms apart in memory besides; Daphne then hands all of it over at once, through a queue in memory. Here
+
+- a request has at most `settings.REQUEST_LIMIT_BYTES`, one of somebody who may not upload `ANYBODYS_BYTES`,
+- what is more is answered with 413 as soon as the header says so, or as soon as that much has come,
+- a long body stays in the file that it came into: the application reads it there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from daphne.server import Server  # isort: skip  # installs the reactor
+from daphne import http_protocol
+from daphne.cli import CommandLineInterface
+from django.conf import settings
+from twisted.internet.threads import deferToThread
+from twisted.python.failure import Failure
+
+from pmweb.handler import BODY
+
+ANYBODYS_BYTES = 1 << 20
+"""Of a request by somebody who may not upload; forms to log in have less than a thousandth of it."""
+
+LINGER_SECONDS = 5.0
+"""For so long whoever is refused may go on sending, unheard: were the connection closed at once, the answer
+would be lost with it."""
+
+_REASONS = {413: "Content Too Large", 503: "Service Unavailable"}
+
+logger = logging.getLogger(__name__)
+
+
+class Body:
+    """A body in a file, which Daphne takes for empty once the application has it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._handed = False
+        self.write, self.tell, self.seek = file.write, file.tell, file.seek
+
+    @property
+    def closed(self) -> bool:
+        """Whether the request was abandoned."""
+        return self._file.closed and not self._handed
+
+    def hand_over(self) -> BinaryIO:
+        """The file from its beginning; closing it is now up to whoever gets it."""
+        self._handed = True
+        self._file.seek(0)
+        return self._file
+
+    def read(self, size: int = -1) -> bytes:
+        """What Daphne hands on."""
+        return b"" if self._handed else self._file.read(size)
+
+    def close(self) -> None:
+        """Let go of the file, unless it was handed over."""
+        if not self._handed:
+            self._file.close()
+
+
+class BoundedRequest(http_protocol.WebRequest):
+    """A request that ends where it becomes too large."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
+        self._most = ANYBODYS_BYTES
+        self._came = 0
+        self._refused = False
+        self._asking = False
+        self._waiting: Callable[[], None] | None = None
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802  Twisted calls it so
+        """The header is complete; without a length the body comes in chunks."""
+        if length is not None and length > self._most:
+            self._weigh(length)
+        if not self._refused:
+            super().gotLength(length)
+            if not hasattr(self.content, "getbuffer"):  # not in memory
+                self.content = Body(self.content)
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
+        """Some of the body has come."""
+        if self._refused:
+            return
+        self._came += len(data)
+        if self._came > self._most:
+            self._weigh(self._came)
+        if not self._refused:
+            super().handleContentChunk(data)
+
+    def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:  # noqa: N802
+        """All of it has come."""
+        if self._asking:
+            self._waiting = lambda: self.requestReceived(command, path, version)
+        elif not self._refused:
+            super().requestReceived(command, path, version)
+
+    def _weigh(self, size: int) -> None:
+        """Refuse a body of so many bytes or more, or find out whether its sender may send them."""
+        if size > settings.REQUEST_LIMIT_BYTES:
+            most = settings.REQUEST_LIMIT_BYTES >> 20
+            self._refuse(413, f"A request can have at most {most} MiB here (PMWEB_REQUEST_MB).")
+        elif not self._asking:
+            session = self.received_cookies.get(settings.SESSION_COOKIE_NAME.encode(), b"").decode("latin-1")
+            authorization = self.getHeader("Authorization") or ""
+            if session or authorization:
+                self._ask(session, authorization)
+            else:
+                self._refuse_anybody()
+
+    def _ask(self, session: str, authorization: str) -> None:
+        from pmweb.accounts.credentials import may_change  # noqa: PLC0415  which needs Django to be set up
+
+        self._asking = True
+        self.transport.pauseProducing()
+        deferToThread(may_change, session, authorization).addCallbacks(self._told, self._unknown)
+
+    def _told(self, may: bool) -> None:
+        self._go_on(
+            settings.REQUEST_LIMIT_BYTES if may else ANYBODYS_BYTES, self._refuse_anybody, refuse=not may
+        )
+
+    def _unknown(self, failure: Failure) -> None:
+        logger.error("whether a large request may come in cannot be found out: %s", failure.value)
+        self._go_on(
+            ANYBODYS_BYTES,
+            lambda: self._refuse(503, "Who sends this cannot be found out at the moment. Try again later."),
+            refuse=True,
+        )
+
+    def _go_on(self, most: int, refusal: Callable[[], None], *, refuse: bool) -> None:
+        self._asking = False
+        if self.channel is None:  # whoever sent it has left
+            return
+        self._most = most
+        if refuse and not self._refused:
+            refusal()
+        self.transport.resumeProducing()
+        if self._waiting is not None:
+            self._waiting()
+
+    def _refuse_anybody(self) -> None:
+        most = ANYBODYS_BYTES >> 20
+        self._refuse(
+            413, f"Without an account that may upload, a request can have at most {most} MiB. Log in first."
+        )
+
+    def _refuse(self, status: int, why: str) -> None:
+        """Answer, forget what has come, and close the connection."""
+        self._refused = True
+        self.requestHeaders.removeHeader(b"Expect")  # else Twisted would ask for the body now
+        if self.content is not None:
+            self.content.close()
+        text = f"{why}\n".encode()
+        head = (
+            f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            f"Content-Length: {len(text)}\r\nConnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + text)
+        self.transport.loseWriteConnection()
+        self.channel.callLater(LINGER_SECONDS, self.transport.abortConnection)
+
+
+class BoundedServer(Server):
+    """Hands bodies over as files, and believes no visitor where the site begins."""
+
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """An instance of the application for one connection."""
+        scope["root_path"] = self.root_path  # not what the header Daphne-Root-Path says
+        content = getattr(protocol, "content", None)
+        if isinstance(content, Body):
+            scope[BODY] = content.hand_over()
+        return super().create_application(protocol, scope)
+
+
+class CommandLine(CommandLineInterface):
+    """Daphne's."""
+
+    server_class = BoundedServer
+
+
+if __name__ == "__main__":
+    http_protocol.WebRequest = BoundedRequest  # which its factory looks up whenever a connection comes in
+    CommandLine.entrypoint()

@@ -3,7 +3,8 @@
 The file has hundreds of megabytes. What is of use here, a few dozen bytes per instruction and
 microarchitecture, is written as JSON on the way, which is what is kept of it:
 `inference.exchange.uops_info_digest` reads that.
-No element stays in memory. Documents with a DTD, entities or external references are refused.
+An instruction stays in memory until it ends, and is bounded, as are the names that the parser keeps.
+Documents with a DTD, entities or external references are refused.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, BinaryIO, Protocol
@@ -22,6 +24,7 @@ from defusedxml.expatreader import create_parser
 
 from inference.exchange.document import ENTRY_LIMIT
 from inference.exchange.errors import ExchangeError
+from inference.exchange.source import SIZE_LIMIT
 from inference.exchange.uops_info_digest import DIGEST
 from inference.isa.uops_info import XmlInstruction, XmlOperand, scheme_name
 
@@ -36,10 +39,18 @@ _DENSEST = 200
 _GZIP = b"\x1f\x8b"
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _RATES = ("TP_loop", "TP_unrolled", "TP")
+_MOST_OF = {"operand": 64, "architecture": 100, "measurement": 1000, "IACA": 1000}
+"""Elements that an instruction may have: it is in memory until it ends. uops.info has a dozen operands and
+two dozen architectures, each with a measurement and a handful of IACA's answers."""
+_MOST_TEXT = 1 << 18
+"""Characters that these may have together; uops.info's have some thousands."""
+_DEEPEST = 32  # elements in each other; uops.info has six
+_MOST_NAMES = 2000  # of elements and attributes, which the parser keeps; uops.info has some dozens
 
 
 class _Attributes(Protocol):
     def items(self) -> Any: ...
+    def keys(self) -> Any: ...
 
 
 def is_xml(beginning: bytes) -> bool:
@@ -52,7 +63,7 @@ def condensed(file: BinaryIO, file_name: str) -> bytes:
 
     Raises `ExchangeError` for what is no XML, too large, or not uops.info's table.
     """
-    digest = _Digest()
+    digest = _Digest(file_name)
     parser = create_parser(forbid_dtd=True)
     parser.setContentHandler(digest)
     try:
@@ -97,7 +108,8 @@ def _chunks(file: BinaryIO, file_name: str) -> Iterator[bytes]:
 class _Digest(ContentHandler):
     """Writes one line of JSON per instruction that was measured anywhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, file_name: str) -> None:
+        self._file_name = file_name
         self._out = BytesIO()
         self._out.write(f'{{"format": "{DIGEST}", "instructions": [\n'.encode())
         self._instruction: XmlInstruction | None = None
@@ -105,6 +117,10 @@ class _Digest(ContentHandler):
         self._measured: dict[str, list[dict[str, Any]]] = {}
         self._of: list[dict[str, Any]] | None = None
         self._measurement: dict[str, Any] | None = None
+        self._count: Counter[str] = Counter()
+        self._text = 0
+        self._depth = 0
+        self._names: set[str] = set()
         self.seen = 0
         self.written = 0
         self.ended = 0
@@ -117,18 +133,21 @@ class _Digest(ContentHandler):
 
     def startElement(self, name: str, attrs: _Attributes) -> None:  # noqa: N802  SAX calls it so
         """Take what matters of an element; those of other names pass."""
+        self._check_shape(name, attrs)
         if name == "instruction":
-            self._instruction = XmlInstruction(dict(attrs.items()))
+            self._count.clear()
+            self._text = 0
+            self._instruction = XmlInstruction(self._noted(name, attrs))
             self._measured = {}
         elif self._instruction is None:
             return
         elif name == "operand":
-            self._operand = XmlOperand(dict(attrs.items()))
+            self._operand = XmlOperand(self._noted(name, attrs))
             self._instruction.operands.append(self._operand)
         elif name == "architecture":
-            self._of = self._measured.setdefault(str(dict(attrs.items()).get("name", "")), [])
+            self._of = self._measured.setdefault(self._noted(name, attrs).get("name", ""), [])
         elif name in {"measurement", "IACA"} and self._of is not None:
-            given = dict(attrs.items())
+            given = self._noted(name, attrs)
             self._measurement = _measurement(given) if name == "measurement" else _prediction(given)
             self._of.append(self._measurement)
         elif name == "latency" and self._measurement is not None:
@@ -137,11 +156,13 @@ class _Digest(ContentHandler):
     def characters(self, content: str) -> None:
         """The registers of an operand, or its value."""
         if self._operand is not None:
+            self._note_text(len(content))
             self._operand.text += content
 
     def endElement(self, name: str) -> None:  # noqa: N802
         """Write an instruction when it is complete."""
         self.ended += 1
+        self._depth -= 1
         if name == "operand":
             self._operand = None
         elif name == "architecture":
@@ -171,6 +192,49 @@ class _Digest(ContentHandler):
         self._out.write(b",\n" if self.written else b"")
         self._out.write(json.dumps(line, separators=(",", ":")).encode())
         self.written += 1
+        if self._out.tell() > SIZE_LIMIT:
+            raise ExchangeError(
+                f"{self._file_name}: what matters of it has more than {SIZE_LIMIT >> 20} MiB, "
+                "the most that is kept; that of uops.info has a third of it"
+            )
+
+    def _check_shape(self, name: str, attrs: _Attributes) -> None:
+        """Refuse what the parser itself would have to keep too much of."""
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ExchangeError(
+                f"{self._file_name}: <{name[:40]}> is inside of {_DEEPEST} other elements; uops.info has six"
+            )
+        self._names.add(name)
+        self._names.update(attrs.keys())
+        if len(self._names) > _MOST_NAMES:
+            raise ExchangeError(
+                f"{self._file_name}: elements and attributes have more than {_MOST_NAMES:,} different names; "
+                "uops.info has some dozens"
+            )
+
+    def _noted(self, name: str, attrs: _Attributes) -> dict[str, str]:
+        """The attributes of an element that is kept until its instruction ends, which may have so many."""
+        given = dict(attrs.items())
+        self._count[name] += 1
+        if self._count[name] > _MOST_OF.get(name, 1):
+            raise ExchangeError(
+                f"{self._where()} has more than {_MOST_OF.get(name, 1):,} elements <{name}>; "
+                "uops.info's have some dozens at most"
+            )
+        self._note_text(sum(len(key) + len(value) for key, value in given.items()))
+        return given
+
+    def _note_text(self, length: int) -> None:
+        self._text += length
+        if self._text > _MOST_TEXT:
+            raise ExchangeError(
+                f"{self._where()} has more than {_MOST_TEXT >> 10} KiB of operands and measurements; "
+                "uops.info's have some KiB"
+            )
+
+    def _where(self) -> str:
+        return f"{self._file_name}, instruction {self.seen + 1:,}"
 
 
 def _measurement(given: dict[str, str]) -> dict[str, Any]:

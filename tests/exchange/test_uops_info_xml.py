@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from inference.exchange import uops_info_xml
 from inference.exchange.errors import ExchangeError
 from inference.exchange.importing import Preview, commit, preview
 from inference.exchange.incoming import taken_in
@@ -149,6 +150,38 @@ def test_what_is_no_table_is_refused_with_the_reason(content: bytes, told: str) 
     with pytest.raises(ExchangeError, match="a") as refusal:
         condensed(io.BytesIO(content), "a.xml")
     assert told in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("<instruction>" + "<operand/>" * 65, "a.xml, instruction 1 has more than 64 elements <operand>"),
+        (
+            f"<instruction>{'<architecture/>' * 101}",
+            "instruction 1 has more than 100 elements <architecture>",
+        ),
+        (
+            f"<instruction/><instruction><architecture name='X'>{'<measurement/>' * 1001}",
+            "instruction 2 has more than 1,000 elements <measurement>",
+        ),
+        (f"<instruction><operand>{'AX,' * 90_000}", "instruction 1 has more than 256 KiB of operands"),
+        (f"<instruction string='{'A' * 300_000}'>", "instruction 1 has more than 256 KiB of operands"),
+        ("<a><b/>" * 33, "<b> is inside of 32 other elements"),
+        ("".join(f"<a{number}/>" for number in range(2001)), "more than 2,000 different names"),
+        ("".join(f"<a b{number}=''/>" for number in range(2001)), "more than 2,000 different names"),
+    ],
+)
+def test_what_would_have_to_be_kept_of_one_instruction_has_an_end(content: str, told: str) -> None:
+    with pytest.raises(ExchangeError) as refusal:
+        with_xml(content)
+    assert told in str(refusal.value)
+
+
+def test_so_has_what_is_kept_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uops_info_xml, "SIZE_LIMIT", 1 << 20)
+    measured = '<architecture name="X"><measurement ports="1*p0"/></architecture>'
+    with pytest.raises(ExchangeError, match=r"a\.xml: what matters of it has more than 1 MiB"):
+        with_xml(f'<instruction asm="NOP" string="NOP">{measured}</instruction>' * 30_000)
 
 
 def test_a_wrong_port_usage_is_told_with_its_row() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from django.db import transaction
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import File, Query, Router, Schema, Status
@@ -22,7 +21,7 @@ from inference.exchange.other_formats import importer_of_content
 from inference.exchange.run_archive.reading import is_archive, read_archive
 from inference.models import ISA
 from inference.queries.uploads import waiting_uploads
-from inference.runs.incoming import keep
+from inference.runs.incoming import keep_all
 
 router = Router()
 MOST_FILES = 20
@@ -106,8 +105,7 @@ def upload_files(request: HttpRequest, files: File[list[UploadedFile]]) -> Any:
             422, f"{len(files)} files at once", where="form files", right=f"{MOST_FILES} at most"
         )
     account = access.account_of(request)
-    with transaction.atomic():
-        kept = [keep(file, file.name or "", account).pk for file in files]
+    kept = [each.pk for each in keep_all(files, account)]
     rows = {row.pk: row for row in waiting_uploads().filter(pk__in=kept)}
     return Status(201, [_upload(rows[pk]) for pk in kept])
 

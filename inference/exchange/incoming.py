@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from contextlib import ExitStack
 from typing import BinaryIO
 
 from inference.exchange.errors import ExchangeError
@@ -17,11 +20,21 @@ def taken_in(file: BinaryIO, file_name: str, limit: int = SIZE_LIMIT) -> bytes:
 
     Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
     """
+    with ExitStack() as spools:
+        kept = to_be_kept(file, file_name, limit, spools)
+        kept.seek(0)
+        return kept.read()
+
+
+def to_be_kept(file: BinaryIO, file_name: str, limit: int, spools: ExitStack) -> BinaryIO:
+    """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
     beginning = file.read(XML_PEEK)
     file.seek(0)
     if is_xml(beginning):
-        return condensed(file, file_name)
-    content = file.read(limit + 1)
-    if len(content) > limit:
+        digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
+        spools.callback(digest.close)
+        digest.write(condensed(file, file_name))
+        return digest
+    if file.seek(0, os.SEEK_END) > limit:
         raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
-    return content
+    return file

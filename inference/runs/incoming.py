@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 
-from inference.exchange.incoming import taken_in
+from inference.exchange.incoming import to_be_kept
 from inference.models import Upload
 from inference.models.upload import UNDECIDED
 from inference.runs.limits import room_for_upload
@@ -16,16 +22,46 @@ from inference.runs.limits import room_for_upload
 NAME_LENGTH = 300  # characters, as the column has it
 
 
-def keep(file: BinaryIO, name: str, user: Any) -> Upload:
-    """Store a file, or find it if the same one waits already. Within a transaction.
+@dataclass(frozen=True)
+class _Received:
+    """A file that was read once, and is not in the database yet."""
+
+    name: str
+    file: BinaryIO
+    size: int
+    sha256: str
+
+
+def keep_all(files: Sequence[UploadedFile], user: Any) -> list[Upload]:
+    """Store all of the files, or after an error none; of those that wait already, find the one that waits.
+
+    They are read before anything is locked: a large one takes minutes, and meanwhile nobody else could write.
 
     Raises `ExchangeError` for what cannot be read at all, and `LimitError` where the user has no room for it.
     """
-    content = taken_in(file, name or "upload", settings.UPLOAD_LIMIT_BYTES)
-    digest = hashlib.sha256(content).hexdigest()
-    name = PurePath(name or "upload").name[:NAME_LENGTH]
+    with ExitStack() as spools:
+        received = [_receive(file, spools) for file in files]
+        with transaction.atomic():
+            return [_keep(each, user) for each in received]
+
+
+def _receive(file: UploadedFile, spools: ExitStack) -> _Received:
+    name = file.name or "upload"
+    kept = to_be_kept(file, name, settings.UPLOAD_LIMIT_BYTES, spools)
+    size = kept.seek(0, os.SEEK_END)
+    kept.seek(0)
+    digest = hashlib.sha256()
+    while chunk := kept.read(1 << 20):
+        digest.update(chunk)
+    return _Received(PurePath(name).name[:NAME_LENGTH], kept, size, digest.hexdigest())
+
+
+def _keep(received: _Received, user: Any) -> Upload:
+    """Within a transaction."""
+    digest, name = received.sha256, received.name
     same = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("content").first()
     if same is not None:
         return same
-    room_for_upload(user, len(content))
-    return Upload.objects.create(file_name=name, content=content, sha256=digest, created_by=user)
+    room_for_upload(user, received.size)
+    received.file.seek(0)
+    return Upload.objects.create(file_name=name, content=received.file.read(), sha256=digest, created_by=user)

@@ -8,7 +8,6 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -31,7 +30,7 @@ from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, R
 from inference.queries.uploads import waiting_name_lists, waiting_rejects, waiting_uploads
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError, RunsError
-from inference.runs.incoming import keep
+from inference.runs.incoming import keep_all
 from inference.runs.jobs.import_file import LEAVE_OUT
 from inference.views.address import one_of
 from inference.views.infer.form import SetsField
@@ -128,7 +127,7 @@ def upload(request: HttpRequest) -> HttpResponse:
         error = _refusal(files)
         if not error:
             try:
-                kept = _keep_all(request, files)
+                kept = keep_all(files, request.user)
             except (ExchangeError, LimitError) as problem:
                 error = str(problem)
             else:
@@ -147,12 +146,6 @@ def _refusal(files: list[UploadedFile]) -> str:
         if (file.size or 0) > limit and not is_xml(beginning):
             return f"{file.name} has {(file.size or 0) >> 20} MiB; a file can have at most {limit >> 20} MiB."
     return ""
-
-
-@transaction.atomic
-def _keep_all(request: HttpRequest, files: list[UploadedFile]) -> list[Upload]:
-    """Store all of the files or, after an `ExchangeError` or a `LimitError`, none."""
-    return [keep(file, file.name or "", request.user) for file in files]
 
 
 def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:

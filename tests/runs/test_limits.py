@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
+from typing import BinaryIO
+
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from inference.exchange import incoming
+from inference.exchange.uops_info_xml import condensed
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError
@@ -80,3 +86,25 @@ def test_what_no_view_catches_has_a_page(visitor: Client, monkeypatch):
     page = visitor.get(reverse("runs"))
     assert page.status_code == 429
     assert "You have too much." in page.text
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("address", ["/sets/upload/", "/api/v1/uploads"])
+def test_nobody_waits_while_a_file_is_read(visitor: Client, address: str, monkeypatch, settings):
+    """On SQLite whoever has begun to write is the only one who can."""
+    seen: list[bool] = []
+
+    def slowly(file: BinaryIO, file_name: str) -> bytes:
+        seen.append(connection.in_atomic_block)
+        return condensed(file, file_name)
+
+    monkeypatch.setattr(incoming, "condensed", slowly)
+    measured = '<architecture name="X"><measurement ports="1*p0"/></architecture>'
+    table = f'<root><instruction asm="NOP" string="NOP">{measured}</instruction></root>'.encode()
+    files = [SimpleUploadedFile("a.xml", table), SimpleUploadedFile("b.csv", b"c")]
+    answer = visitor.post(address, {"files": files}, headers={"X-PMWeb": "1"})
+    assert answer.status_code in {201, 302}, answer.text
+    assert seen == [False]
+    stored = dict(Upload.objects.values_list("file_name", "content"))
+    assert bytes(stored["a.xml"]) == condensed(io.BytesIO(table), "a.xml")
+    assert bytes(stored["b.csv"]) == b"c"

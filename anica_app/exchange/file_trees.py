@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
 from inference.exchange.errors import ExchangeError
+from inference.exchange.zip_members import listed_files
 
 MOST_FILES = 50_000
 MOST_BYTES = 2 << 30
@@ -101,13 +102,13 @@ class Archive:
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._name = PurePosixPath(name).name.removesuffix(".zip")
         self._read = 0
+        if (listed := listed_files(file)) > MOST_FILES:
+            raise ExchangeError(f"{name} has {listed:,} files, of {MOST_FILES:,} at most")
         try:
             self._zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise ExchangeError(f"{name} is no zip archive: {error}") from error
         entries = [one for one in self._zip.infolist() if not one.filename.endswith("/")]
-        if len(entries) > MOST_FILES:
-            raise ExchangeError(f"{name} has {len(entries):,} files, of {MOST_FILES:,} at most")
         members: dict[str, zipfile.ZipInfo] = {}
         for one in entries:
             path = _checked(one.filename, name)

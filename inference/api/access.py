@@ -122,9 +122,13 @@ def note(request: HttpRequest, deed: Deed, subject: Model) -> None:
 
 reading = needs(Scope.READ)
 """For operations that change nothing, but have a body."""
+operating = needs(Scope.OPERATE)
+"""For operations that change nothing, but take much work, and belong to others that do."""
 administering = needs(Scope.ADMINISTER)
-READS, ADMINISTERS = {"x-scope": Scope.READ.value}, {"x-scope": Scope.ADMINISTER.value}
-"""What the reference says of these two."""
+READS, OPERATES, ADMINISTERS = (
+    {"x-scope": scope.value} for scope in (Scope.READ, Scope.OPERATE, Scope.ADMINISTER)
+)
+"""What the reference says of these three."""
 
 
 @cache

@@ -11,6 +11,7 @@ from ninja.files import UploadedFile
 from pydantic import Field
 
 from inference.api import access
+from inference.api.access import OPERATES, operating
 from inference.api.errors import ProblemError
 from inference.api.paging import Id, PageOf, Paging, listed
 from inference.api.shapes import Ref, Text, Time, ref
@@ -18,7 +19,7 @@ from inference.exchange.file_units import FileUnit
 from inference.exchange.importing import Preview, preview
 from inference.exchange.measurement_doubts import doubts_of, unit_in_doubt
 from inference.exchange.other_formats import importer_of_content
-from inference.exchange.run_archive.reading import is_archive, read_archive
+from inference.exchange.run_archive.reading import glimpse_of, is_archive
 from inference.models import ISA
 from inference.queries.uploads import waiting_uploads
 from inference.runs.incoming import keep_all
@@ -117,7 +118,7 @@ def list_uploads(request: HttpRequest, paging: Query[Paging]) -> Any:
     return listed(rows, OLDEST_FIRST, "row", paging, lambda found: [_upload(row) for row in found])
 
 
-@router.get("/uploads/{upload_id}", response=PreviewOut)
+@router.get("/uploads/{upload_id}", response=PreviewOut, auth=operating, openapi_extra=OPERATES)
 def preview_upload(
     request: HttpRequest,
     upload_id: Id,
@@ -201,8 +202,8 @@ def _preview(seen: Preview) -> dict[str, Any]:
 
 
 def _archive(content: bytes) -> dict[str, Any]:
-    """Of the zip of a run. Raises `ExchangeError` for one that is damaged."""
-    found = read_archive(content)
+    """Of the zip of a run, whose import reads the rest. Raises `ExchangeError` for one that is damaged."""
+    found = glimpse_of(content)
     return {
         "format": "run (zip)",
         "makes": "run",

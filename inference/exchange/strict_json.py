@@ -14,14 +14,25 @@ class StrictJsonError(ValueError):
     """What is wrong, and at which place in the document."""
 
 
-def load(content: bytes | str, place: str) -> Any:
-    """The value; `place` is what messages call the whole. Raises `StrictJsonError`."""
+def load(content: bytes | str, place: str, most: int | None = None) -> Any:
+    """The value; `place` is what messages call the whole, `most` how many values it may have inside.
+
+    Raises `StrictJsonError`.
+    """
+    if most is not None and values_in(content) > most:
+        raise StrictJsonError(f"{place} has more than {most:,} values, the most that are read")
     try:
         value = json.loads(content, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise StrictJsonError(f"{place} is no JSON in UTF-8: {str(error)[:200]}") from None
     _check(value, place, 0)
     return value
+
+
+def values_in(content: bytes | str) -> int:
+    """How many values a document has at most: each can take dozens of bytes of memory, short as it is."""
+    marks = (b",", b"[", b"{") if isinstance(content, bytes) else (",", "[", "{")
+    return sum(content.count(mark) for mark in marks)  # type: ignore[arg-type]
 
 
 def _no_number(name: str) -> None:

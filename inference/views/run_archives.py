@@ -9,7 +9,7 @@ from django.urls import path
 from django.utils.text import slugify
 
 from inference.exchange.errors import ExchangeError
-from inference.exchange.run_archive.reading import Archive, read_archive
+from inference.exchange.run_archive.reading import Glimpse, glimpse_of
 from inference.exchange.run_archive.writing import write_archive
 from inference.models import Run
 from inference.queries.uploads import waiting_uploads
@@ -35,12 +35,12 @@ def run_archive(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
-    """What an uploaded zip would bring; a POST starts its import."""
+    """What an uploaded zip would bring; a POST starts its import, which reads the rest of it."""
     found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
-    archive: Archive | None = None
+    archive: Glimpse | None = None
     error = ""
     try:
-        archive = read_archive(bytes(found.content))
+        archive = glimpse_of(bytes(found.content))
     except ExchangeError as problem:
         error = str(problem)
     if request.method == "POST" and archive is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 
 from inference.models import ISA, ExperimentSet, Upload
 from tests.api.conftest import ADD, Program
@@ -41,6 +42,17 @@ def test_a_file_is_kept_previewed_and_imported(program: Program, isa: ISA) -> No
     exported = program.raw("GET", f"/sets/{made.pk}/exports/csv")
     assert exported["Content-Disposition"] == 'attachment; filename="mine.csv"'
     assert f'"2*{ADD}",0.5,cycles' in exported.content.decode()
+
+
+def test_previews_are_for_whoever_may_import(
+    program: Program, reader: Program, isa: ISA, settings: Any
+) -> None:
+    """As on the pages: to parse a file is work, which a reader could ask for again and again."""
+    settings.PUBLIC_READING = True
+    (kept,) = send(program, ("pairs.csv", GOOD)).json()
+    assert reader("GET", f"/uploads/{kept['id']}")[0] == 403
+    assert Client().get(f"/api/v1/uploads/{kept['id']}").status_code == 403
+    assert program.get(f"/uploads/{kept['id']}")["acceptable"]
 
 
 def test_a_preview_tells_every_problem_with_its_place(program: Program, isa: ISA) -> None:

@@ -7,8 +7,10 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -36,14 +38,25 @@ from inference.exchange.run_archive.payloads import PAYLOADS, REPLACED
 from inference.exchange.run_archive.reports import ReportTold
 from inference.exchange.source import SIZE_LIMIT
 from inference.exchange.strict_json import StrictJsonError, load
+from inference.exchange.zip_members import listed_files
 
 UNPACKED_LIMIT = 8 * SIZE_LIMIT
 """Bytes that the files together may have: a small zip can hold endlessly many."""
+
+RUN_LIMIT, LINE_LIMIT = SIZE_LIMIT // 2, SIZE_LIMIT // 4
+"""Bytes of `run.json`, and of a line. The former has 20 MiB where ten thousand schemes are told of."""
+
+VALUE_LIMIT = 1_000_000
+"""Values in `run.json` or in a line: the shortest take twenty times as much memory as they do in the file."""
+
+MEMBER_LIMIT = 50_000
+"""Files in the zip."""
 
 EVENT_LIMIT, ROW_LIMIT = 200_000, 2_000_000
 """Lines of the files with events and with measurements."""
 
 _MAGIC = b"PK\x03\x04"
+_PIECE = 1 << 16
 
 Document = TypeVar("Document", bound=BaseModel)
 
@@ -77,6 +90,25 @@ class Archive:
         return sum(len(each.measured) for each in self.sets)
 
 
+@dataclass(frozen=True)
+class Glimpse:
+    """What is told of a zip before it is imported: the manifest, and how many lines its other files have."""
+
+    manifest: Manifest
+    events: int
+    sets: tuple[tuple[SetTold, int], ...]
+
+    @property
+    def name(self) -> str:
+        """Of the run."""
+        return self.manifest.run.name
+
+    @property
+    def rows(self) -> int:
+        """How many measurements there are."""
+        return sum(count for _, count in self.sets)
+
+
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
     *(NotImplementedError, RuntimeError, OSError),  # packed in a way, or with a password, that is not ours
@@ -85,7 +117,7 @@ _DAMAGED = (
 
 def is_archive(content: bytes) -> bool:
     """Whether a file is a zip with a run's manifest; whatever else it may be."""
-    if not content.startswith(_MAGIC):
+    if not content.startswith(_MAGIC) or listed_files(io.BytesIO(content)) > MEMBER_LIMIT:
         return False
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -99,9 +131,25 @@ def read_archive(content: bytes) -> Archive:
 
     Raises `ExchangeError` that tells the file, the place in it, and what would be right.
     """
+    with _opened(content) as files:
+        return _read(files)
+
+
+def glimpse_of(content: bytes) -> Glimpse:
+    """What a page says of it: of its other files only the lines are counted. Raises `ExchangeError`."""
+    with _opened(content) as files:
+        manifest = _manifest(files)
+        sets = tuple((told, files.count(set_file(told.id), ROW_LIMIT)) for told in manifest.sets)
+        return Glimpse(manifest, files.count(EVENTS, EVENT_LIMIT), sets)
+
+
+@contextmanager
+def _opened(content: bytes) -> Iterator[_Files]:
+    if listed_files(io.BytesIO(content)) > MEMBER_LIMIT:
+        raise ExchangeError(f"the zip has more than {MEMBER_LIMIT:,} files; that of a run has some dozens")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return _read(_Files(archive))
+            yield _Files(archive)
     except _DAMAGED as error:
         raise ExchangeError(
             f"the zip is damaged, or packed in a way that is not read here: {error}"
@@ -115,34 +163,65 @@ class _Files:
         self._archive = archive
         self._left = UNPACKED_LIMIT
 
-    def read(self, name: str) -> bytes:
-        """A whole file."""
+    def read(self, name: str, limit: int) -> bytes:
+        """A whole file, which may have so many bytes."""
+        with self._file(name) as file:
+            content = file.read(min(limit, self._left) + 1)
+        self._take(len(content))
+        if len(content) > limit:
+            raise ExchangeError(f"{name} has more than {limit >> 20} MiB, the most that is read")
+        return content
+
+    def lines(self, name: str, most: int) -> Iterator[tuple[str, bytes]]:
+        """(place, line) of those that are not empty, as they come."""
+        with self._file(name) as file:
+            for number in count(1):
+                line = file.readline(LINE_LIMIT + 1)
+                if not line:
+                    return
+                self._take(len(line))
+                if number > most:
+                    raise ExchangeError(f"{name} has more than {most:,} lines, the most that are read")
+                if len(line) > LINE_LIMIT:
+                    raise ExchangeError(
+                        f"{name}, line {number} has more than {LINE_LIMIT >> 20} MiB, the most that is read"
+                    )
+                if line.strip():
+                    yield f"{name}, line {number}", line
+
+    def count(self, name: str, most: int) -> int:
+        """How many lines a file has."""
+        found, last = 0, b"\n"
+        with self._file(name) as file:
+            while piece := file.read(_PIECE):
+                self._take(len(piece))
+                found += piece.count(b"\n")
+                last = piece[-1:]
+                if found > most:
+                    raise ExchangeError(f"{name} has more than {most:,} lines, the most that are read")
+        return found + (last != b"\n")
+
+    @contextmanager
+    def _file(self, name: str) -> Iterator[BinaryIO]:
         try:
-            with self._archive.open(name) as file:
-                content = file.read(self._left + 1)
+            opened = self._archive.open(name)
         except KeyError:
             raise ExchangeError(f"{name} is missing in the zip of the run") from None
         except ValueError as error:  # a place before the beginning, or a name that is no text
             raise ExchangeError(f"{name} is not where the zip says: {error}") from error
-        self._left -= len(content)
+        with opened, io.BufferedReader(opened, _PIECE) as file:
+            yield file
+
+    def _take(self, size: int) -> None:
+        self._left -= size
         if self._left < 0:
             raise ExchangeError(
                 f"the zip unpacks to more than {UNPACKED_LIMIT >> 20} MiB, the most that is read"
             )
-        return content
-
-    def lines(self, name: str, most: int) -> Iterator[tuple[str, bytes]]:
-        """(place, line) of those that are not empty."""
-        for number, line in enumerate(self.read(name).splitlines(), start=1):
-            if number > most:
-                raise ExchangeError(f"{name} has more than {most:,} lines, the most that are read")
-            if line.strip():
-                yield f"{name}, line {number}", line
 
 
 def _read(files: _Files) -> Archive:
-    manifest = _document(Manifest, files.read(RUN), RUN)
-    _checked(ResultTold, manifest.run.result, f"{RUN}, run.result")
+    manifest = _manifest(files)
     events = tuple(_event(line, place) for place, line in files.lines(EVENTS, EVENT_LIMIT))
     numbers = [event.seq for event in events]
     if numbers != sorted(set(numbers)):
@@ -157,9 +236,15 @@ def _read(files: _Files) -> Archive:
     )
 
 
+def _manifest(files: _Files) -> Manifest:
+    manifest = _document(Manifest, files.read(RUN, RUN_LIMIT), RUN)
+    _checked(ResultTold, manifest.run.result, f"{RUN}, run.result")
+    return manifest
+
+
 def _document(kind: type[Document], content: bytes, place: str) -> Document:
     try:
-        return _checked(kind, load(content, place), place)
+        return _checked(kind, load(content, place, VALUE_LIMIT), place)
     except StrictJsonError as error:
         raise ExchangeError(str(error)) from error
 
@@ -232,7 +317,7 @@ def _resources(files: _Files, told: MappingTold) -> ResourceMapping:
 
 def _parsed(files: _Files, name: str) -> Parsed:
     """As the same file alone would be read."""
-    parsed = parse(files.read(name), name, AnyNames())
+    parsed = parse(files.read(name, SIZE_LIMIT), name, AnyNames())
     if parsed.problem_count:
         raise ExchangeError("\n".join(parsed.lines()))
     return parsed

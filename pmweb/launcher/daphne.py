@@ -32,7 +32,7 @@ would be lost with it."""
 
 _REASONS = {413: "Content Too Large", 503: "Service Unavailable"}
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("pmweb.launcher.daphne")  # as a program it has another name
 
 
 class Body:
@@ -69,8 +69,8 @@ class BoundedRequest(http_protocol.WebRequest):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
+        self.came = 0
         self._most = ANYBODYS_BYTES
-        self._came = 0
         self._refused = False
         self._asking = False
         self._waiting: Callable[[], None] | None = None
@@ -88,9 +88,9 @@ class BoundedRequest(http_protocol.WebRequest):
         """Some of the body has come."""
         if self._refused:
             return
-        self._came += len(data)
-        if self._came > self._most:
-            self._weigh(self._came)
+        self.came += len(data)
+        if self.came > self._most:
+            self._weigh(self.came)
         if not self._refused:
             super().handleContentChunk(data)
 
@@ -173,9 +173,12 @@ class BoundedServer(Server):
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
         """An instance of the application for one connection."""
         scope["root_path"] = self.root_path  # not what the header Daphne-Root-Path says
-        content = getattr(protocol, "content", None)
-        if isinstance(content, Body):
-            scope[BODY] = content.hand_over()
+        if isinstance(protocol, BoundedRequest):
+            if protocol.getHeader("Content-Length") is None and protocol.came:
+                # It came in chunks. Django takes what has no length for empty, or for as short as it likes.
+                scope["headers"].append((b"content-length", str(protocol.came).encode()))
+            if isinstance(protocol.content, Body):
+                scope[BODY] = protocol.content.hand_over()
         return super().create_application(protocol, scope)
 
 

@@ -25,7 +25,8 @@ from tests.runs.machines.fixtures import Web
 __all__ = ["migrated"]
 
 MIB = 1 << 20
-MOST = 4 * MIB
+MOST = 12 * MIB
+LONG_DOCUMENT = 9 * MIB
 BOUND = "a-line-between"
 
 
@@ -35,7 +36,7 @@ def web(migrated: Path, tmp_path_factory: pytest.TempPathFactory, django_db_bloc
     with opened(migrated, tmp_path_factory.mktemp("site"), django_db_blocker) as site:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PMWEB_UPLOAD_MB", "3")
-            patch.setenv("PMWEB_REQUEST_MB", "4")
+            patch.setenv("PMWEB_REQUEST_MB", "12")
             patch.setenv("PMWEB_SECRET_KEY", settings.SECRET_KEY)
             process = Web(site)
         yield process
@@ -121,7 +122,7 @@ def test_of_a_visitor_little_is_taken_in(web: Web):
     assert "at most 1 MiB. Log in first." in refused_at_once(web, 2 * MIB)
     assert "at most 1 MiB" in refused_at_once(web, ANYBODYS_BYTES + 1)
     assert "at most 1 MiB" in refused_in_chunks(web, 3 * MIB)
-    assert "at most 4 MiB" in refused_at_once(web, 100 << 30)
+    assert "at most 12 MiB" in refused_at_once(web, 100 << 30)
 
 
 def test_whoever_expects_to_be_told_to_go_on_is_not(web: Web):
@@ -143,12 +144,13 @@ def test_who_only_looks_sends_little(web: Web):
 
 def test_an_operator_s_request_has_an_end_too(web: Web):
     shown = token(somebody())
-    assert "at most 4 MiB here (PMWEB_REQUEST_MB)" in refused_at_once(web, MOST + 1, shown)
-    assert "at most 4 MiB" in refused_in_chunks(web, 8 * MIB, shown)
+    assert "at most 12 MiB here (PMWEB_REQUEST_MB)" in refused_at_once(web, MOST + 1, shown)
+    assert "at most 12 MiB" in refused_in_chunks(web, 16 * MIB, shown)
 
 
-def test_an_operator_s_file_arrives_whole(web: Web):
-    content = bytes(range(256)) * (11 * MIB // 4 // 256)
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_operator_s_file_arrives_whole(web: Web, chunked: bool):
+    content = bytes(range(255, -1, -1) if chunked else range(256)) * (11 * MIB // 4 // 256)
     body = (
         f'--{BOUND}\r\nContent-Disposition: form-data; name="files"; filename="big.csv"\r\n\r\n'.encode()
         + content
@@ -158,14 +160,23 @@ def test_an_operator_s_file_arrives_whole(web: Web):
     visit.head(
         "/api/v1/uploads",
         token(somebody()),
-        f"Content-Length: {len(body)}",
+        "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}",
         f"Content-Type: multipart/form-data; boundary={BOUND}",
         "Connection: close",
     )
-    visit.send(body)
+    visit.send(b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body)
     status, text = visit.answer()
     assert status == 201, text
-    assert Upload.objects.get().sha256 == hashlib.sha256(content).hexdigest()
+    assert Upload.objects.filter(sha256=hashlib.sha256(content).hexdigest()).exists()
+
+
+def test_chunks_are_no_way_around_the_length_of_a_document(web: Web):
+    visit = Visit(web)
+    document = ("Transfer-Encoding: chunked", "Content-Type: application/json", "Connection: close")
+    visit.head("/api/v1/runs", token(somebody()), *document)
+    visit.chunks(LONG_DOCUMENT)
+    status, text = visit.answer()
+    assert (status, "application/problem+json" in text) == (413, True), text
 
 
 def test_a_session_is_asked_for_its_user(web: Web):

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections import Counter
 from dataclasses import dataclass
+from typing import Annotated
 
 from django.db.models import Count, Q
+from pydantic import BaseModel, Field, ValidationError
 
 from anica_app.models import Campaign
 from inference.core.protocols import Json
+from inference.exchange.strict_json import StrictJsonError, load
 from inference.models import Run
 
 LIVE_COUNTERS = "counters"
 SUPPORT = "support.json"
 """The file of a campaign that says which schemes its blocks have, and what was left out because of whom."""
+
+
+_MOST_BYTES, _MOST_VALUES = 16 << 20, 500_000
+"""Of that file: with some ten thousand schemes, and what some tools say of each, it has a megabyte."""
+
+
+class _Support(BaseModel):
+    """What it says; see `anica_app.campaigning.opening`."""
+
+    lacking: dict[str, dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], str]]
 
 
 @dataclass(frozen=True)
@@ -84,10 +96,10 @@ def _last_told(run: Run) -> Json:
 
 def lacking_of(campaign: Campaign, tools: list[str], shown: int = 200) -> list[Lacking]:
     """Which schemes were left out because of whom (one query); [] where nobody has kept it."""
-    file = campaign.files.filter(path=SUPPORT).first()
-    if file is None:
+    file = campaign.files.filter(path=SUPPORT, size__lte=_MOST_BYTES).first()
+    lacking = {} if file is None else _lacking(zlib.decompress(bytes(file.content)))
+    if file is None or not lacking:
         return []
-    lacking: Json = json.loads(zlib.decompress(bytes(file.content)))["lacking"]
     schemes: dict[tuple[str, str], list[str]] = {}
     for text, answers in lacking.items():
         for number, reason in answers.items():
@@ -98,9 +110,20 @@ def lacking_of(campaign: Campaign, tools: list[str], shown: int = 200) -> list[L
     ]
 
 
+def _lacking(content: bytes) -> dict[str, dict[str, str]]:
+    """{scheme: {number of the tool: reason}}.
+
+    {} where the file came with an imported campaign and says something else: it is kept as it was.
+    """
+    try:
+        return _Support.model_validate(load(content, SUPPORT, _MOST_VALUES)).lacking
+    except (StrictJsonError, ValidationError):
+        return {}
+
+
 def _tool(tools: list[str], number: str) -> str:
     place = int(number) - 1
-    return tools[place] if place < len(tools) else number
+    return tools[place] if 0 <= place < len(tools) else number
 
 
 def failures_in_words(failures: tuple[tuple[str, int], ...], tools: list[str]) -> list[tuple[str, str, int]]:

@@ -15,7 +15,7 @@ from django.urls import reverse
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import Sample, pack
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, Predictor, SampleBatch
-from anica_app.queries.standing import SUPPORT
+from anica_app.queries.standing import SUPPORT, lacking_of
 from inference.models import Run, RunEvent
 
 pytestmark = pytest.mark.django_db
@@ -202,6 +202,30 @@ def test_failures_and_schemes_left_out_are_told_with_the_tool(
     assert "<b>lar</b>" in text
     assert "timeout" in text
     assert text.count("tool b") >= 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no JSON",
+        b"[]",
+        b"{}",
+        b'{"lacking": 1}',
+        b'{"lacking": {"a": ["x"]}}',
+        b'{"lacking": {"a": {"one": "timeout"}}}',
+        b'{"lacking": {"a": {"0": "timeout"}}}',
+        b'{"lacking": {"a": {"1": "timeout"}}, "more": [' + b"{}," * 500_000 + b"{}]}",
+    ],
+    ids=lambda content: content[:40].decode(),
+)
+def test_a_file_of_that_name_that_came_with_an_import_may_say_anything(
+    visitor: Client, tools: list[Predictor], content: bytes
+) -> None:
+    row = make(tools)
+    row.files.filter(path=SUPPORT).update(content=zlib.compress(content), size=len(content))
+    page(visitor, row)
+    page(visitor, row, tab="left-out")
+    assert lacking_of(row, ["tool a", "tool b"]) == []
 
 
 def test_what_was_asked_shows_what_is_not_usual_first(visitor: Client, tools: list[Predictor]) -> None:

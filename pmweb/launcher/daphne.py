@@ -23,8 +23,9 @@ from twisted.python.failure import Failure
 
 from pmweb.handler import BODY
 
-ANYBODYS_BYTES = 1 << 20
-"""Of a request by somebody who may not upload; forms to log in have less than a thousandth of it."""
+ANYBODYS_BYTES = 9 << 20
+"""Of a request by somebody who may not upload: what a form or a document may have at most
+(`DATA_UPLOAD_MAX_MEMORY_SIZE`), so that pmweb itself answers those, and a little more."""
 
 LINGER_SECONDS = 5.0
 """For so long whoever is refused may go on sending, unheard: were the connection closed at once, the answer

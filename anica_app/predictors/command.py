@@ -60,7 +60,7 @@ class CommandSettings(CallSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         given: object = self.command
-        words = shlex.split(given) if isinstance(given, str) else list(self.command)
+        words = _split(given) if isinstance(given, str) else list(self.command)
         if not words or not all(isinstance(word, str) and word and "\0" not in word for word in words):
             raise InvalidInputError("command must be a list of words, the first the program")
         object.__setattr__(self, "command", tuple(words))
@@ -70,6 +70,13 @@ class CommandSettings(CallSettings):
                 f"a command that answers lines takes blocks as {', '.join(TEXTS)}, and no {FILE}"
             )
         Reading(self.pattern, self.scale, self.unknown)
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InvalidInputError(f"command must be a list of words, or a text of such: {error}") from error
 
 
 def make(settings: CommandSettings) -> CalledTool | AskedCommand:

@@ -54,10 +54,15 @@ class Kind:
 
     def predictor(self, options: Mapping[str, Any]) -> Predictor:
         """The predictor of these options, or of texts for them. Raises `PredictorError`."""
-        return self.make(self.settings_of(options))
+        try:
+            return self.make(self.settings_of(options))
+        except OSError as error:  # of a file that they name: a name too long, no right to read it
+            raise PredictorError(f"{self.name}: {error}") from error
 
     def settings_of(self, options: Mapping[str, Any]) -> Any:
         """The options as settings. Raises `PredictorError` that names the one that is wrong."""
+        if not isinstance(options, Mapping):
+            raise PredictorError(f"{self.name}: options are names with values, not {options!r:.80}")
         try:
             return self.settings(**values_of(self.settings, options, self.name))
         except InvalidInputError as error:

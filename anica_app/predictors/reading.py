@@ -81,5 +81,5 @@ def compiled(name: str, pattern: str) -> re.Pattern[str]:
     """A regular expression that a user wrote. Raises `InvalidInputError`."""
     try:
         return re.compile(pattern, re.MULTILINE)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise InvalidInputError(f"{name} is no regular expression: {error} in {pattern!r}") from None

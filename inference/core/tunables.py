@@ -20,8 +20,9 @@ def setting(default: Any, description: str, paper: Any) -> Any:
 def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
     """Arguments for the dataclass from names to values or their text ("5000", "", "none", "true").
 
-    Raises `InvalidInputError` for an unknown name (telling the nearest) and for text that is no number where
-    one is wanted. Domains are the dataclass's own to check.
+    Raises `InvalidInputError` for an unknown name (telling the nearest), for text that is no number where one
+    is wanted, and for what is no text, no list of texts, or neither true nor false where that is wanted.
+    Domains, and whether a number is one, are the dataclass's own to check.
     """
     fields = {entry.name: str(entry.type) for entry in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
@@ -29,8 +30,23 @@ def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str,
         if name not in fields:
             near = difflib.get_close_matches(name, fields, n=1, cutoff=0.0)
             raise InvalidInputError(f"{algorithm} has no setting {name!r}; the nearest is {near[0]!r}")
-        values[name] = _parsed(name, value, fields[name]) if isinstance(value, str) else value
+        if isinstance(value, str):
+            values[name] = _parsed(name, value, fields[name])
+        else:
+            _check_sort(name, value, fields[name])
+            values[name] = value
     return values
+
+
+def _check_sort(name: str, value: object, kind: str) -> None:
+    if kind == "bool" and not isinstance(value, bool):
+        raise InvalidInputError(f"{name} must be true or false, not {value!r:.80}")
+    if kind == "str":
+        raise InvalidInputError(f"{name} must be a text, not {value!r:.80}")
+    if kind.startswith("tuple[str"):
+        texts = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+        if not texts:
+            raise InvalidInputError(f"{name} must be a text, or a list of texts, not {value!r:.80}")
 
 
 def _parsed(name: str, text: str, kind: str) -> object:
@@ -67,8 +83,8 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
+        or not low <= value <= high  # first: what no float can hold is compared all the same
         or not math.isfinite(value)
-        or not low <= value <= high
     ):
         raise InvalidInputError(f"{name} must be a number from {low:g} to {high:g}, not {value!r}")
 

@@ -102,7 +102,8 @@ def add_predictor(request: HttpRequest, data: NewConfiguration) -> Any:
     name = data.name.strip()
     if name:
         free_or_refuse(Predictor, name)
-    before = set(Predictor.objects.values_list("pk", flat=True))
+    ours = Predictor.objects.exclude(origin=Predictor.Origin.IMPORTED)  # others become ours by being added
+    before = set(ours.values_list("pk", flat=True))
     try:
         kind_of(data.kind)
         row = row_for(data.kind, data.options, name, Predictor.Origin.CONFIGURED)

@@ -39,7 +39,7 @@ def with_switch(predictors: Sequence[Predictor]) -> list[Predictor]:
     for row in predictors:
         found.append(row)
         flags = str(row.options.get("flags") or "")
-        if row.kind == mca.KIND and "noalias" not in flags:
+        if row.askable and row.kind == mca.KIND and "noalias" not in flags:
             try:
                 found.append(row_for(row.kind, {**row.options, "flags": f"{flags} {MAY_ALIAS}".strip()}))
             except PredictorError:

@@ -50,7 +50,7 @@ def offers() -> Offers:
     """What can be asked now (five or six queries, whatever there is)."""
     found = listed(KINDS)
     own = Predictor.objects.filter(kind__in=(mapping.KIND, machine.KIND)).order_by("name")
-    special = [row for row in own if set(row.options) != {row.kind}]
+    special = [row for row in own if row.askable and set(row.options) != {row.kind}]
     return Offers(
         tools=[_tool(one) for one in found if one.usable],
         mappings=[*_mappings(), *_stored(special, mapping.KIND)],

@@ -74,21 +74,25 @@ def row_for(
 ) -> PredictorRow:
     """The stored configuration with these options, made where there is none with the same identity.
 
+    One that so far was known from an imported file alone becomes this one, and keeps its campaigns.
+
     Raises `PredictorError` where it could not be used.
     """
     predictor = predictor_of(kind, options)
     try:
         key = identity_key(predictor.identity)
         with transaction.atomic():
-            found = PredictorRow.objects.filter(key=key).first()
-            return found or PredictorRow.objects.create(
-                name=free_name(PredictorRow, name or predictor.name),
-                kind=kind,
-                options=dict(options),
-                identity=predictor.identity,
-                key=key,
-                origin=origin,
-            )
+            row = PredictorRow.objects.filter(key=key).first()
+            if row is not None and row.askable:
+                return row
+            row = row or PredictorRow(key=key)
+            wanted = name or predictor.name
+            if row.name != wanted:
+                row.name = free_name(PredictorRow, wanted)
+            row.kind, row.options, row.origin = kind, dict(options), origin
+            row.identity = predictor.identity
+            row.save()
+            return row
     finally:
         predictor.close()
 
@@ -98,12 +102,13 @@ def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = T
 
     With `remembering`, answers are looked up in the database and kept there.
 
-    Raises `PredictorError` where it cannot be used here any more, and where what is here by now would give
-    other answers than those that are remembered of it.
+    Raises `PredictorError` where it cannot be used here any more, where what is here by now would give other
+    answers than those that are remembered of it, and for one that came with a file: whoever wrote that could
+    have named any program of this computer.
     """
-    kind = kind_of(row.kind) if row.kind in kinds() else None
-    if kind is None:
-        raise PredictorError(f"{row.name} comes from an imported file: nothing here can be asked")
+    if not row.askable:
+        raise PredictorError(_from_file(row))
+    kind = kind_of(row.kind)
     if row.kind == machine.KIND and task is not None:
         predictor: Predictor = measured(kind.settings_of(row.options), task)
     else:
@@ -127,7 +132,7 @@ def chosen(text: str) -> PredictorRow:
     `KIND:OPTION=VALUE,…` such as `llvm-mca:release=13,cpu=haswell`. Raises `PredictorError`.
     """
     row = PredictorRow.objects.filter(name=text).first()
-    if row is not None:
+    if row is not None and row.askable:
         return row
     kind, _, given = text.partition(":")
     if kind in kinds() and (given or kind == text):
@@ -135,6 +140,8 @@ def chosen(text: str) -> PredictorRow:
     usable = [one for one in listed() if one.usable]
     named = {_folded(one.name): one for one in usable}
     found = named.get(_folded(text))
+    if found is None and row is not None:
+        raise PredictorError(_from_file(row))
     if found is None:
         near = difflib.get_close_matches(_folded(text), named, n=3, cutoff=0.3) or list(named)[:3]
         hint = ", ".join(repr(named[name].name) for name in near)
@@ -145,11 +152,13 @@ def chosen(text: str) -> PredictorRow:
 def listed(among: Mapping[str, Kind] | None = None) -> list[Listed]:
     """All that can be used here, and why the rest cannot: first each kind as found, then configured ones.
 
-    `among`: {name: kind} of those that are looked for; all, where it is left out.
+    `among`: {name: kind} of those that are looked for; all, where it is left out. What only files know of is
+    none of them.
     """
     found: list[Listed] = []
     among = kinds() if among is None else among
-    rows = {row.key: row for row in PredictorRow.objects.filter(kind__in=list(among))}
+    stored = PredictorRow.objects.filter(kind__in=list(among)).exclude(origin=PredictorRow.Origin.IMPORTED)
+    rows = {row.key: row for row in stored}
     seen: set[str] = set()
     for kind in among.values():
         try:
@@ -198,6 +207,13 @@ def _listed_row(row: PredictorRow) -> Listed:
     except PredictorError as error:
         return Listed(kind, row.name, version, row.options, str(error), row, apart=True)
     return Listed(kind, row.name, version, row.options, row=row, apart=True)
+
+
+def _from_file(row: PredictorRow) -> str:
+    return (
+        f"{row.name} comes from an imported file: nothing here can be asked. Add a predictor with the same "
+        "options, and it is the same where it gives the same answers"
+    )
 
 
 def _options(text: str) -> dict[str, str]:

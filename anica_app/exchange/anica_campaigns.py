@@ -24,7 +24,7 @@ from anica_app.exchange.anica_measurements import DATABASE_LIMIT, opened
 from anica_app.exchange.anica_rows import Gathering, Told
 from anica_app.exchange.campaign_rows import CampaignRows
 from anica_app.exchange.file_trees import FILE_LIMIT, FileTree
-from anica_app.models import Campaign, CampaignFile, Predictor
+from anica_app.models import IMPORTED, Campaign, CampaignFile, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
@@ -32,8 +32,6 @@ from inference.exchange.instruction_sets import X86
 from inference.exchange.names import NAME_LIMIT
 from inference.isa.x86.blocks import BlockError, block_of_text
 
-IMPORTED = "imported"
-"""The kind of a predictor that only a file knows of."""
 TITLE = "AnICA campaign"
 ONE_TITLE = "AnICA generalisation"
 _HIGHEST = 1e300

@@ -44,7 +44,7 @@ class Report:
 
 def measures(row: Predictor) -> bool:
     """Whether it measures, as far as kind and name tell."""
-    return row.kind in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
+    return row.sort in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
 
 
 def markdown(report: Report) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from django.db import transaction
 
 from anica_app.models import (
+    IMPORTED,
     Campaign,
     CampaignFile,
     CampaignPredictor,
@@ -156,11 +157,15 @@ class CampaignRows:
 
 
 def _known(predictor: Predictor) -> Predictor:
-    """The predictor that has this identity here; else a new one, of which nothing else is known."""
+    """The predictor that has this identity here; else a new one, of which nothing else is known.
+
+    What the file says of how to ask it is not stored: it could name any program of this computer.
+    """
     predictor.key = identity_key(predictor.identity)
     known = Predictor.objects.filter(key=predictor.key).first()
     if known is not None:
         return known
     predictor.name, predictor.origin = free_name(Predictor, predictor.name), Predictor.Origin.IMPORTED
+    predictor.kind, predictor.options = IMPORTED, {}
     predictor.save()
     return predictor

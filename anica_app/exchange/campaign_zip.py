@@ -7,7 +7,8 @@
     files/…                     what came with an imported campaign, as it was
 
 Exporting the same campaign gives the same bytes, and so does exporting what was imported from them under the
-same name. Samples are written in words (`sample_document`), which takes several times the space of the rows.
+same name, where its predictors were known; of others, kind and options are not taken over. Samples are
+written in words (`sample_document`), which takes several times the space of the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Command lines that ask a tool about one basic block, as a user would paste them into a shell.
 
 They contain the block, so that they work wherever the tool is installed. What a campaign's own tools were
-told is kept: release, processor, flags. Of an imported campaign only names are known: `llvm-mca.13.hsw`.
+told is kept: release, processor, flags. Of tools that came with a file, what their identities say of that is
+shown as far as the tool itself would take it; of the published campaigns only names are known:
+`llvm-mca.13.hsw`.
 """
 
 from __future__ import annotations
@@ -11,7 +13,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anica_app.models import Predictor
+from anica_app.models import IMPORTED, Predictor
+from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import values_of
 from inference.exchange.cores import TOOL_NAMES
 from inference.isa.x86.blocks.listing import att_of_bytes
 
@@ -89,23 +95,30 @@ def osaca_name(core: str) -> str:
 
 def _asked(row: Predictor) -> _Asked | None:
     """What a predictor is; None for one of another kind."""
-    options = row.options
-    if row.kind == LLVM_MCA:
-        release = str(options.get("release") or "") or _major(str(row.identity.get("version", "")))
-        return _Asked(
-            LLVM_MCA,
-            str(options.get("cpu") or _USUAL),
-            release,
-            tuple(str(options.get("flags") or "").split()),
-            int(options.get("iterations") or 100),
-        )
-    if row.kind in (OSACA, UICA):
-        flags = ("--consider-flag-deps",) if row.kind == OSACA and options.get("flags") else ()
-        return _Asked(row.kind, _core(str(options.get("arch") or "HSW")), flags=flags)
-    foreign = _FOREIGN.fullmatch(row.name) if row.kind == "imported" else None
+    told = row.options if row.askable else row.identity
+    if row.sort == LLVM_MCA:
+        return _llvm_mca(told, _major(str(row.identity.get("version", ""))))
+    if row.sort in (OSACA, UICA):
+        flags = ("--consider-flag-deps",) if row.sort == OSACA and told.get("flags") else ()
+        return _Asked(row.sort, _core(str(told.get("arch") or "HSW")), flags=flags)
+    foreign = _FOREIGN.fullmatch(row.name) if row.sort == IMPORTED else None
     if foreign is None or foreign["tool"].lower() not in (LLVM_MCA, OSACA, UICA):
         return None
     return _Asked(foreign["tool"].lower(), _core(foreign["core"]), foreign["release"] or "")
+
+
+def _llvm_mca(told: Json, release: str) -> _Asked | None:
+    """What llvm-mca was told; None for what no llvm-mca of ours was ever told, and a file may say."""
+    flags = told.get("flags") or ""
+    words = flags.split() if isinstance(flags, str) else flags
+    try:
+        flags = " ".join(words)
+        asked = {name: told[name] for name in ("cpu", "release", "iterations") if told.get(name)}
+        known = McaSettings(**values_of(McaSettings, {**asked, "flags": flags, "counting": TOTAL}, LLVM_MCA))
+    except (InvalidInputError, TypeError):
+        return None
+    iterations = known.iterations if "iterations" in asked else 100
+    return _Asked(LLVM_MCA, known.cpu, known.release or release, tuple(known.flags.split()), iterations)
 
 
 def _core(short: str) -> str:
@@ -145,6 +158,6 @@ def _text(asked: _Asked, code: bytes) -> str:
 
 def _own(row: Predictor, code: bytes) -> str:
     """How this program asks it; "" for what only an imported file knows."""
-    if row.kind == "imported":
+    if not row.askable:
         return ""
     return f"echo {code.hex()} | manage.py predict - --predictor {shlex.quote(row.name)}"

@@ -4,9 +4,10 @@ from anica_app.models.block_set import BasicBlock, BasicBlockSet, BlockColumn, P
 from anica_app.models.campaign import Campaign, CampaignFile, CampaignPredictor, SampleBatch
 from anica_app.models.comparison import ComparedColumn, Comparison
 from anica_app.models.discovery import Discovery, Generalisation, GeneralisationStep
-from anica_app.models.predictor import AnswerCache, Predictor, identity_key
+from anica_app.models.predictor import IMPORTED, AnswerCache, Predictor, identity_key
 
 __all__ = [
+    "IMPORTED",
     "AnswerCache",
     "BasicBlock",
     "BasicBlockSet",

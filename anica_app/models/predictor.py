@@ -15,6 +15,9 @@ from inference.models.naming import Named
 FAILURES = [(failure.value, failure.value) for failure in Failure]
 NO_FAILURE = ""
 
+IMPORTED = "imported"
+"""The kind of a predictor that only a file knows of."""
+
 
 def one_answer(name: str) -> models.CheckConstraint:
     """A row holds a number of cycles from 0 on, or a way of having none, never both and never neither."""
@@ -42,6 +45,9 @@ class Predictor(Named):
     `key` is the SHA-256, in hexadecimal digits, of `identity` as canonical JSON (see `identity_key`).
     A tool in another version or with other options is another row, so that answers of old campaigns keep
     their author. `options` is what a user configured, as the predictor's kind reads it.
+
+    Of `Origin.IMPORTED`, a file has said everything: such a row is never asked, whatever its kind and options
+    are, since a predictor can be any program of this computer.
     """
 
     class Origin(models.TextChoices):
@@ -57,6 +63,16 @@ class Predictor(Named):
 
     class Meta:
         ordering = ["name"]
+
+    @property
+    def askable(self) -> bool:
+        """Whether its kind and options are our own, so that a predictor may be made of them."""
+        return self.origin != self.Origin.IMPORTED and self.kind != IMPORTED
+
+    @property
+    def sort(self) -> str:
+        """Its kind; of one that came with a file, what its identity says of that, to be shown and no more."""
+        return self.kind if self.askable else str(self.identity.get("kind", IMPORTED))
 
 
 class AnswerCache(models.Model):

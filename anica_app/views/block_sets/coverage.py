@@ -166,7 +166,7 @@ def _result(
 
 def _askable(column: BlockColumn) -> bool:
     """Whether there is a predictor behind a column that could be asked here."""
-    return column.predictor is not None and column.predictor.kind in kinds()
+    return column.predictor is not None and column.predictor.askable and column.predictor.kind in kinds()
 
 
 @require_POST

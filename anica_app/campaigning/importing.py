@@ -29,6 +29,7 @@ from inference.exchange.names import NAME_LIMIT, free_name
 from inference.models import ISA, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.claimed_uploads import claim_upload, discard_upload, free_upload
 from inference.runs.journal import Entry
 
 FOUND_OUT = ""
@@ -81,6 +82,9 @@ class ImportAnicaJob:
         if unknown := sorted(config.keys() - _FIELDS.keys()):
             raise ConfigError(f"an import has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}")
         complete = {**_FIELDS, **config}
+        for field in ("name", "note", "bounds"):
+            if not isinstance(complete[field], str):
+                raise ConfigError(f"{field} must be a text, not {complete[field]!r:.80}")
         try:
             check_choice("broken", complete["broken"], tuple(Broken))
             _check_numbers(complete["numbers"])
@@ -88,16 +92,12 @@ class ImportAnicaJob:
                 check_number("issue_width", complete["issue_width"], 0.01, 1000.0)
         except InvalidInputError as error:
             raise ConfigError(str(error)) from error
-        upload = Upload.objects.filter(pk=complete["upload"]).select_related("run").defer("content").first()
-        if upload is None:
-            raise ConfigError(f"upload: there is no uploaded file with the id {complete['upload']!r}")
-        if upload.run is not None and upload.run.state not in Run.FINAL:
-            raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
+        free_upload(complete["upload"])
         return complete
 
     def submitted(self, run: Run) -> None:
-        """The upload shows which run imports it."""
-        Upload.objects.filter(pk=run.config["upload"]).update(run=run)
+        """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
+        claim_upload(run)
 
     def work(self, task: Task) -> Store:
         """Read the file, to be stored when the run is finished. Raises `JobError` with the problems."""
@@ -164,6 +164,7 @@ def _telling(task: Task, unit: str) -> Callable[[int, int], None]:
 def _store_blocks(
     task: Task, upload: Upload, content: bytes, reading: Reading
 ) -> tuple[Json, Sequence[Entry]]:
+    discard_upload(upload)
     config = task.run.config
     name = config["name"] or free_name(BasicBlockSet, _stem(upload.file_name))
     made, seen = store(
@@ -175,16 +176,15 @@ def _store_blocks(
         isa=ISA.objects.filter(name=X86).first(),
         run=task.run,
     )
-    upload.delete()
     result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
     return result, [*(_log(text) for text in told_of_blocks(made, seen)), ("result", result)]
 
 
 def _store_campaign(task: Task, upload: Upload, rows: CampaignRows) -> tuple[Json, Sequence[Entry]]:
+    discard_upload(upload)
     config = task.run.config
     name = config["name"] or free_name(Campaign, rows.campaign.name)
     made = rows.store(name, note=config["note"], run=task.run)
-    upload.delete()
     result: Json = {"campaign": made.pk, "name": made.name, "rows": len(rows.discoveries)}
     return result, [*(_log(text) for text in told_of_campaign(made)), ("result", result)]
 

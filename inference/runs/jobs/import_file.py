@@ -18,6 +18,7 @@ from inference.exchange.stored import store_ahead
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.claimed_uploads import claim_upload, discard_upload, free_upload
 from inference.runs.jobs.import_archive import import_archive
 from inference.runs.journal import Entry
 
@@ -87,8 +88,7 @@ class ImportJob:
             raise ConfigError(
                 "others go to an instruction set that is there: import one first, which founds it"
             )
-        upload = Upload.objects.filter(pk=complete["upload"]).select_related("run").first()
-        _check_free(upload, complete["upload"])
+        free_upload(complete["upload"])
         for field, pk in _beside(complete):
             if not Upload.objects.filter(pk=pk).exists():
                 raise ConfigError(f"{field}: there is no uploaded file with the id {pk!r}")
@@ -98,9 +98,7 @@ class ImportJob:
 
     def submitted(self, run: Run) -> None:
         """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
-        upload = Upload.objects.select_for_update().filter(pk=run.config["upload"]).first()
-        _check_free(upload, run.config["upload"])
-        Upload.objects.filter(pk=run.config["upload"]).update(run=run)
+        claim_upload(run)
 
     def work(self, task: Task) -> Store:
         """Parse the file, to be stored when the run is finished. Raises `JobError` with the problems."""
@@ -109,7 +107,7 @@ class ImportJob:
         if upload is None:
             raise JobError("the uploaded file has been deleted")
         if is_archive(bytes(upload.content)):
-            return import_archive(task, upload, _discard)
+            return import_archive(task, upload, discard_upload)
         labels = [f"Read {upload.file_name}", "Store all of it"]
         task.reporter.tell("phase", {"name": "read", "index": 1, "labels": labels})
         seen = _seen(config, upload, config.get("microarchitecture", ""))
@@ -136,14 +134,6 @@ def _check_type(field: str, value: object) -> None:
             raise ConfigError(f"{field} must be a list, each {right}, not {value!r}"[:300])
     elif type(value) is not kind and not (field == "upload" and value is None):
         raise ConfigError(f"{field} must be {right}, not {value!r}"[:300])
-
-
-def _check_free(upload: Upload | None, pk: object) -> None:
-    """Raises `ConfigError` where there is no such file, or where it is being imported."""
-    if upload is None:
-        raise ConfigError(f"upload: there is no uploaded file with the id {pk!r}")
-    if upload.run is not None and upload.run.state not in Run.FINAL:
-        raise ConfigError(f"{upload.file_name} is being imported already, by the run {upload.run.name!r}")
 
 
 def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
@@ -199,12 +189,6 @@ def _told_of(seen: Preview) -> str:
     return "; ".join(told)[:1000]
 
 
-def _discard(upload: Upload) -> None:
-    """Raises `JobError` where another run was faster."""
-    if not Upload.objects.filter(pk=upload.pk).delete()[0]:
-        raise JobError(f"{upload.file_name} has been imported meanwhile, by another run")
-
-
 def _beside(config: Json) -> list[tuple[str, int]]:
     """(field, id) of the uploads that come beside the file."""
     names = [("names", config["names"])] if "names" in config else []
@@ -222,7 +206,7 @@ def _side_file(pk: int, read: Callable[[bytes, str], Value]) -> Value:
 def _store(
     task: Task, seen: Preview, besides: Sequence[Preview], upload: Upload
 ) -> tuple[Json, Sequence[Entry]]:
-    _discard(upload)
+    discard_upload(upload)
     note = task.run.config["note"]
     made = commit(seen, task.run.config["name"] or seen.name, note=note, run=task.run)
     others = [commit(each, each.name, note=note) for each in besides]

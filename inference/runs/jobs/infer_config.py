@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-from django.db.models import Model
+from typing import Any
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -15,6 +13,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.errors import ConfigError
 from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
+from inference.runs.jobs.described_rows import read_row, read_rows
 from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
 
 SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
@@ -31,8 +30,6 @@ _SOURCES = {"datasets": (), "machine": (), "simulate": NOISE}
 SEED_LIMIT = 2**63
 MOST_MIXES = 100_000
 MOST_SCHEMES = 100_000
-
-Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def read_config(config: Json) -> InferConfig:
     if config.get("isa", isa.name) != isa.name:
         raise ConfigError(f"isa is {config['isa']!r}, but the source is for {isa.name!r}")
     evaluate = config.get("evaluate")
-    if evaluate is not None and _row(ExperimentSet, "evaluate", evaluate).isa_id != isa.pk:
+    if evaluate is not None and read_row(ExperimentSet, "evaluate", evaluate).isa_id != isa.pk:
         raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
     if evaluate in source.get("datasets", ()):
         raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
@@ -178,7 +175,7 @@ def _source(given: Any) -> tuple[Json, ISA]:
     if kind == "machine":
         machine = read_machine("source", given["machine"])
         return {"machine": machine.pk}, machine.isa
-    mapping = _row(PortMapping, "source simulate", given["simulate"])
+    mapping = read_row(PortMapping, "source simulate", given["simulate"])
     return {"simulate": mapping.pk, **read_noise(given)}, mapping.isa
 
 
@@ -200,16 +197,14 @@ def read_noise(given: Mapping[str, Any]) -> Json:
 
 def read_machine(field: str, pk: object) -> Machine:
     """A machine that can be asked for measurements. Raises `ConfigError`."""
-    machine = _row(Machine, f"{field} machine".strip(), pk)
+    machine = read_row(Machine, f"{field} machine".strip(), pk)
     if reason := obstacle_to_measuring(machine):
         raise ConfigError(f"{field or 'machine'}: {reason}")
     return machine
 
 
 def _datasets(ids: object) -> tuple[Json, ISA]:
-    if not isinstance(ids, list) or not ids or not all(type(one) is int for one in ids):
-        raise ConfigError(f"source datasets must be a list of experiment set ids, not {ids!r}")
-    sets = [_row(ExperimentSet, "source datasets", one) for one in dict.fromkeys(ids)]
+    sets = read_rows(ExperimentSet, "source datasets", ids, least=1)
     isas = {row.isa_id: row.isa for row in sets}
     if len(isas) > 1:
         names = " and ".join(sorted(isa.name for isa in isas.values()))
@@ -224,13 +219,6 @@ def read_schemes(given: object) -> str | list[int]:
     if isinstance(given, list) and given and all(type(one) is int for one in given):
         return given
     raise ConfigError(f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {given!r}"[:300])
-
-
-def _row(model: type[Row], field: str, pk: object) -> Row:
-    row = model._default_manager.filter(pk=pk).first() if type(pk) is int else None
-    if row is None:
-        raise ConfigError(f"{field}: there is no {model._meta.verbose_name} with the id {pk!r}")
-    return row
 
 
 def read_whole(field: str, value: Any, low: int, high: int) -> int:

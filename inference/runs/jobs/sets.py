@@ -22,6 +22,7 @@ from inference.exchange.set_summary import rows_of
 from inference.models import ExperimentSet, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.described_rows import is_id
 from inference.runs.journal import Entry
 
 _COMPARED = ("first", "second")
@@ -148,16 +149,11 @@ def _sets(ids: Sequence[object]) -> list[ExperimentSet]:
     """The sets in the order of their ids; raises `ConfigError` for what is no id of one."""
     if not all(type(pk) is int for pk in ids):
         raise ConfigError(f"sets are named by their ids, not {list(ids)!r}"[:300])
-    found = ExperimentSet.objects.select_related("isa", "machine").in_bulk([pk for pk in ids if _fits(pk)])
+    found = ExperimentSet.objects.select_related("isa", "machine").in_bulk([pk for pk in ids if is_id(pk)])
     for pk in ids:
         if pk not in found:
             raise ConfigError(f"there is no experiment set with the id {pk}")
     return [found[pk] for pk in ids]
-
-
-def _fits(pk: object) -> bool:
-    """Whether the database could have such an id."""
-    return isinstance(pk, int) and abs(pk) < 2**63
 
 
 def _existing(ids: Sequence[object]) -> list[ExperimentSet]:

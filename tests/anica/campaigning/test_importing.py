@@ -15,8 +15,11 @@ from django.urls import reverse
 from anica_app.models import BasicBlockSet, Campaign
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
-from inference.runs.errors import ConfigError, LeaseLostError
+from inference.runs.errors import ConfigError, JobError, LeaseLostError
 from inference.runs.execute import Wishes, execute
+from inference.runs.job import Task
+from inference.runs.registry import job
+from inference.runs.reporter import JournalReporter
 from tests.anica.exchange.published import write_directory
 from tests.heads import behind_head
 from tests.work import work_off
@@ -69,6 +72,41 @@ def test_a_zipped_campaign_comes_in(tmp_path: Path) -> None:
     campaign = Campaign.objects.get()
     assert (campaign.name, campaign.discoveries.count(), campaign.run) == ("run", 1, run)
     assert run.result["campaign"] == campaign.pk
+
+
+def test_an_upload_is_imported_by_one_run_at_a_time() -> None:
+    upload = uploaded(BLOCKS)
+    complete = job("import-anica").check({"upload": upload.pk})  # as of somebody who submits at the same time
+    lifecycle.submit("import-anica", {"upload": upload.pk}, "first")
+    with pytest.raises(ConfigError, match="imported already, by the run 'first'"):
+        lifecycle.submit("import-anica", {"upload": upload.pk}, "second")
+    late = Run.objects.create(kind="import-anica", config=complete, name="third")
+    with pytest.raises(ConfigError, match="imported already, by the run 'first'"):
+        job("import-anica").submitted(late)
+
+
+@pytest.mark.parametrize("sort", ["blocks", "campaign"])
+def test_a_file_that_two_runs_have_read_is_stored_once(sort: str, tmp_path: Path) -> None:
+    upload = uploaded(b"4801d8,1.0\n") if sort == "blocks" else uploaded(zipped(tmp_path), "run.zip")
+    config = job("import-anica").check({"upload": upload.pk})
+    stores = []
+    for name in ("first", "second"):  # as earlier versions let them begin
+        run = Run.objects.create(kind="import-anica", config=config, name=name)
+        lease = leases.claim(name, only=run.pk)
+        assert lease is not None
+        reporter = JournalReporter(lease, Wishes(lease))
+        stores.append(job("import-anica").work(Task(run, lease, reporter, None)))
+    stores[0]()
+    with pytest.raises(JobError, match="has been imported meanwhile, by another run"):
+        stores[1]()
+    assert BasicBlockSet.objects.count() + Campaign.objects.count() == 1
+
+
+@pytest.mark.parametrize("field", ["name", "note", "bounds"])
+def test_what_is_no_text_where_one_belongs_is_refused(field: str) -> None:
+    upload = uploaded(BLOCKS)
+    with pytest.raises(ConfigError, match=f"{field} must be a text, not 5"):
+        lifecycle.submit("import-anica", {"upload": upload.pk, field: 5}, "import")
 
 
 def test_a_run_that_died_while_reading_is_taken_up_again_and_stores_once(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 
 from django.db.models import Q, QuerySet
 
@@ -42,7 +42,7 @@ class Wanted:
         if self.since:
             rows = rows.filter(at__gte=_midnight(self.since))
         if self.until:
-            rows = rows.filter(at__lt=_midnight(self.until) + timedelta(days=1))
+            rows = rows.filter(at__lte=datetime.combine(self.until, time.max, UTC))
         return rows
 
     def csv(self) -> str:

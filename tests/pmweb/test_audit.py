@@ -134,6 +134,8 @@ def test_with_public_reading_the_export_of_a_visitor_is_noted(client: Client, ma
         ("via=API", []),
         ("since=2026-01-02", ["new", "odd"]),
         ("until=2026-01-01", ["old"]),
+        ("until=2025-12-31", []),
+        ("since=0001-01-01&until=9999-12-31", ["new", "odd", "old"]),
         ("since=2026-02-31&until=x", ["new", "odd", "old"]),
     ],
 )
@@ -144,6 +146,14 @@ def test_the_log_is_filtered(boss: Client, administrator: User, query: str, foun
     AuditEntry.objects.exclude(name="old").update(at=timezone.now())
     page = boss.get(f"{reverse('audit')}?{query}")
     assert [row.name for row in page.context["page"].rows] == found
+
+
+def test_the_last_day_of_all_may_be_asked_for_in_every_way(boss: Client, administrator: User):
+    audit.record(None, Action.STARTED, kind="run", name="one")
+    for path in (reverse("audit"), reverse("audit-csv"), "/api/v1/audit", "/api/v1/audit/export"):
+        answer = boss.get(path, {"since": "0001-01-01", "until": "9999-12-31"})
+        assert answer.status_code == 200, path
+        assert "one" in answer.content.decode()
 
 
 def test_an_unknown_action_is_a_bad_request(boss: Client):

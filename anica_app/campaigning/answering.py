@@ -13,6 +13,7 @@ from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.runs.errors import ConfigError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.described_rows import read_rows
 from inference.runs.jobs.infer_config import read_truth
 from inference.runs.journal import Entry
 
@@ -41,8 +42,9 @@ class AskJob:
         complete = {**known, **config}
         if not isinstance(complete["about"], dict):
             raise ConfigError(f"about must be an object, not {complete['about']!r:.80}")
+        predictors = read_rows(Predictor, "predictors", complete["predictors"], 1, MOST_PREDICTORS)
         return {
-            "predictors": _predictors(complete["predictors"]),
+            "predictors": [row.pk for row in predictors],
             "blocks": _blocks(complete["blocks"]),
             "anew": read_truth("anew", complete["anew"]),
             "about": complete["about"],
@@ -86,16 +88,6 @@ def _store(run: Run, told: Sequence[Json]) -> tuple[Json, Sequence[Entry]]:
     asked = sorted(told, key=lambda each: places[each["predictor"]])  # they answer in any order
     made: Json = {"name": run.name, "asked": asked}
     return made, [("result", made)]
-
-
-def _predictors(given: object) -> list[int]:
-    if not isinstance(given, list) or not 1 <= len(given) <= MOST_PREDICTORS:
-        raise ConfigError(f"predictors must be a list of 1 to {MOST_PREDICTORS} ids, not {given!r:.80}")
-    ids = list(dict.fromkeys(given))
-    for pk in ids:
-        if type(pk) is not int or not Predictor.objects.filter(pk=pk).exists():
-            raise ConfigError(f"predictors: there is no predictor with the id {pk!r:.80}")
-    return ids
 
 
 def _blocks(given: object) -> list[str]:

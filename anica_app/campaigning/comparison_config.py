@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from django.db.models import Model
-
 from anica_app.campaigning.experiment_blocks import INSTRUCTIONS
 from anica_app.models import Predictor
 from inference.core.protocols import Json
 from inference.exchange.instruction_sets import X86
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.runs.errors import ConfigError
+from inference.runs.jobs.described_rows import read_row, read_rows
 from inference.runs.jobs.infer_config import read_whole
 
 KIND = "comparison"
@@ -57,10 +56,8 @@ def read_config(given: Json) -> ComparisonConfig:
     known = list(ComparisonConfig.__dataclass_fields__)
     if unknown := sorted(given.keys() - set(known)):
         raise ConfigError(f"a comparison has no field {unknown[0]!r}; its fields are {', '.join(known)}")
-    pk = given.get("experiment_set")
-    judge = ExperimentSet.objects.filter(pk=pk).select_related("isa").first() if type(pk) is int else None
-    if judge is None:
-        raise ConfigError(f"experiment_set: there is none with the id {pk!r:.80}")
+    sets = ExperimentSet.objects.select_related("isa")
+    judge = read_row(sets, "experiment_set", given.get("experiment_set"))
     config = ComparisonConfig(
         judge.pk,
         _of_isa("mappings", given, PortMapping, judge),
@@ -81,29 +78,19 @@ def read_config(given: Json) -> ComparisonConfig:
 
 
 def _of_isa(name: str, given: Json, model: type[Any], judge: ExperimentSet) -> list[int]:
-    ids = _ids(name, given.get(name, []), model)
-    strange = model._default_manager.filter(pk__in=ids).exclude(isa=judge.isa_id).first()
-    if strange is not None:
-        raise ConfigError(f"{name}: {strange.name!r} and {judge.name!r} are for different instruction sets")
-    return ids
+    rows = read_rows(model, name, given.get(name, []))
+    for row in rows:
+        if row.isa_id != judge.isa_id:
+            raise ConfigError(f"{name}: {row.name!r} and {judge.name!r} are for different instruction sets")
+    return [row.pk for row in rows]
 
 
 def _predictors(given: object, judge: ExperimentSet) -> list[int]:
-    ids = _ids("predictors", given, Predictor)
+    ids = [row.pk for row in read_rows(Predictor, "predictors", given)]
     if ids and judge.isa.name != X86:
         raise ConfigError(
             f"predictors can be asked about {X86} alone, and {judge.name!r} is for {judge.isa.name}"
         )
-    return ids
-
-
-def _ids(name: str, given: object, model: type[Model]) -> list[int]:
-    if not isinstance(given, list) or not all(type(pk) is int for pk in given):
-        raise ConfigError(f"{name} must be a list of ids, not {given!r:.80}")
-    ids = list(dict.fromkeys(given))
-    there = set(model._default_manager.filter(pk__in=ids).values_list("pk", flat=True))
-    if gone := [pk for pk in ids if pk not in there]:
-        raise ConfigError(f"{name}: there is none with the id {gone[0]}")
     return ids
 
 

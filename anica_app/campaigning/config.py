@@ -7,7 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from anica_app.campaigning.presets import PRESETS
+from anica_app.core.domain import documents
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
+from anica_app.core.domain.vocabulary import everything
+from anica_app.core.errors import AnicaError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.models import Discovery, Predictor
@@ -16,6 +19,7 @@ from inference.core.protocols import Json
 from inference.isa.search import SearchError, parse_search
 from inference.models import PortMapping
 from inference.runs.errors import ConfigError
+from inference.runs.jobs.described_rows import is_id, read_row, read_rows
 from inference.runs.jobs.infer_config import DEFAULT_SEED, SEED_LIMIT, read_whole
 
 MOST_PREDICTORS = 2
@@ -70,8 +74,8 @@ def read_config(config: Json) -> CampaignConfig:
     if unknown:
         raise ConfigError(f"a campaign has no field {unknown[0]!r}; its fields are {', '.join(known)}")
     preset = config.get("preset", "tools")
-    if preset not in PRESETS:
-        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, not {preset!r}")
+    if not isinstance(preset, str) or preset not in PRESETS:
+        raise ConfigError(f"preset must be one of {', '.join(PRESETS)}, not {preset!r:.80}")
     predictors = read_predictors(config.get("predictors"))
     groups = read_settings(config, {**PRESETS[preset].settings, **_usual(predictors)})
     return CampaignConfig(
@@ -89,15 +93,10 @@ def read_config(config: Json) -> CampaignConfig:
 
 def read_predictors(given: object) -> list[Predictor]:
     """The rows of one or two predictors. Raises `ConfigError`."""
-    if not isinstance(given, list) or not 1 <= len(given) <= MOST_PREDICTORS:
-        raise ConfigError(f"predictors must be a list of one or two ids, not {given!r}"[:200])
-    rows = [Predictor.objects.filter(pk=pk).first() if type(pk) is int else None for pk in given]
-    for pk, row in zip(given, rows, strict=True):
-        if row is None:
-            raise ConfigError(f"predictors: there is no predictor with the id {pk!r}")
-    if len(set(given)) < len(given):
+    rows = read_rows(Predictor, "predictors", given, 1, MOST_PREDICTORS)
+    if isinstance(given, list) and len(rows) < len(given):
         raise ConfigError("predictors: a predictor always agrees with itself; choose two different ones")
-    return [row for row in rows if row is not None]
+    return rows
 
 
 def read_settings(config: Json, usual: Json) -> dict[str, Json]:
@@ -153,9 +152,7 @@ def _filter(given: object) -> str:
 def _mapping(pk: object) -> int | None:
     if pk is None:
         return None
-    if type(pk) is not int or not PortMapping.objects.filter(pk=pk).exists():
-        raise ConfigError(f"uops: there is no port mapping with the id {pk!r}")
-    return pk
+    return read_row(PortMapping, "uops", pk).pk
 
 
 def _excluded(given: object) -> list[Json]:
@@ -165,10 +162,22 @@ def _excluded(given: object) -> list[Json]:
     found = []
     for one in given:
         if isinstance(one, dict) and isinstance(one.get("abstract"), dict):
-            found.append({"discovery": one.get("discovery"), "abstract": one["abstract"]})
+            found.append(_document(one))
             continue
-        row = Discovery.objects.filter(pk=one).first() if type(one) is int else None
+        row = Discovery.objects.filter(pk=one).first() if is_id(one) else None
         if row is None or row.abstract is None:
-            raise ConfigError(f"excluded: there is no discovery of ours with the id {one!r}"[:200])
+            raise ConfigError(f"excluded: there is no discovery of ours with the id {one!r:.80}")
         found.append({"discovery": row.pk, "abstract": row.abstract})
     return found
+
+
+def _document(given: Json) -> Json:
+    """A discovery that may be gone, by its document."""
+    pk = given.get("discovery")
+    if pk is not None and not is_id(pk):
+        raise ConfigError(f"excluded: discovery must be the id of one, not {pk!r:.80}")
+    try:
+        documents.read(given["abstract"], everything())
+    except AnicaError as error:
+        raise ConfigError(f"excluded: {error}") from error
+    return {"discovery": pk, "abstract": given["abstract"]}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from anica_app.campaigning.config import GROUPS
+from anica_app.campaigning.set_config import read_set
 from anica_app.core.errors import AnicaError
 from anica_app.core.ranking.best import best_selection
 from anica_app.core.samples import unpack
@@ -33,6 +34,7 @@ from inference.exchange.errors import ExchangeError
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.described_rows import read_rows
 from inference.runs.jobs.infer_config import read_whole
 from inference.runs.journal import Entry
 
@@ -71,33 +73,29 @@ def read_config(config: Json) -> CoverageConfig:
     if unknown := sorted(config.keys() - set(known)):
         raise ConfigError(f"a coverage has no field {unknown[0]!r}; its fields are {', '.join(known)}")
     ids = config.get("campaigns")
-    if not isinstance(ids, list) or not 1 <= len(ids) <= MOST_CAMPAIGNS or len({*map(str, ids)}) < len(ids):
-        raise ConfigError(
-            f"campaigns must be a list of 1 to {MOST_CAMPAIGNS} different ids, not {ids!r}"[:200]
-        )
-    for pk in ids:
-        if type(pk) is not int or not Campaign.objects.filter(pk=pk).exists():
-            raise ConfigError(f"campaigns: there is no campaign with the id {pk!r}")
+    campaigns = read_rows(Campaign, "campaigns", ids, least=1, most=MOST_CAMPAIGNS)
+    if isinstance(ids, list) and len(campaigns) < len(ids):
+        raise ConfigError(f"campaigns must be different ones, not {ids!r:.80}")
     block_set, columns = config.get("block_set"), config.get("columns", [])
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ConfigError(f"columns must be a list of names, not {columns!r:.80}")
     if block_set is not None:
         _check_columns(block_set, columns)
     try:
         interest = dict(vars(GROUPS["interest"].parse(config.get("interest", {}))))
-    except (InvalidInputError, AttributeError) as error:
+    except InvalidInputError as error:
         raise ConfigError(f"interest: {error}") from error
     blocks = read_whole("blocks", config.get("blocks", MOST_BLOCKS), 1, 1_000_000)
-    return CoverageConfig(sorted(ids), block_set, columns, interest, blocks)
+    return CoverageConfig(sorted(row.pk for row in campaigns), block_set, columns, interest, blocks)
 
 
-def _check_columns(block_set: object, columns: object) -> None:
-    row = BasicBlockSet.objects.filter(pk=block_set).first() if type(block_set) is int else None
-    if row is None:
-        raise ConfigError(f"block_set: there is no basic-block set with the id {block_set!r}")
+def _check_columns(block_set: object, columns: list[str]) -> None:
+    row = read_set(block_set)
     known = set(row.columns.values_list("name", flat=True))
-    if not isinstance(columns, list) or not 1 <= len(columns) <= 2 or not {*map(str, columns)} <= known:
+    if not 1 <= len(columns) <= 2 or not set(columns) <= known:
         raise ConfigError(
             f"columns must be one or two of those of the set ({', '.join(sorted(known)) or 'it has none'}), "
-            f"not {columns!r}"
+            f"not {columns!r:.80}"
         )
 
 

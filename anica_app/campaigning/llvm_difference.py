@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
+from anica_app.campaigning.set_config import refuse_unknown
 from anica_app.core.errors import PredictorError
 from anica_app.exchange.llvm_difference import Differing, LlvmDifference, is_notable, worst_first
 from anica_app.predictors.llvm.model import LlvmModel, Modelled
@@ -22,6 +23,7 @@ from inference.models import PortMapping, Run
 from inference.queries.proofs import proof_of
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.described_rows import read_row
 from inference.runs.journal import Entry
 
 KIND = "llvm-difference"
@@ -44,12 +46,12 @@ class DifferenceConfig:
     tolerance: float = TOLERANCE
 
     def __post_init__(self) -> None:
-        if not _CPU.fullmatch(self.cpu) or self.cpu in {"native", "help"}:
+        if not isinstance(self.cpu, str) or not _CPU.fullmatch(self.cpu) or self.cpu in {"native", "help"}:
             raise InvalidInputError(
-                f"cpu must be the name of a processor such as haswell or znver3, not {self.cpu!r}"
+                f"cpu must be the name of a processor such as haswell or znver3, not {self.cpu!r:.80}"
             )
-        if self.release and not re.fullmatch(r"\d{1,3}", self.release):
-            raise InvalidInputError(f"release must be a major version such as 19, not {self.release!r}")
+        if not isinstance(self.release, str) or not re.fullmatch(r"\d{0,3}", self.release):
+            raise InvalidInputError(f"release must be a major version such as 19, not {self.release!r:.80}")
         check_number("tolerance", self.tolerance, 0.0, 10.0)
 
 
@@ -60,15 +62,14 @@ class LlvmDifferenceJob:
 
     def check(self, config: Json) -> Json:
         """The description with its defaults; raises `ConfigError`."""
+        refuse_unknown(config, tuple(DifferenceConfig.__dataclass_fields__), "a difference to LLVM")
+        row = read_row(PortMapping.objects.select_related("isa"), "mapping", config.get("mapping"))
+        if row.isa.name != X86:
+            raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {X86}")
         try:
-            found = DifferenceConfig(**config)
-            row = PortMapping.objects.filter(pk=found.mapping).select_related("isa").first()
-            if row is None:
-                raise ConfigError(f"mapping: there is no port mapping with the id {found.mapping!r}")
-            if row.isa.name != X86:
-                raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {X86}")
+            found = DifferenceConfig(**{"cpu": "", **config})
             model = chosen_model(found.release, found.cpu)
-        except (TypeError, InvalidInputError, PredictorError) as error:
+        except (InvalidInputError, PredictorError) as error:
             raise ConfigError(str(error)) from error
         return asdict(found) | {"release": model.release.number}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from anica_app.campaigning.columns import add_columns, answers_of, codes_of
 from anica_app.campaigning.opening import chosen_domain, opened_panel
+from anica_app.campaigning.set_config import read_set
 from anica_app.core.answers import Answer
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
@@ -26,6 +27,7 @@ from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.described_rows import read_rows
 from inference.runs.jobs.infer_config import read_whole
 from inference.runs.journal import Entry
 
@@ -62,19 +64,17 @@ def read_config(config: Json) -> MatrixConfig:
     known = list(MatrixConfig.__dataclass_fields__)
     if unknown := sorted(config.keys() - set(known)):
         raise ConfigError(f"a matrix has no field {unknown[0]!r}; its fields are {', '.join(known)}")
-    predictors = _ids("predictors", config.get("predictors", []))
-    columns = _ids("columns", config.get("columns", []))
-    if Predictor.objects.filter(pk__in=predictors).count() < len(predictors):
-        raise ConfigError("predictors: one of them has been deleted")
+    predictors = [row.pk for row in read_rows(Predictor, "predictors", config.get("predictors", []))]
+    held_columns = read_rows(BlockColumn, "columns", config.get("columns", []), what="column")
+    columns = [row.pk for row in held_columns]
     block_set = config.get("block_set")
     if block_set is not None:
-        if type(block_set) is not int or not BasicBlockSet.objects.filter(pk=block_set).exists():
-            raise ConfigError(f"block_set: there is no basic-block set with the id {block_set!r}")
+        block_set = read_set(block_set).pk
         there = BlockColumn.objects.filter(block_set=block_set, predictor__in=predictors)
         held = dict(there.values_list("predictor", "pk"))
         predictors = [pk for pk in predictors if pk not in held]
         columns = list(dict.fromkeys([*columns, *held.values()]))
-    if BlockColumn.objects.filter(pk__in=columns, block_set=block_set or 0).count() < len(columns):
+    if any(row.block_set_id != block_set for row in held_columns):
         raise ConfigError("columns: they must be of the basic-block set")
     if not 2 <= len(predictors) + len(columns) <= MOST_TOOLS:
         raise ConfigError(f"predictors: choose from 2 to {MOST_TOOLS} tools, with the columns of the set")
@@ -89,16 +89,10 @@ def read_config(config: Json) -> MatrixConfig:
     )
 
 
-def _ids(name: str, given: object) -> list[int]:
-    if not isinstance(given, list) or not all(type(pk) is int for pk in given):
-        raise ConfigError(f"{name} must be a list of ids, not {given!r}"[:200])
-    return list(dict.fromkeys(given))
-
-
 def _settings(cls: type[SpaceSettings | InterestSettings], name: str, config: Json) -> Json:
     try:
         return dict(vars(cls.parse(config.get(name, {}))))
-    except (InvalidInputError, AttributeError) as error:
+    except InvalidInputError as error:
         raise ConfigError(f"{name}: {error}") from error
 
 

@@ -14,6 +14,7 @@ from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
+from inference.runs.jobs.described_rows import read_rows
 from inference.runs.journal import Entry
 
 KIND = "columns"
@@ -34,15 +35,11 @@ class ColumnsJob:
         """The complete description. Raises `ConfigError` naming the field."""
         refuse_unknown(config, ("block_set", "predictors"), "a run for columns")
         row = read_set(config.get("block_set"))
-        ids = config.get("predictors")
-        if not isinstance(ids, list) or not 1 <= len(ids) <= MOST:
-            raise ConfigError(f"predictors must be a list of 1 to {MOST} ids, not {ids!r:.80}")
-        ids = list(dict.fromkeys(ids))
-        names = _names(ids)
-        there = row.columns.filter(predictor__in=ids).values_list("predictor", flat=True).first()
+        predictors = read_rows(Predictor, "predictors", config.get("predictors"), 1, MOST)
+        there = row.columns.filter(predictor__in=predictors).select_related("predictor").first()
         if there is not None:
-            raise ConfigError(f"predictors: {names[there]} has a column in {row.name!r} already")
-        return {"block_set": row.pk, "predictors": ids}
+            raise ConfigError(f"predictors: {there.predictor} has a column in {row.name!r} already")
+        return {"block_set": row.pk, "predictors": [one.pk for one in predictors]}
 
     def submitted(self, run: Run) -> None:
         """Nothing is to be prepared."""
@@ -74,12 +71,3 @@ def _set_or_gone(pk: int) -> BasicBlockSet:
     if row is None:
         raise JobError("the basic-block set has been deleted")
     return row
-
-
-def _names(ids: Sequence[object]) -> dict[int, str]:
-    whole = [pk for pk in ids if type(pk) is int]
-    found = dict(Predictor.objects.filter(pk__in=whole).values_list("pk", "name"))
-    for pk in ids:
-        if pk not in found:
-            raise ConfigError(f"predictors: there is no predictor with the id {pk!r:.80}")
-    return found

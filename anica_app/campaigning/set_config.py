@@ -7,6 +7,7 @@ from collections.abc import Collection
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.runs.errors import ConfigError
+from inference.runs.jobs.described_rows import read_row
 
 
 def refuse_unknown(config: Json, known: Collection[str], what: str) -> None:
@@ -17,7 +18,4 @@ def refuse_unknown(config: Json, known: Collection[str], what: str) -> None:
 
 def read_set(given: object) -> BasicBlockSet:
     """The set with this id. Raises `ConfigError`."""
-    row = BasicBlockSet.objects.filter(pk=given).first() if type(given) is int else None
-    if row is None:
-        raise ConfigError(f"block_set: there is no basic-block set with the id {given!r:.80}")
-    return row
+    return read_row(BasicBlockSet, "block_set", given, "basic-block set")

@@ -61,8 +61,6 @@ class Kind:
 
     def settings_of(self, options: Mapping[str, Any]) -> Any:
         """The options as settings. Raises `PredictorError` that names the one that is wrong."""
-        if not isinstance(options, Mapping):
-            raise PredictorError(f"{self.name}: options are names with values, not {options!r:.80}")
         try:
             return self.settings(**values_of(self.settings, options, self.name))
         except InvalidInputError as error:

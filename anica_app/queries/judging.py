@@ -19,5 +19,5 @@ def judge_of(campaign: Campaign) -> Judge | None:
         return anica_campaigns.judge_of(campaign.config)
     try:
         return Disagreement(InterestSettings.parse(campaign.config.get("interest", {})))
-    except (InvalidInputError, AttributeError):
+    except InvalidInputError:
         return None

@@ -20,10 +20,12 @@ def setting(default: Any, description: str, paper: Any) -> Any:
 def values_of(cls: Any, options: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
     """Arguments for the dataclass from names to values or their text ("5000", "", "none", "true").
 
-    Raises `InvalidInputError` for an unknown name (telling the nearest), for text that is no number where one
-    is wanted, and for what is no text, no list of texts, or neither true nor false where that is wanted.
-    Domains, and whether a number is one, are the dataclass's own to check.
+    Raises `InvalidInputError` for what is no mapping, for an unknown name (telling the nearest), for text
+    that is no number where one is wanted, and for what is no text, no list of texts, or neither true nor
+    false where that is wanted. Domains, and whether a number is one, are the dataclass's own to check.
     """
+    if not isinstance(options, Mapping):
+        raise InvalidInputError(f"settings must be an object of names and values, not {options!r:.80}")
     fields = {entry.name: str(entry.type) for entry in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     for name, value in options.items():

@@ -9,6 +9,7 @@ from django.urls import reverse
 from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Generalisation
 from inference.models import Run
+from inference.runs.jobs.described_rows import is_id
 from inference.views.runs.asked import Link
 from inference.views.runs.outcome import Outcome
 
@@ -58,4 +59,4 @@ def _of_step(row: Generalisation, step: int) -> Link:
 def _number(run: Run, name: str) -> int | None:
     """A number of what the run says that it is about, whoever wrote that."""
     found = run.config.get("about", {}).get(name)
-    return found if type(found) is int else None
+    return found if is_id(found) else None

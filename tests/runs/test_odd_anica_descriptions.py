@@ -34,8 +34,7 @@ __all__ = ["experiment_set", "isa", "mapping", "program"]
 
 BEYOND: tuple[Any, ...] = (
     *ODD,
-    *(False, 0, 5, 2**63 - 1, 2**63, 10**400, float("inf"), float("nan"), "a\0b", "\ud800", "x" * 10_000),
-    *([2**63], [1, 2**63], [-(2**70)], [True], [1.0], [[1]], [{"a": 1}], ["90", 5], [[], {}], {"x": 1}),
+    *(False, 0, 5, 2**63 - 1, "a\0b", "\ud800", [-(2**70)], [1.0], [[1]], [{"a": 1}], ["90", 5], [[], {}]),
     *({"upload": []}, {"abstract": {}}, [{"abstract": {"instructions": 5}}], [{"abstract": {}}]),
     [{"discovery": [1], "abstract": {"instructions": [], "aliasing": []}}],
 )

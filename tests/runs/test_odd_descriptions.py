@@ -26,7 +26,10 @@ from tests.views.lab import machine
 
 __all__ = ["experiment_set", "isa", "machine", "mapping"]
 
-ODD: tuple[Any, ...] = (None, True, 1.5, -1, 10**30, "x", "", [], [[]], {}, [{}], [None], ["x"], {"": {}})
+ODD: tuple[Any, ...] = (
+    *(None, True, 1.5, -1, 10**30, "x", "", [], [[]], {}, [{}], [None], ["x"], {"": {}}),
+    *(2**63, 10**400, float("inf"), float("nan"), "x" * 10_000, [2**63], [1, 2**63], [True], {"x": 1}),
+)
 
 
 @pytest.fixture
@@ -59,6 +62,14 @@ def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Jso
         except (RunsError, ExchangeError, CoreError):
             refused += 1
     assert refused > 500
+
+
+@pytest.mark.parametrize("kind", ["infer", "measure", "check-model"])
+def test_schemes_that_no_database_could_have_are_refused(
+    good: dict[str, tuple[Json, list[str]]], kind: str
+) -> None:
+    with pytest.raises(RunsError, match="schemes must be"):
+        job(kind).check({**good[kind][0], "schemes": [2**63]})
 
 
 def _odd(good: dict[str, tuple[Json, list[str]]]) -> Iterator[tuple[str, Json]]:

@@ -13,7 +13,7 @@ from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.errors import ConfigError
 from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
-from inference.runs.jobs.described_rows import read_row, read_rows
+from inference.runs.jobs.described_rows import is_id, read_row, read_rows
 from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measuring
 
 SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
@@ -216,7 +216,7 @@ def read_schemes(given: object) -> str | list[int]:
     """A selection by word, or row ids. Raises `ConfigError`."""
     if isinstance(given, str) and given in SELECTIONS:
         return given
-    if isinstance(given, list) and given and all(type(one) is int for one in given):
+    if isinstance(given, list) and given and all(is_id(one) for one in given):
         return given
     raise ConfigError(f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {given!r}"[:300])
 

@@ -24,6 +24,7 @@ from anica_app.core.domain.vocabulary import everything
 from anica_app.core.errors import AnicaError
 from anica_app.core.samples import pack, unpack
 from anica_app.exchange.campaign_rows import Bulk, CampaignRows
+from anica_app.exchange.campaign_told import check_told
 from anica_app.exchange.file_trees import FileTree
 from anica_app.exchange.row_documents import read_row, row_document
 from anica_app.exchange.sample_document import read_samples, sample_document
@@ -172,8 +173,7 @@ class _Reading:
         if main.get("version") != VERSION:
             raise ExchangeError(f"{MAIN}: version {main.get('version')!r} cannot be read, only {VERSION}")
         campaign = read_row(main.get("campaign"), Campaign(), _CAMPAIGN, f"{MAIN}, campaign")
-        if not isinstance(campaign.config, dict) or not isinstance(campaign.facts, dict):
-            raise ExchangeError(f"{MAIN}, campaign: config and facts are objects")
+        check_told(campaign, f"{MAIN}, campaign")
         predictors = _list(main.get("predictors"), f"{MAIN}, predictors")
         self._rows = CampaignRows(
             campaign,

@@ -165,6 +165,34 @@ ONE = "generalisations/00000.json"
         ("campaign.json", _set("7", "campaign", "sampled"), "campaign, sampled"),
         ("campaign.json", _set("noon", "campaign", "created"), "campaign, created.*no time"),
         ("campaign.json", _set([], "campaign", "config"), "config and facts are objects"),
+        *(
+            ("campaign.json", _set(value, "campaign", field, name), f"campaign, {field}, {name}")
+            for field, name, value in (
+                *(("config", name, 5) for name in ("interest", "search", "domain", "space", "end", "preset")),
+                *(("config", name, None) for name in ("end", "excluded", "scheme_filter")),
+                *(("config", "uops", odd) for odd in ("x", 2**63, [1])),
+                *(
+                    ("facts", name, [])
+                    for name in ("judged", "schemes", "failures", "unsayable", "explained")
+                ),
+                ("facts", "failures", {"crash": "many"}),
+                ("facts", "explained", {"interesting": 1}),
+            )
+        ),
+        ("campaign.json", _set([5], "campaign", "config", "excluded"), r"excluded\[0\]: an object"),
+        (
+            "campaign.json",
+            _set([{"discovery": "x"}], "campaign", "config", "excluded"),
+            r"excluded\[0\], discovery",
+        ),
+        (
+            "campaign.json",
+            _set(
+                {"blocks": 1, "interesting": 1, "covered": 1, "by_discovery": {"x": 1}},
+                *("campaign", "facts", "explained"),
+            ),
+            "by_discovery: 'x'",
+        ),
         ("campaign.json", _set({}, "predictors"), "predictors: a list"),
         ("campaign.json", _set(1, "campaign", "extra"), "no field 'extra'"),
         ("discoveries.json", _set(0, 1, "number"), "the number 0 occurs twice"),

@@ -58,7 +58,7 @@ class ConfigurationOut(Schema):
     kind: str = Field(examples=["llvm-mca"])
     version: str = Field(examples=["22.1.0"])
     options: dict[str, Any] = Field(examples=[{"release": "22", "cpu": "haswell"}])
-    origin: str | None = Field(description="found, configured or imported.", examples=["configured"])
+    origin: str | None = Field(description="found or configured.", examples=["configured"])
     note: Note
     reason: str = Field(description="Why it cannot be used now; empty where it can.", examples=[""])
 

@@ -111,7 +111,11 @@ def test_an_odd_value_in_any_field_is_refused_or_taken(good: dict[str, tuple[Jso
 @pytest.mark.parametrize(
     ("kind", "config", "says"),
     [
-        ("ask", {"predictors": [[1]], "blocks": ["90"]}, "predictors must be a list of 1 to 100 ids"),
+        (
+            "ask",
+            {"predictors": [[1]], "blocks": ["90"]},
+            "predictors must be a list of 1 to 100 predictor ids",
+        ),
         ("matrix", {"predictors": [2**63 - 1, 1]}, "predictors: there is no predictor with the id"),
         ("matrix", {"predictors": [2**63, 1]}, "predictors: there is no predictor with the id"),
         ("campaign", {"preset": []}, "preset must be one of"),

@@ -35,11 +35,12 @@ def read_rows(
 
     There are from `least` to `most` ids, as many as somebody likes where that is None.
     """
-    wanted = "a list of ids" if most is None else f"a list of {least} to {most} ids"
+    number = "" if most is None else f"{least} to {most} "
+    wanted = f"{field} must be a list of {number}{_title(model, what)} ids"
     if not isinstance(given, list) or not all(type(pk) is int for pk in given):
-        raise ConfigError(f"{field} must be {wanted}, not {given!r:.80}")
+        raise ConfigError(f"{wanted}, not {given!r:.80}")
     if len(given) < least or (most is not None and len(given) > most):
-        raise ConfigError(f"{field} must be {wanted}, not {len(given)}")
+        raise ConfigError(f"{wanted}, not {len(given)}")
     ids = list(dict.fromkeys(given))
     found = model._default_manager.in_bulk([pk for pk in ids if is_id(pk)])
     if gone := [pk for pk in ids if pk not in found]:

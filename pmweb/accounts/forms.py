@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth import authenticate
+from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
@@ -53,13 +54,7 @@ class PasswordLoginForm(forms.Form):
         password = cleaned.get("password")
         if not (name and password):
             return cleaned
-        wait = throttle.begin(self.address, name)
-        if wait:
-            minutes = max(1, round(wait.total_seconds() / 60))
-            raise ValidationError(
-                f"Too many wrong passwords from this address or for this name. Try again in {minutes} min, "
-                "or log in with a link: an administrator can make one."
-            )
+        _begin_attempt(self.address, name)
         self.user = authenticate(username=name, password=password)  # type: ignore[assignment]
         if self.user is None:
             raise ValidationError(
@@ -67,6 +62,33 @@ class PasswordLoginForm(forms.Form):
             )
         throttle.forget(self.address, name)
         return cleaned
+
+
+class ChangePasswordForm(PasswordChangeForm):
+    """The old password and a new one; wrong old ones count as failures to log in do."""
+
+    def __init__(self, *args: Any, address: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.address = address
+
+    def clean_old_password(self) -> str:
+        """Check it, unless this address or this name has to wait."""
+        name = self.user.get_username()
+        _begin_attempt(self.address, name)
+        old: str = super().clean_old_password()
+        throttle.forget(self.address, name)
+        return old
+
+
+def _begin_attempt(address: str, name: str) -> None:
+    """Raises `ValidationError` where one has to wait first."""
+    wait = throttle.begin(address, name)
+    if wait:
+        minutes = max(1, round(wait.total_seconds() / 60))
+        raise ValidationError(
+            f"Too many wrong passwords from this address or for this name. Try again in {minutes} min, "
+            "or log in with a link: an administrator can make one."
+        )
 
 
 class InviteForm(forms.Form):

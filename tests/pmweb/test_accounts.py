@@ -224,6 +224,19 @@ def test_changing_the_password_asks_for_the_old_one(client, with_password):
     assert with_password.check_password(PASSWORD)
 
 
+def test_the_old_password_cannot_be_guessed_there_either(client, with_password):
+    client.force_login(with_password)
+    new = {"new_password1": "another fine phrase", "new_password2": "another fine phrase"}
+    for _ in range(throttle.ALLOWED_FAILURES):
+        assert client.post(reverse("password"), {"old_password": "wrong", **new}).status_code == 400
+    page = client.post(reverse("password"), {"old_password": PASSWORD, **new})
+    assert "Too many wrong passwords" in page.text
+    with_password.refresh_from_db()
+    assert with_password.check_password(PASSWORD)
+    LoginFailure.objects.all().delete()
+    assert client.post(reverse("password"), {"old_password": PASSWORD, **new}).status_code == 302
+
+
 def test_the_form_has_a_field_for_the_old_password_once_one_is_set(client, administrator):
     client.force_login(administrator)
     assert 'name="old_password"' not in client.get(reverse("password")).text

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
 from pmweb.accounts import api_tokens
-from pmweb.accounts.forms import ApiTokenForm
+from pmweb.accounts.forms import ApiTokenForm, ChangePasswordForm
 from pmweb.accounts.people import is_fixed
 from pmweb.accounts.roles import role_of
 from pmweb.accounts.views.ways_in import BY_LINK
@@ -61,7 +61,12 @@ def password(request: HttpRequest) -> HttpResponse:
     """
     user = _user(request)
     knows = user.has_usable_password() and not request.session.get(BY_LINK)
-    form = (PasswordChangeForm if knows else SetPasswordForm)(user, request.POST or None)
+    data = request.POST or None
+    form = (
+        ChangePasswordForm(user, data, address=request.META.get("REMOTE_ADDR", ""))
+        if knows
+        else SetPasswordForm(user, data)
+    )
     if request.method == "POST" and form.is_valid():
         form.save()
         request.session.pop(BY_LINK, None)

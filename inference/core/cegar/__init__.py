@@ -19,8 +19,9 @@ experiment can tell, which is listed beside it.
 - `strategy`: what a fixed set of experiments cannot tell apart
 """
 
-from inference.core.cegar.algorithm import PHASES, infer
+from inference.core.cegar.algorithm import infer
 from inference.core.cegar.problem import (
+    PHASES,
     REASONS,
     Alternative,
     CegarProblem,

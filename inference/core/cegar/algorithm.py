@@ -18,7 +18,15 @@ from inference.core.cegar.events import (
     Undecided,
 )
 from inference.core.cegar.pool import Pool
-from inference.core.cegar.problem import Alternative, CegarProblem, CegarResult, Clash, ClashError, Verdict
+from inference.core.cegar.problem import (
+    PHASES,
+    Alternative,
+    CegarProblem,
+    CegarResult,
+    Clash,
+    ClashError,
+    Verdict,
+)
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.settings import STOP
 from inference.core.cegar.shape import Candidate, Observation, Shape
@@ -30,13 +38,6 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.identity import Distinction
 from inference.core.pacing import Pace
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
-
-PHASES = {
-    "seeding": "Measure every scheme alone",
-    "deciding": "Find mappings that differ, and measure what decides",
-    "alternatives": "List what measuring cannot tell apart",
-}
-"""{stage: label}, in order."""
 
 _TOO_MANY = "{} other mappings could be told apart only by experiments that may not or cannot be measured"
 
@@ -209,9 +210,7 @@ class _Search:
                     return replace(settled, limit=str(error))
 
     def _first_ports(self) -> int:
-        if self.settings.ports is not None:
-            return self.settings.ports
-        return self._enough_ports(max([1, *self.problem.widths.values()]))
+        return self.settings.ports or self._enough_ports(max([1, *self.problem.widths.values()]))
 
     def _after_contradiction(self, ports: int) -> int:
         """How many ports to go on with when `ports` explain no more."""

@@ -14,6 +14,13 @@ from inference.core.protocols import Json
 
 MOST_UOPS = 8  # of one scheme
 
+PHASES = {
+    "seeding": "Measure every scheme alone",
+    "deciding": "Find mappings that differ, and measure what decides",
+    "alternatives": "List what measuring cannot tell apart",
+}
+"""{stage: label}, in order."""
+
 
 @dataclass(frozen=True)
 class CegarProblem:

@@ -380,14 +380,9 @@ class _Search:
     def _tell_decision(self, decision: Decision, shape: Shape) -> None:
         self.tell(decision)
         seconds = max(self._seconds(), 1e-9)
+        share = round(min(1.0, self.searching / seconds), 4)
         self.tell(
-            Standing(
-                experiments=len(self.answers.used),
-                counter_examples=self.counter_examples,
-                ports=shape.ports,
-                seconds=round(seconds, 3),
-                searching_share=round(min(1.0, self.searching / seconds), 4),
-            )
+            Standing(len(self.answers.used), self.counter_examples, shape.ports, round(seconds, 3), share)
         )
 
     def _enter(self, phase: str) -> None:

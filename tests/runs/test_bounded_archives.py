@@ -47,6 +47,12 @@ def test_a_manifest_that_would_fill_the_memory_is_not_parsed(
         read(bomb(files, "run.json", b" " * (reading.RUN_LIMIT + 1)))
 
 
+def test_a_zip_with_a_name_that_is_no_text_is_refused(measured: Run) -> None:
+    content = bomb(unpacked(write_archive(measured)), "é", b"")
+    with pytest.raises(ExchangeError, match="the zip is damaged"):
+        read_archive(content.replace("é".encode(), b"\xff\xff"))
+
+
 def test_lines_are_read_one_at_a_time_and_have_an_end(measured: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     files = unpacked(write_archive(measured))
     monkeypatch.setattr(reading, "LINE_LIMIT", 1 << 20)

@@ -112,6 +112,7 @@ class Glimpse:
 _DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError),
     *(NotImplementedError, RuntimeError, OSError),  # packed in a way, or with a password, that is not ours
+    UnicodeDecodeError,  # a name that is no text
 )
 
 

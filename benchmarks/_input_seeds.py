@@ -8,8 +8,6 @@ import json
 import re
 import sqlite3
 import tempfile
-import zipfile
-from collections.abc import Mapping
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 
 from benchmarks import MissingDataError
 from inference.agent import protocol
+from tests.zips import packed, unpacked
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "exchange" / "golden"
 
@@ -78,7 +77,7 @@ def backup() -> bytes:
         "format": 1,
         "product": "pmweb",
     }
-    return zipped({"manifest.json": json.dumps(manifest).encode(), "database": dump, "secret-key": b"key"})
+    return packed({"manifest.json": json.dumps(manifest).encode(), "database": dump, "secret-key": b"key"})
 
 
 def anica_directories() -> list[bytes]:
@@ -96,7 +95,7 @@ def anica_directories() -> list[bytes]:
         "infos.json": campaign["campaign_config.json"],
         "start_bb.s": b"add rax, rbx\n",
     }
-    return [zipped({**files, "measurements.db": measurements}) for files in (campaign, one)]
+    return [packed({**files, "measurements.db": measurements}) for files in (campaign, one)]
 
 
 @cache
@@ -109,7 +108,7 @@ def campaign_archive() -> bytes:
     tree = Archive(io.BytesIO(anica_directories()[0]), "campaign.zip")
     out = io.BytesIO()
     write_campaign(read_rows(tree).store("a campaign"), out)
-    return zipped(unzipped(out.getvalue()))
+    return packed(unpacked(out.getvalue()))
 
 
 @cache
@@ -135,19 +134,4 @@ def run_archive() -> bytes:
     evaluate(mapping, rows, Unit.CYCLES)
     Run.objects.filter(pk=run.pk).update(state=Run.State.DONE, result={"mapping": mapping.pk})
     run.refresh_from_db()
-    return zipped(unzipped(write_archive(run)))
-
-
-def unzipped(content: bytes) -> dict[str, bytes]:
-    """{name: bytes} of an archive's files."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """An archive of these files, not compressed: quick to make anew."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return out.getvalue()
+    return packed(unpacked(write_archive(run)))

@@ -1,9 +1,10 @@
-"""The zip of a run, taken apart and put together."""
+"""Zips taken apart and put together."""
 
 from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 
 
 def unpacked(content: bytes) -> dict[str, bytes]:
@@ -12,10 +13,10 @@ def unpacked(content: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def packed(files: dict[str, bytes]) -> bytes:
-    """A zip of these files."""
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """A zip of these files, the same for the same ones, and not compressed: quick to make anew."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content)
     return buffer.getvalue()

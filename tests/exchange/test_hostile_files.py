@@ -18,7 +18,6 @@ import pytest
 from anica_app.exchange.anica_measurements import opened
 from anica_app.exchange.file_trees import Archive
 from benchmarks._input_importers import IMPORTERS, Importer
-from benchmarks._input_seeds import unzipped
 from benchmarks.hostile import failure_of, input_of
 from inference.agent.protocol import Beat, Result
 from inference.agent.reading import ProtocolError
@@ -30,6 +29,7 @@ from inference.isa.x86.blocks import BlockError, block_of_text
 from pmweb.backup import archive, sqlite
 from pmweb.backup.errors import BackupError
 from tests.anica.exchange.published import write_measurements
+from tests.zips import unpacked
 
 pytestmark = pytest.mark.django_db
 DRAWN = 25
@@ -116,7 +116,7 @@ def lying(content: bytes, field: int, form: str, value: int) -> bytes:
 @pytest.mark.parametrize("importer", ARCHIVES, ids=lambda each: each.name)
 def test_archives_that_lie_are_refused_and_nothing_else(importer: Importer) -> None:
     sound = importer.sound()[0]
-    files = unzipped(sound)
+    files = unpacked(sound)
     first = next(iter(files))
     cases = {
         "encrypted": lying(sound, 8, "<H", 1),
@@ -154,7 +154,7 @@ def test_links_and_names_that_differ_by_case_stay_apart() -> None:
 def test_an_archive_of_a_run_reads_no_other_names() -> None:
     (sound,) = next(each for each in IMPORTERS if each.name == "run-archive").sound()
     more = {"../../etc/passwd": b"x", "C:\\x": b"y", "RUN.JSON": b"{}"}
-    assert read_archive(packed({**unzipped(sound), **more})) == read_archive(sound)
+    assert read_archive(packed({**unpacked(sound), **more})) == read_archive(sound)
 
 
 def test_an_xml_bomb_is_told_from_a_table_that_is_merely_large() -> None:
@@ -164,7 +164,7 @@ def test_an_xml_bomb_is_told_from_a_table_that_is_merely_large() -> None:
 
 def test_a_report_of_the_published_tool_may_be_anything() -> None:
     importer = next(each for each in IMPORTERS if each.name == "anica-directory")
-    files = unzipped(importer.sound()[0])
+    files = unpacked(importer.sound()[0])
     for value in (1, "x", True, {"a": 1}, [1], [[1]], None, 10**400, [{"per_interesting_sample_stats": 1}]):
         for name, key in (("report.json", "per_batch_stats"), ("campaign_config.json", "abstraction_config")):
             document = {**json.loads(files[name]), key: value, "seconds_passed": value}

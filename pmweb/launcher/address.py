@@ -82,25 +82,25 @@ def interface_addresses() -> list[str]:
     return found
 
 
-def answering_names(host: str, configured: Sequence[str]) -> list[str]:
-    """The host names the site answers to when it listens on `host`.
+def answering_names(host: str, configured: Sequence[str], interfaces: Sequence[str]) -> list[str]:
+    """The host names the site answers to when it listens on `host`, on a host with these `interfaces`.
 
     Listening on every interface means being reachable by every address of this host, by its name, and by
     nothing else: names that others give to it belong into PMWEB_ALLOWED_HOSTS.
     """
     names = [*configured, *_LOOPBACK_NAMES]
     if host == WILDCARD:
-        names += [socket.gethostname(), *interface_addresses()]
+        names += [socket.gethostname(), *interfaces]
     else:
         names.append(host)
     return list(dict.fromkeys(names))
 
 
-def urls(host: str, port: int) -> list[str]:
-    """The addresses to print, the one for this very host first."""
+def urls(host: str, port: int, interfaces: Sequence[str]) -> list[str]:
+    """The addresses to print, the one for this very host first; `interfaces` as `answering_names` was told."""
     names = [_shown(host)]
     if host == WILDCARD:
-        names += interface_addresses()
+        names += interfaces
     return [f"http://{name}:{port}" for name in names]
 
 

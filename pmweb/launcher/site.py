@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -56,21 +56,25 @@ class Site:
             server = address.listen(self.host, self.port)
             with server:
                 port = server.getsockname()[1]
+                # Looked up once, so that no address is printed which came up after the web process began.
+                interfaces = address.interface_addresses()
+                urls = address.urls(self.host, port, interfaces)
                 prepare()
-                instance.announce(address.urls(self.host, port)[0] + "/")
+                instance.announce(urls[0] + "/")
                 Supervisor(
-                    children=self._children(server),
+                    children=self._children(server, interfaces),
                     is_up=FirstAnswer(*_from_here(server)).has_come,
-                    when_up=lambda: self._welcome(port),
+                    when_up=lambda: self._welcome(urls, port),
                 ).run()
         self.say("pmweb has stopped.")
 
-    def _children(self, server: socket.socket) -> list[Child]:
+    def _children(self, server: socket.socket, interfaces: Sequence[str]) -> list[Child]:
         descriptor = server.fileno()
+        names = address.answering_names(self.host, settings.ALLOWED_HOSTS, interfaces)
         environment = {
             **os.environ,
             "PMWEB_HOME": str(settings.HOME),
-            "PMWEB_ALLOWED_HOSTS": ",".join(address.answering_names(self.host, settings.ALLOWED_HOSTS)),
+            "PMWEB_ALLOWED_HOSTS": ",".join(names),
             "PYTHONUNBUFFERED": "1",
         }
         worker = Child("the worker", [sys.executable, str(MANAGE), "work"], environment, settings.BASE_DIR)
@@ -97,8 +101,8 @@ class Site:
             for number in range(1, count + 1)
         ]
 
-    def _welcome(self, port: int) -> None:
-        here = [settings.URL] if settings.URL else address.urls(self.host, port)
+    def _welcome(self, urls: Sequence[str], port: int) -> None:
+        here = [settings.URL] if settings.URL else urls
         if not self.works:  # in the log of a service nobody looks for a link, and it should not lie there
             self.say(
                 f"pmweb serves at {' and '.join(url + '/' for url in here)}; workers are started apart: "

@@ -61,13 +61,16 @@ async def test_a_process_that_has_to_wait_for_its_processor_is_waited_for(proces
 
 
 async def test_a_process_killed_from_outside_is_replaced_and_nobody_is_blamed(harness: LocalHarness):
-    batch = Batch(frame(), HASTY, tuple(item(f"add {k}", b"\x48\x01\xd8", 100) for k in range(40)))
+    batch = Batch(frame(), HASTY, tuple(item(f"add {k}", b"\x48\x01\xd8", 100) for k in range(200)))
     measuring = asyncio.create_task(harness.measure(batch, lambda _done, _all: None))
-    for _ in range(2):
-        await asyncio.sleep(0.15)
-        if harness._process is not None:
+    killed: set[int] = set()
+    while len(killed) < 2 and not measuring.done():
+        await asyncio.sleep(0.05)
+        if harness._process is not None and harness._process.pid not in killed:
             os.kill(harness._process.pid, signal.SIGKILL)
+            killed.add(harness._process.pid)
     results = await measuring
+    assert killed
     assert [result.id for result in results] == [one.id for one in batch.items]
     assert not [result for result in results if result.state == "failed"]
 

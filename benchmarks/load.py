@@ -26,6 +26,7 @@ import urllib.request
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from http.cookies import SimpleCookie
 from pathlib import Path
 
 from django.conf import settings
@@ -156,7 +157,8 @@ def _prepared(size: Size, server: str) -> Load:
     runs = _submitted(size, row, machines)
     browser = Client()
     browser.force_login(user)
-    cookie = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+    session = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+    cookie = "; ".join([session, *_given(server, session)])
     pages = ["/", "/runs/", "/machines/", "/mappings/", "/sets/", "/isas/", "/campaigns/"]
     pages += [f"/mappings/{row.pk}/"]
     pages += [f"/runs/{each.pk}/" for each in runs] + [f"/machines/{each.pk}/" for each in machines]
@@ -174,6 +176,13 @@ def _prepared(size: Size, server: str) -> Load:
         20.0,
         mapping,
     )
+
+
+def _given(server: str, cookie: str) -> list[str]:
+    """The cookies that the site gives to a browser with its first page, which sends them from then on."""
+    with urllib.request.urlopen(urllib.request.Request(f"{server}/", headers={"Cookie": cookie})) as answer:
+        given = SimpleCookie("; ".join(answer.headers.get_all("Set-Cookie", ())))
+    return [f"{name}={morsel.value}" for name, morsel in given.items()]
 
 
 def _submitted(size: Size, truth: PortMapping, machines: Sequence[Machine]) -> list[Run]:

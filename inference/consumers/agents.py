@@ -48,7 +48,7 @@ message; with a new connection each learns what the other has."""
 
 MOST_BAD_MESSAGES = 3
 
-_LOOK_EVERY = 0.5
+_LOOK_EVERY = 1.0  # seconds at most: bells call sooner
 TOKEN_LOOKED_AT_EVERY = 60.0
 """Seconds. A revoked token ends its connections at once; one that expires, so much later."""
 

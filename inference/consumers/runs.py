@@ -21,9 +21,9 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
+from inference.consumers.shared_journal import shared_journal
 from inference.core.protocols import Json
 from inference.models import Run
-from inference.runs.journal import events_since
 from inference.runs.watcher import Watch, shared_watcher
 
 NOT_FOUND = 4404
@@ -33,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 NO_LAYER = "none"
 """The name of no channel layer: consumers are woken by the watcher and by bells, and must not need Redis."""
-
-_PAGE = 200  # events per query
 
 
 class _SpeakingConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -88,9 +86,6 @@ class _SpeakingConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Send messages; returns the code to close with when there is nothing more to say."""
         raise NotImplementedError
 
-    async def _say(self, message: Json) -> None:
-        await self.send(text_data=json.dumps(message))
-
 
 class RunConsumer(_SpeakingConsumer):
     """The journal of one run: what the browser lacks first, then live."""
@@ -107,12 +102,17 @@ class RunConsumer(_SpeakingConsumer):
         """Read on from the last event sent whenever the watcher says that there is more."""
         run_id = self.watched_run()
         seq = _since(self.scope)
-        while not watch.gone:
-            await watch.news()
-            while events := await database_sync_to_async(events_since)(run_id, seq, _PAGE):
-                for event in events:
-                    await self._say(event)
-                seq = events[-1]["seq"]
+        journal = shared_journal()
+        journal.enter()
+        try:
+            while not watch.gone:
+                await watch.news()
+                while messages := await journal.after(run_id, seq):
+                    for _, message in messages:
+                        await self.send(text_data=message)
+                    seq, _ = messages[-1]
+        finally:
+            journal.leave()
         return NOT_FOUND
 
 
@@ -130,7 +130,7 @@ class RunListConsumer(_SpeakingConsumer):
             lines = shared_watcher().summaries
             for run_id, line in sorted(lines.items()):
                 if sent.get(run_id) != line:
-                    await self._say(line)
+                    await self.send(text_data=json.dumps(line))
             sent = lines
 
 

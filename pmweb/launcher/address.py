@@ -97,7 +97,7 @@ def answering_names(host: str, configured: Sequence[str], interfaces: Sequence[s
 
 
 def urls(host: str, port: int, interfaces: Sequence[str]) -> list[str]:
-    """The addresses to print, the one for this very host first; `interfaces` as `answering_names` was told."""
+    """The addresses to print, the one for this very host first; `interfaces` as for `answering_names`."""
     names = [_shown(host)]
     if host == WILDCARD:
         names += interfaces

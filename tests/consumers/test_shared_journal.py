@@ -1,0 +1,116 @@
+"""Browsers that lack the same events share a reading; none misses what was written before it asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+from channels.db import database_sync_to_async
+from django.db import OperationalError
+
+from inference.consumers import shared_journal as module
+from inference.consumers.shared_journal import SharedJournal
+from inference.runs import journal, leases
+
+ENTRY = ("log", {"level": "info", "text": "news"})
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """What was read, as (run, number); the database answers when `go` is set."""
+
+    class Readings(list):
+        go = threading.Event()
+
+    readings = Readings()
+
+    def counted(run_id, seq, limit):
+        readings.append((run_id, seq))
+        events = journal.events_since(run_id, seq, limit)
+        assert readings.go.wait(20)
+        return events
+
+    monkeypatch.setattr(module, "events_since", counted)
+    readings.go.set()
+    yield readings
+    readings.go.set()
+
+
+@asynccontextmanager
+async def sharing():
+    shared = SharedJournal()
+    shared.enter()
+    try:
+        yield shared
+    finally:
+        shared.leave()
+
+
+@database_sync_to_async
+def claimed(site):
+    return site.count("a run").pk, leases.claim("w")
+
+
+def numbers(messages):
+    assert all(json.loads(text)["seq"] == seq for seq, text in messages)
+    return [seq for seq, _ in messages]
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.005)
+
+
+async def test_many_who_lack_the_same_are_answered_by_one_query(site, readings):
+    run, _ = await claimed(site)
+    async with sharing() as shared:
+        answers = await asyncio.gather(*(shared.after(run, 0) for _ in range(50)), shared.after(run, 1))
+        assert [numbers(each) for each in answers] == [[1, 2]] * 50 + [[2]]
+        assert readings == [(run, 0), (run, 1)]
+
+
+async def test_what_was_written_before_somebody_asks_is_in_the_answer(site, readings):
+    run, lease = await claimed(site)
+    async with sharing() as shared:
+        readings.go.clear()
+        early = asyncio.create_task(shared.after(run, 2))
+        await until(lambda: readings)  # the query has been made, and its answer is on the way
+        await database_sync_to_async(journal.append)(lease, [ENTRY])
+        late = asyncio.create_task(shared.after(run, 2))
+        await asyncio.sleep(0)
+        readings.go.set()
+        assert numbers(await early) == []
+        assert numbers(await late) == [3]
+
+
+async def test_who_leaves_takes_nothing_from_the_others(site, readings):
+    run, _ = await claimed(site)
+    async with sharing() as shared:
+        readings.go.clear()
+        other = asyncio.create_task(shared.after(run, 7))  # keeps the thread
+        await until(lambda: readings)
+        leaving, staying = (asyncio.create_task(shared.after(run, 0)) for _ in range(2))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.sleep(0)
+        readings.go.set()
+        assert numbers(await staying) == [1, 2]
+        assert numbers(await other) == []
+        assert len(readings) == 2
+
+
+async def test_a_database_that_does_not_answer_is_asked_again(site, readings, monkeypatch):
+    run, _ = await claimed(site)
+    async with sharing() as shared:
+
+        def broken(*_):
+            raise OperationalError("no")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "events_since", broken)
+            failed = await asyncio.gather(*(shared.after(run, 0) for _ in range(3)), return_exceptions=True)
+        assert [type(each) for each in failed] == [OperationalError] * 3
+        assert numbers(await shared.after(run, 0)) == [1, 2]

@@ -10,7 +10,7 @@ from typing import Any, cast
 Json = dict[str, Any]
 
 _FEW_TICKS = 16
-_KEPT = 128
+_KEPT = 32
 """Figures that need no second check: pages are looked at again, while nothing in them changes."""
 
 

@@ -45,11 +45,15 @@ _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^\]]*\])?(?P<access>:[A-Za-z]+
 @register.simple_block_tag(takes_context=True)
 def main_nav(context: template.Context, content: str) -> SafeString:
     """Return the top bar; the content of the tag names the page family that is open."""
-    shown = OPERATORS_NAVIGATION + NAVIGATION if context.get("may_operate") else NAVIGATION
-    items = [{"key": key, "url": reverse(key), "label": label} for key, label in shown]
     template = context.template.engine.get_template("partials/topbar.html")
-    with context.push(items=items, current=content.strip()):
+    with context.push(items=_navigation(bool(context.get("may_operate"))), current=content.strip()):
         return template.render(context)
+
+
+@lru_cache
+def _navigation(may_operate: bool) -> list[dict[str, str]]:
+    shown = OPERATORS_NAVIGATION + NAVIGATION if may_operate else NAVIGATION
+    return [{"key": key, "url": reverse(key), "label": label} for key, label in shown]
 
 
 @register.simple_tag

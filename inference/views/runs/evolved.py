@@ -79,7 +79,7 @@ class SchemeLine:
 def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
     """What the template needs; the address may search and page through the classes."""
     row = inferred_by(run).select_related("isa", "machine").first()
-    isa = ISA.objects.filter(name=run.config["isa"]).first()
+    isa = ISA.objects.filter(name=run.config["isa"]).first() if row is None else row.isa
     settings = run.config["settings"]
     over = run.state in Run.FINAL
     search = settings.get("search", "evolution")
@@ -90,7 +90,7 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
         "sweeps": bool(told.sweeps) or not (over or search == "evolution"),
         "lengths": not over or len(record.heat_map.get("lengths", ())) > 1,
     }
-    front = front_on_page(record, row)
+    front = front_on_page(record, row) if search != "evolution" else None
     judged_by = _judged_by(row)
     return {
         "evolution": told,

@@ -6,12 +6,10 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 
 from anica_app.campaigning.predictors import opened
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.errors import AnicaError
-from anica_app.core.search.judging import Judge
 from anica_app.core.search.panel import Panel
 from anica_app.core.search.settings import SearchSettings
 from anica_app.core.search.supporting import Support, find_support
@@ -28,16 +26,6 @@ from inference.runs.errors import JobError
 from inference.runs.job import Task
 
 STAGE_SUPPORT = "support"
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A campaign ready to search; `panel` and everything behind it is closed afterwards."""
-
-    world: World
-    panel: Panel
-    judge: Judge
-    support: Json
 
 
 @contextmanager

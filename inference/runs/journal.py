@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
+from django.db.models.functions import Mod
 from django.utils import timezone
 
 from inference.core.protocols import Json
@@ -28,6 +29,9 @@ Entry = tuple[str, Json]
 
 SUPERSEDED = ("heat_map", "progress", "experiments", "front", "counters")
 """Kinds of which only the newest event of a run still says something."""
+
+_POINTS = "generation"
+"""The kind of the many points of a curve: some of them, and the newest, show it as well."""
 
 _BULKY = "heat_map"
 
@@ -90,20 +94,26 @@ def held(lease: Lease) -> QuerySet[Run]:
     return Run.objects.filter(pk=lease.run_id, lease_token=lease.token, state=Run.State.RUNNING)
 
 
-def events_since(run_id: int, seq: int, limit: int = 500) -> list[Json]:
+def events_since(run_id: int, seq: int, limit: int = 500, *, points: int = 1) -> list[Json]:
     """Events of a run with a number above `seq`, in order: {"seq", "kind", "payload", "at"}.
 
     Pictures and progress that a newer event replaces are left out: a late reader needs the last one only.
+    So are points of curves, but for the newest and one of so many numbers, where `points` is more than 1.
     """
     events = RunEvent.objects.filter(run_id=run_id, seq__gt=seq)
+    thinned = SUPERSEDED if points == 1 else (*SUPERSEDED, _POINTS)
     newest = (
-        events.filter(kind__in=SUPERSEDED)
+        events.filter(kind__in=thinned)
         .order_by()
         .values("kind")
         .annotate(last=Max("seq"))
         .values_list("last", flat=True)
     )
-    shown = events.filter(~Q(kind__in=SUPERSEDED) | Q(seq__in=list(newest))).order_by("seq")
+    wanted = ~Q(kind__in=thinned) | Q(seq__in=list(newest))
+    if points > 1:
+        events = events.annotate(beyond=Mod("seq", points))
+        wanted |= Q(kind=_POINTS, beyond=0)
+    shown = events.filter(wanted).order_by("seq")
     return [
         {"seq": seq, "kind": kind, "payload": payload, "at": at.isoformat()}
         for seq, kind, payload, at in shown.values_list("seq", "kind", "payload", "at")[:limit]

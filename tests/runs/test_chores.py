@@ -33,7 +33,7 @@ def test_a_chore_that_is_due_is_done_once_and_what_it_says_is_told(monkeypatch, 
         await asyncio.gather(doing, return_exceptions=True)
 
     with caplog.at_level(logging.INFO, logger="inference"):
-        async_to_sync(lambda: asyncio.wait_for(watch(), 120))()
+        async_to_sync(asyncio.wait_for)(watch(), 120)
     assert any("TRACE one of" in message for message in caplog.messages)
     assert sum("has failed with status" in message for message in caplog.messages) == 1
 

@@ -69,6 +69,15 @@ def test_a_late_reader_gets_only_the_last_picture_and_progress(run, lease):
     assert ("progress", {"done": 2}) in seen
 
 
+def test_of_long_curves_a_reader_can_have_a_part_with_the_newest_point(run, lease):
+    told = [("generation", {"generation": k}) for k in range(20)]
+    first = journal.append(lease, [log("before"), *told, log("after")])
+    points = [number for number in range(first + 1, first + 21) if number % 6 == 0 or number == first + 20]
+    seen = [event["seq"] for event in journal.events_since(run.pk, 2, points=6)]
+    assert seen == [first, *points, first + 21]
+    assert len(points) < 5
+
+
 def test_replaced_heat_maps_keep_their_number_but_not_their_bulk(run, lease):
     journal.append(lease, [("heat_map", {"figure": 1})])
     journal.append(lease, [("heat_map", {"figure": 2})])

@@ -17,6 +17,7 @@ from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.jobs.infer import WORST_SCHEMES
+from inference.views.runs import record
 from inference.views.runs.evolved import CLASSES_SHOWN
 from inference.views.runs.record import fold, record_of, whole_record_of
 from tests.fronts import SIZE, fronted
@@ -104,6 +105,17 @@ def test_what_is_kept_in_mind_of_a_finished_run_is_little_and_its_page_stays_the
     assert record_in(again) == told
     for name in ("card", "shows", "best_error"):
         assert again.context[name] == first.context[name]
+
+
+def test_of_a_story_too_long_for_a_page_the_end_is_there(found: Run, monkeypatch: pytest.MonkeyPatch):
+    whole = whole_record_of(found)
+    monkeypatch.setattr(record, "REMEMBERED_EVENTS", 0)
+    monkeypatch.setattr(record, "JOURNAL_LIMIT", found.next_seq - 1)
+    part = whole_record_of(found)
+    assert part.seq == whole.seq
+    assert part.result == whole.result
+    assert part.last_generation == whole.last_generation
+    assert len(part.evolution.generations) < len(whole.evolution.generations)
 
 
 def test_what_is_measured_counts_as_benchmarking_without_the_mixes_that_judge(

@@ -90,7 +90,7 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
         "sweeps": bool(told.sweeps) or not (over or search == "evolution"),
         "lengths": not over or len(record.heat_map.get("lengths", ())) > 1,
     }
-    front = front_on_page(record, row) if search != "evolution" else None
+    front = front_on_page(record, row)
     judged_by = _judged_by(row)
     return {
         "evolution": told,
@@ -127,10 +127,10 @@ def lengths_drawn(heat_map: Json) -> Json:
 
 def front_on_page(record: RunRecord, row: PortMapping | None) -> Front | None:
     """The stored front of a run that is done, what was told of it of one that is not."""
+    if not record.evolution.front:
+        return None
     stored = None if row is None else front_of(row)
-    if stored is not None:
-        return front_shown(stored)
-    return front_told(record.evolution.front) if record.evolution.front else None
+    return front_told(record.evolution.front) if stored is None else front_shown(stored)
 
 
 def card_of(run: Run, record: RunRecord, row: PortMapping | None) -> Card:

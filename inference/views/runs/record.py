@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from inference.views.runs.funnel import KINDS as EXPLAIN_KINDS
 from inference.views.runs.funnel import ExplainRecord
 
 JOURNAL_LIMIT = 50_000
-"""Events read for one page; a run journals a few per second at most, and coalesces."""
+"""Events read for one page: of longer stories, fewer points of their curves."""
 
 REMEMBERED_RUNS, REMEMBERED_EVENTS = 128, 1000
 """Of how many runs a web process keeps in mind what was told, and how long their journals may be."""
@@ -193,7 +194,7 @@ def record_of(run: Run) -> RunRecord:
 
 def whole_record_of(run: Run) -> RunRecord:
     """All that the journal says, not to be changed; of runs that stand still the last few are at hand."""
-    return _record(run, _told(*last_words(run)) if is_brief(run) else _read(run.pk))
+    return _record(run, _told(*last_words(run)) if is_brief(run) else _read(run.pk, run.next_seq))
 
 
 def is_brief(run: Run) -> bool:
@@ -227,11 +228,12 @@ def _remembered(pk: int, created: datetime, next_seq: int) -> bytes:
 
 @lru_cache(maxsize=AT_HAND)
 def _told(pk: int, created: datetime, next_seq: int) -> list[Json]:
-    return _read(pk)
+    return _read(pk, next_seq)
 
 
-def _read(pk: int) -> list[Json]:
-    return events_since(pk, 0, limit=JOURNAL_LIMIT)
+def _read(pk: int, next_seq: int) -> list[Json]:
+    points = 1 if next_seq <= JOURNAL_LIMIT else 2 * math.ceil(next_seq / JOURNAL_LIMIT)
+    return events_since(pk, 0, limit=JOURNAL_LIMIT, points=points)
 
 
 def without_pictures(events: Sequence[Json]) -> list[Json]:

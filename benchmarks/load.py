@@ -8,7 +8,9 @@ processor and tells what it used.
 How long a page takes is what the web processes themselves say (`/metrics/`), from the arrival of a request to
 its last byte: the upper limit of the class that holds the 95th percentile. An event's lag is from the moment
 that stands in its row until a browser has it. Memory is that of each process, with its share of what several
-have (Pss), in the last fifth of the time beside the first, and in those between.
+have (Pss), in the last fifth of the time beside the first, and in those between. `running` is how many runs
+there were at once: the median of all looks, and the fewest that a look saw, since there is one less for a
+moment whenever an evolution ends.
 """
 
 from __future__ import annotations
@@ -56,7 +58,9 @@ _BUCKET = re.compile(r'^pmweb_process_answer_seconds_bucket\{pid="(\d+)",le="(.+
 _FAILED = re.compile(r'^pmweb_process_failed_answers_total\{pid="(\d+)"\} (\S+)$', re.MULTILINE)
 _LOOK_EVERY = 2.0
 _START_SECONDS = 900.0
-_QUICKEST_RUN = 15.0  # seconds that an evolution takes at least
+_QUICKEST_RUN = 15.0  # seconds that an evolution of `_GENERATIONS` takes at least, with another beside it
+_GENERATIONS = 1000
+_RUN = "execute-run"
 _SCHEMES, _PORTS = 60, 8
 
 
@@ -127,20 +131,19 @@ def _measured(size: Size, site: LaunchedSite, server: str, home: Path, worker: i
         generator.stdin.close()
         generator.stdout.readline()  # they are all there
         time.sleep(size.warm_up)
-        memory = _Memory({site.pid: "up", worker: "work"})
+        processes = _Processes({site.pid: "up", worker: "work"})
         before = _answers(server)
-        memory.start()
+        processes.start()
         seen = seen_of(iter(generator.stdout))
         after = _answers(server)
-        memory.stop()
+        processes.stop()
     finally:
         generator.kill()
         generator.wait()
     with database_in(home):
-        running = Run.objects.filter(state=Run.State.RUNNING).count()
         failed = list(Run.objects.filter(state=Run.State.FAILED).values_list("error", flat=True))
-    more = {**asdict(size), "running": running}
-    yield from _results(seen, before, after, memory, failed, more)
+    more = {**asdict(size), **processes.running()}
+    yield from _results(seen, before, after, processes, failed, more)
 
 
 def _prepared(size: Size, server: str) -> Load:
@@ -194,7 +197,13 @@ def _submitted(size: Size, truth: PortMapping, machines: Sequence[Machine]) -> l
         "algorithm": "pmevo",
         "ports": _PORTS,
         "source": {"simulate": truth.pk},
-        "settings": {"search": "evolution", "population": 3000, "max_generations": 200, "threads": 1},
+        "settings": {
+            "search": "evolution",
+            "population": 3000,
+            "max_generations": _GENERATIONS,
+            "convergence": 0,
+            "threads": 1,
+        },
     }
     measuring = {"schemes": "all", "plan": "mixes", "mixes": int(33 * max(size.seconds, Size.seconds))}
     seats = size.runs // 2
@@ -235,7 +244,7 @@ def _results(
     seen: Seen,
     before: tuple[dict[float, float], float],
     after: tuple[dict[float, float], float],
-    memory: _Memory,
+    processes: _Processes,
     failed_runs: list[str],
     more: Mapping[str, object],
 ) -> Iterator[Result]:
@@ -263,19 +272,20 @@ def _results(
     errors = sum(seen.errors.values()) + (after[1] - before[1]) + len(failed_runs)
     kinds = {"seen": dict(seen.errors.most_common(5)), "runs": failed_runs[:3]}
     yield Result("errors", errors, "errors", None, kinds)
-    grown = memory.grown()
+    grown = processes.grown()
     worst = max(grown.values(), key=lambda each: each[-1] - each[0], default=[0.0, 0.0])
-    processes = {name: [round(one, 1) for one in each] for name, each in grown.items()}
-    yield Result("memory-growth", round(worst[-1] - worst[0], 1), "MiB", None, {"processes": processes})
+    told = {name: [round(one, 1) for one in each] for name, each in grown.items()}
+    yield Result("memory-growth", round(worst[-1] - worst[0], 1), "MiB", None, {"processes": told})
     yield Result("generator", round(seen.cpu, 3), "processors", None, {"limit": 1, "niceness": 0})
 
 
-class _Memory:
-    """Looks at every process below some, every few seconds."""
+class _Processes:
+    """Looks at every process below some, every few seconds: how much each has, and which of them are runs."""
 
     def __init__(self, above: Mapping[int, str]) -> None:
         self._above = above
         self._seen: dict[str, list[float]] = defaultdict(list)
+        self._runs: list[int] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look, daemon=True)
 
@@ -298,18 +308,25 @@ class _Memory:
             if len(each) >= 0.9 * most
         }
 
+    def running(self) -> dict[str, float]:
+        """How many runs there were at once."""
+        return {"running": statistics.median(self._runs), "running_least": min(self._runs)}
+
     def _look(self) -> None:
         while not self._over.wait(_LOOK_EVERY):
+            runs = 0
             for pid, name in self._above.items():
                 below = {pid: name, **descendants(pid)}
                 for each, command in below.items():
                     size = _mebibytes(each)
                     if size:
                         self._seen[f"{_called(command)} {each}"].append(size)
+                        runs += _called(command) == _RUN
+            self._runs.append(runs)
 
 
 def _called(command: str) -> str:
-    return next((word for word in ("daphne", "execute-run", "work") if word in command), command)
+    return next((word for word in ("daphne", _RUN, "work") if word in command), command)
 
 
 def _mebibytes(pid: int) -> float:

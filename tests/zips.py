@@ -13,10 +13,17 @@ def unpacked(content: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def packed(files: Mapping[str, bytes]) -> bytes:
-    """A zip of these files, the same for the same ones, and not compressed: quick to make anew."""
+def packed(files: Mapping[str, bytes], compression: int = zipfile.ZIP_STORED, **attributes: int) -> bytes:
+    """A zip of these files, the same for the same ones, quick to make anew unless compressed.
+
+    `attributes` of `zipfile.ZipInfo` are given to each file.
+    """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():
-            archive.writestr(zipfile.ZipInfo(name), content)
+            info = zipfile.ZipInfo(name)
+            info.compress_type = compression
+            for attribute, value in attributes.items():
+                setattr(info, attribute, value)
+            archive.writestr(info, content)
     return buffer.getvalue()

@@ -29,24 +29,12 @@ from inference.isa.x86.blocks import BlockError, block_of_text
 from pmweb.backup import archive, sqlite
 from pmweb.backup.errors import BackupError
 from tests.anica.exchange.published import write_measurements
-from tests.zips import unpacked
+from tests.zips import packed, unpacked
 
 pytestmark = pytest.mark.django_db
 DRAWN = 25
 DEEP = 100_000
 LAUGHS = b"".join(b'<!ENTITY l%d "%s">' % (n, b"&l%d;" % (n - 1) * 10) for n in range(1, 10))
-
-
-def packed(files: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED, **attributes: int) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in files.items():
-            info = zipfile.ZipInfo(name)
-            info.compress_type = compression
-            for attribute, value in attributes.items():
-                setattr(info, attribute, value)
-            archive.writestr(info, content)
-    return out.getvalue()
 
 
 FILES = {

@@ -6,7 +6,7 @@ import pytest
 from iced_x86 import Decoder, InstructionInfoFactory, Mnemonic, OpAccess, Register, RegisterExt
 
 from inference.agent.checks import COPIES, Answers
-from inference.agent.targets.x86_64 import ADDITIONS, LOADS, checks, expected
+from inference.agent.targets.x86_64 import ADDITIONS, LOADS, MULTIPLICATIONS, checks, expected
 
 ALL = checks(avx=True)
 
@@ -40,6 +40,14 @@ def test_known_microarchitectures_have_answers_for_every_block():
     assert expected("GenuineIntel", 6, 0x55)["loads"] == 1 / 2
     assert expected("AuthenticAMD", 25, 1)["loads"] == 1 / 3
     assert expected("Unheard", 6, 0x55) == {}
+
+
+def test_three_multiplications_in_a_cycle_are_no_contradiction():
+    answers = Answers({})
+    for _ in range(6):
+        answers.take(MULTIPLICATIONS, 0.333)  # as on Zen 5
+    assert answers.contradiction(ALL) == ""
+    assert answers.trouble(ALL) == ""
 
 
 def test_a_slow_answer_is_trouble_with_a_number():

@@ -151,7 +151,9 @@ ADDITIONS = Check(
     (1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6),
 )
 MULTIPLICATIONS = Check(
-    "multiplications", item("multiplications", [_multiplication(k) for k in range(COPIES)]), (2, 1, 1 / 2)
+    "multiplications",
+    item("multiplications", [_multiplication(k) for k in range(COPIES)]),
+    (2, 1, 1 / 2, 1 / 3),  # Zen 5 and Lion Cove have three multipliers
 )
 LOADS = Check("loads", item("loads", [_load(k) for k in range(COPIES)]), (1, 1 / 2, 1 / 3, 1 / 4))
 VECTORS = Check(

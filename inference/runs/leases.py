@@ -37,14 +37,16 @@ def claim(
     only: int | None = None,
     kinds: Collection[str] | None = None,
     besides: Collection[int] = (),
+    silence_counts: bool = True,
 ) -> Lease | None:
     """Take the oldest run that waits or whose holder went silent; None where there is none.
 
     `only` restricts the choice to one run, `kinds` to some kinds of runs; waiting ones that are named in
-    `besides` are passed over. Runs whose holder died after its
-    user asked for a pause or a cancel, or that were tried too often, are settled on the way.
+    `besides` are passed over. `silence_counts`: whether the time of day tells who is silent (`clock`).
+    Runs whose holder died after its user asked for a pause or a cancel, or that were tried too often, are
+    settled on the way.
     """
-    rows = _claimable(timezone.now())
+    rows = _claimable(timezone.now(), silence_counts)
     if only is not None:
         rows = rows.filter(pk=only)
     if kinds is not None:
@@ -66,9 +68,9 @@ def claim(
     return None
 
 
-def anything_waits(kinds: Collection[str]) -> bool:
+def anything_waits(kinds: Collection[str], silence_counts: bool = True) -> bool:
     """Whether a run of these kinds waits, or lost its holder: all that a look costs while there is none."""
-    return _claimable(timezone.now()).filter(kind__in=kinds).exists()
+    return _claimable(timezone.now(), silence_counts).filter(kind__in=kinds).exists()
 
 
 def heartbeat(lease: Lease) -> str:
@@ -173,9 +175,10 @@ def abandoned(now: datetime) -> Q:
     return Q(state=Run.State.RUNNING) & (Q(lease_until__lt=now) | _before_the_clock_was_set_back(now))
 
 
-def _claimable(now: datetime) -> QuerySet[Run]:
+def _claimable(now: datetime, silence_counts: bool) -> QuerySet[Run]:
     rested = Q(lease_until__isnull=True) | Q(lease_until__lte=now) | _before_the_clock_was_set_back(now)
-    return Run.objects.filter((Q(state=Run.State.QUEUED) & rested) | abandoned(now))
+    waiting = Q(state=Run.State.QUEUED) & rested
+    return Run.objects.filter(waiting | abandoned(now) if silence_counts else waiting)
 
 
 def _before_the_clock_was_set_back(now: datetime) -> Q:

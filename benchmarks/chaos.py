@@ -1,8 +1,9 @@
 """Runs of every kind while web process, workers, runs, agents, Redis and connections are killed.
 
 Of each kind so many kills as `KILLS` says, on SQLite and on PostgreSQL with Redis: how many of the runs came
-through with all invariants. And on sites that are broken on purpose: in how many of the runs that were spoilt
-the checks find what was done to them (`docs/faults.md`).
+through with all invariants. On sites that are broken on purpose: in how many of the runs that were spoilt the
+checks find what was done to them (`docs/faults.md`). And with a clock that is set now and then, which makes
+everything slower: so fewer kills.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks._chaos.world import POSTGRESQL, SQLITE
 
 SEED = 1
 KILLS = {SQLITE: 200, POSTGRESQL: 100}
+CLOCK_KILLS = 10
 QUICK_KILLS = 4
 _BROKEN_KILLS = 6
 
@@ -36,6 +38,8 @@ def run(quick: bool) -> Iterator[Result]:
     for how in ["lost"] if quick else SORTS:
         options = ("--broken", how, "--only-kills", "--kills", str(_BROKEN_KILLS))
         yield _found(how, _told(*options, "--kinds", "measure", "pmevo"))
+    if not quick:
+        yield _came_through("kills-clock", _told("--clock", "--kills", str(CLOCK_KILLS)))
 
 
 def _told(*options: str) -> list[dict[str, Any]]:
@@ -43,7 +47,7 @@ def _told(*options: str) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "benchmarks._chaos", "--seed", str(SEED), *options]
     done = subprocess.run(command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode == EXIT_MISSING:
-        raise MissingDataError("PostgreSQL or Redis is not installed")
+        raise MissingDataError("PostgreSQL, Redis or libfaketime is not installed")
     if done.returncode not in {0, EXIT_VIOLATED}:
         raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}")
     return [json.loads(line) for line in done.stdout.splitlines()]

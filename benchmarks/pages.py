@@ -27,6 +27,7 @@ from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_explorer import SCHEMES, Explorer, generated_explorer
 from benchmarks._site_pages import site_pages
 from pmweb.accounts.administrator import ensure_administrator
+from pmweb.installation import CHROMIUMS
 from tests.launched import LaunchedSite
 
 STEPS = 2000
@@ -64,7 +65,7 @@ _SCROLL = """() => new Promise(done => {
 def run(quick: bool) -> Iterator[Result]:
     """Medians; `quick` has a tenth of the discoveries, and of the site."""
     yield from site_pages(quick)
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if chromium is None:
         raise MissingDataError("there is no Chromium: apt install chromium")
     with tempfile.TemporaryDirectory(prefix="pmweb-pages-") as directory:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from benchmarks._chaos.opening import Wanted, opened
+from benchmarks._chaos.scarce import NotHereError
 from benchmarks._chaos.world import DATABASES, SQLITE
 from tests.servers import NotInstalledError
 
@@ -38,7 +39,7 @@ def main() -> int:
     try:
         with opened(wanted) as world:
             return _undergo(world, options)
-    except NotInstalledError as error:
+    except (NotInstalledError, NotHereError) as error:
         sys.stderr.write(f"{error}\n")
         return EXIT_MISSING
 

@@ -43,7 +43,7 @@ class Wanted:
 def opened(wanted: Wanted) -> Iterator[World]:
     """A site that is up, with Django of this process set up for its database: once per process.
 
-    Raises `tests.servers.NotInstalledError`.
+    Raises `tests.servers.NotInstalledError`, and `NotHereError` where the clock cannot be set.
     """
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="pmweb-chaos-"))
@@ -66,7 +66,7 @@ def _built(stack: ExitStack, folder: Path, wanted: Wanted) -> World:
     home.mkdir()
     lacks: dict[str, str] = {}
     disk = _small_disk(stack, home, wanted, lacks)
-    clock = _clock(folder, wanted, lacks)
+    clock = Clock(folder / "clock") if wanted.clock else None
     settings = "benchmarks._chaos.broken_settings" if wanted.broken else "pmweb.settings"
     variables = {"DJANGO_SETTINGS_MODULE": settings, "PMWEB_BROKEN": wanted.broken}
     variables |= {"PMWEB_HOME": str(home), "PMWEB_RUNS_PER_USER": "0"}
@@ -105,16 +105,6 @@ def _small_disk(stack: ExitStack, home: Path, wanted: Wanted, lacks: dict[str, s
         return None
     stack.callback(disk.remove)
     return disk
-
-
-def _clock(folder: Path, wanted: Wanted, lacks: dict[str, str]) -> Clock | None:
-    if not wanted.clock:
-        return None
-    try:
-        return Clock(folder / "clock")
-    except NotHereError as error:
-        lacks["clock"] = str(error)
-        return None
 
 
 def _servers(stack: ExitStack) -> tuple[PostgreSQL, Redis, str]:

@@ -6,6 +6,7 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from inference.core.experiment import Experiment, Measured
 from inference.exchange.errors import NameTakenError
@@ -72,6 +73,13 @@ def test_a_new_instruction_set_has_the_texts_of_a_file_and_their_mnemonics(db: N
     assert list(isa.schemes.values_list("mnemonic", flat=True)) == ["add", "fadd"]
     with pytest.raises(NameTakenError, match="another ISA is named 'A72'"):
         new_isa("A72", ["nop"], "another file")
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL gets to know its tables by itself")
+def test_a_few_schemes_are_looked_up_by_name_not_by_reading_all_of_their_set(db: None) -> None:
+    isa = new_isa("large", [f"scheme {number}" for number in range(500)], "a test")
+    named = InstructionScheme.objects.filter(isa=isa, text__in=[f"scheme {number}" for number in range(12)])
+    assert "(isa_id=? AND text=?)" in named.values_list("text", "id").explain()
 
 
 @pytest.mark.parametrize(

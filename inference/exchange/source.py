@@ -13,6 +13,9 @@ from typing import Any
 from inference.exchange.problems import Problems, excerpt
 
 SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
+CONTAINER_LIMIT = 3_000_000
+"""Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short it is."""
+
 _NO_JSON = object()
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PYTHON_WORDS = {
@@ -20,7 +23,8 @@ _PYTHON_WORDS = {
     "False": "false",
     "None": "null",
 }  # as long: places in the file stay the same
-_TEXT_OR_WORD = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(?<![\w.])(?:True|False|None)(?![\w.])', re.DOTALL)
+_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_TEXT_OR_WORD = re.compile(rf"{_TEXT.pattern}|(?<![\w.])(?:True|False|None)(?![\w.])", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,9 @@ def _decode(content: bytes, problems: Problems) -> str | None:
 
 
 def _load_json(text: str, problems: Problems) -> Any:
+    if _containers(text) > CONTAINER_LIMIT:
+        problems.add(f"the JSON has more than {CONTAINER_LIMIT:,} lists and objects", "split the file")
+        return _NO_JSON
     repeated: list[str] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -112,6 +119,14 @@ def _load_json(text: str, problems: Problems) -> Any:
             f"the key {excerpt(key)} occurs more than once in one object", "every key may occur once"
         )
     return data
+
+
+def _containers(text: str) -> int:
+    """How many lists and objects a document has; exact only where there may be too many."""
+    found = text.count("[") + text.count("{")
+    if found <= CONTAINER_LIMIT:
+        return found
+    return found - sum(each[0].count("[") + each[0].count("{") for each in _TEXT.finditer(text))
 
 
 def _loads(text: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:

@@ -244,6 +244,8 @@ def test_an_unknown_scheme_is_listed_once_with_the_nearest_known_one() -> None:
         (b'{"kind": "Mapping2"}', "the format is not recognised"),
         (b'{"kind": "ExperimentList", "exps": [', "not valid JSON"),
         (b"[" * 100_000, "nested too deeply"),
+        (b"[" + b"[]," * 3_000_000 + b"[]]", "more than 3,000,000 lists and objects"),
+        (b'{"kind": "ExperimentList", "exps": [], "note": "' + b"[" * 3_100_000 + b'"}', "is empty"),
         (b'{"exps": 1' + b"0" * 5000 + b"}", "a number of thousands of digits"),
         (b'{"kind": "ExperimentList", "kind": "ExperimentList", "exps": []}', "'kind' occurs more than once"),
         (b'{"kind": "ExperimentList", "exps": []}', "the list of experiments is empty"),

@@ -21,7 +21,7 @@ let waiting = new Set();
 async function refresh() {
   const fresh = await fetchPage(window.location.href).catch(() => null);
   if (!fresh) return;
-  waiting = new Set(REGIONS.filter((id) => (isUsed(id) ? true : !replaceRegion(fresh, id) && false)));
+  waiting = new Set(REGIONS.filter((id) => (isUsed(id) ? true : !replaceRegion(fresh, id, { keep: true }) && false)));
 }
 const refreshSoon = throttled(refresh, EVERY);
 

@@ -133,7 +133,6 @@ def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answere
     expect(form.get_by_text("agrees with itself")).to_be_visible()
     for second in ("says 4.75", "nobody"):
         page.goto(answered)
-        page.wait_for_load_state("networkidle")  # parts of the page may still be brought up to date
         form.get_by_label("Predictor", exact=True).select_option("says 2")
         form.get_by_label("Differs from").select_option(second)
         form.get_by_role("button", name="Explain").click()
@@ -142,6 +141,30 @@ def test_a_difference_and_a_prediction_are_explained_by_runs(page: Page, answere
     page.goto(answered)
     expect(page.locator("#explanations")).to_contain_text("says 2 and says 4.75")
     expect(page.locator("#explanations")).to_contain_text("says 2 alone")
+
+
+_BROUGHT_UP_TO_DATE = """async () => {
+  const loaded = performance.getEntriesByType("resource").map((each) => each.name);
+  const { fetchPage, replaceRegion } = await import(loaded.find((name) => /\\/regions[.]/.test(name)));
+  replaceRegion(await fetchPage(window.location.href), "explain", { keep: true });
+}"""
+
+
+def test_what_somebody_has_chosen_stays_when_the_page_is_brought_up_to_date(page: Page, answered: str):
+    page.goto(answered)
+    form = page.locator("#explain")
+    before = form.element_handle()
+    form.get_by_label("Predictor", exact=True).select_option("says 2")
+    form.get_by_text("What counts").click()
+    form.get_by_label("More than").fill("0.75")
+    untouched = form.get_by_label("Differs from").input_value()
+    page.evaluate(_BROUGHT_UP_TO_DATE)
+    assert before is not None
+    assert not before.evaluate("region => region.isConnected")
+    expect(form.get_by_label("Predictor", exact=True).locator("option:checked")).to_have_text("says 2")
+    expect(form.get_by_label("More than")).to_have_value("0.75")
+    expect(form.get_by_label("Differs from")).to_have_value(untouched)
+    expect(form.get_by_label("More than")).to_be_visible()
 
 
 def test_a_tool_is_tried_where_it_is_listed(page: Page, tools: None):

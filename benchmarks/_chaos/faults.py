@@ -30,13 +30,14 @@ from benchmarks._chaos.postman import DOUBLE, LOSE, SWAP
 from benchmarks._chaos.world import MACHINES, Part, World
 from inference.models import Run
 from inference.runs.journal import LEASE_TIME
+from inference.runs.watch import PATIENCE
 from inference.runs.queue import computer_of
 from tests.launched import descendants
 
 KILLS = frozenset(("child", "worker", "agent", "web", "connections"))
 
 _MOMENT = (0.5, 2.0)
-_FREEZE_SECONDS = LEASE_TIME.total_seconds() + 2.0
+_FREEZE_SECONDS = LEASE_TIME.total_seconds() + PATIENCE + 2.0
 _JUMPS = (-3600.0, -30.0, 30.0, 3600.0)
 _DELIVERED = ""
 

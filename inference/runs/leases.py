@@ -21,6 +21,7 @@ from inference.runs.errors import LeaseLostError
 from inference.runs.journal import LEASE_TIME, Entry, held, hold, write
 from inference.runs.lease import Lease
 from inference.runs.software import versions
+from inference.runs.watch import Watch
 
 MAX_ATTEMPTS = 5
 """Claims without a checkpoint or new measurements in between, after which a run that kills its process is
@@ -37,16 +38,15 @@ def claim(
     only: int | None = None,
     kinds: Collection[str] | None = None,
     besides: Collection[int] = (),
-    silence_counts: bool = True,
+    watch: Watch | None = None,
 ) -> Lease | None:
-    """Take the oldest run that waits or whose holder went silent; None where there is none.
+    """Take the oldest run that waits or whose holder is gone; None where there is none.
 
     `only` restricts the choice to one run, `kinds` to some kinds of runs; waiting ones that are named in
-    `besides` are passed over. `silence_counts`: whether the time of day tells who is silent (`clock`).
-    Runs whose holder died after its user asked for a pause or a cancel, or that were tried too often, are
-    settled on the way.
+    `besides` are passed over. Whose lease has ended is gone if `watch` says so, too. Runs whose holder died
+    after its user asked for a pause or a cancel, or that were tried too often, are settled on the way.
     """
-    rows = _claimable(timezone.now(), silence_counts)
+    rows = _claimable(timezone.now())
     if only is not None:
         rows = rows.filter(pk=only)
     if kinds is not None:
@@ -56,6 +56,8 @@ def claim(
     if not rows.exists():  # outside the transaction, which would take SQLite's only write lock
         return None
     with transaction.atomic():
+        if watch is not None:
+            watch.begin()
         if connection.features.has_select_for_update_skip_locked:
             rows = rows.select_for_update(skip_locked=True, no_key=True)
         for _ in range(_CANDIDATES):
@@ -63,14 +65,16 @@ def claim(
             run = rows.order_by("id").first()
             if run is None:
                 return None
-            if not _settle_abandoned(run):
+            if watch is not None and run.state == Run.State.RUNNING and not watch.is_gone(run):
+                rows = rows.exclude(pk=run.pk)
+            elif not _settle_abandoned(run):
                 return _take(run, worker)
     return None
 
 
-def anything_waits(kinds: Collection[str], silence_counts: bool = True) -> bool:
+def anything_waits(kinds: Collection[str]) -> bool:
     """Whether a run of these kinds waits, or lost its holder: all that a look costs while there is none."""
-    return _claimable(timezone.now(), silence_counts).filter(kind__in=kinds).exists()
+    return _claimable(timezone.now()).filter(kind__in=kinds).exists()
 
 
 def heartbeat(lease: Lease) -> str:
@@ -175,10 +179,9 @@ def abandoned(now: datetime) -> Q:
     return Q(state=Run.State.RUNNING) & (Q(lease_until__lt=now) | _before_the_clock_was_set_back(now))
 
 
-def _claimable(now: datetime, silence_counts: bool) -> QuerySet[Run]:
+def _claimable(now: datetime) -> QuerySet[Run]:
     rested = Q(lease_until__isnull=True) | Q(lease_until__lte=now) | _before_the_clock_was_set_back(now)
-    waiting = Q(state=Run.State.QUEUED) & rested
-    return Run.objects.filter(waiting | abandoned(now) if silence_counts else waiting)
+    return Run.objects.filter((Q(state=Run.State.QUEUED) & rested) | abandoned(now))
 
 
 def _before_the_clock_was_set_back(now: datetime) -> Q:

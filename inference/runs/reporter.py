@@ -22,6 +22,7 @@ FLUSH_EVERY = 0.4
 CHECKPOINT_EVERY = 2.0
 """Seconds between stored checkpoints at least."""
 _COST_SHARE = 20  # a picture or a checkpoint that costs t seconds comes at most every 20 t: 5 % of the time
+_LONGEST_PAUSE = 20.0  # seconds; whatever took more than one of them was waiting for somebody else
 
 _AT_ONCE = ("phase", "log")
 """Rare, and said before what may take long: they do not wait for a later event to be written."""
@@ -64,7 +65,7 @@ class Pace:
     def spent(self, started: float) -> None:
         """It has happened, and began at `started` of the same clock."""
         now = self.clock()
-        self._next = now + max(self.every, _COST_SHARE * (now - started))
+        self._next = now + max(self.every, min(_COST_SHARE * (now - started), _LONGEST_PAUSE))
 
 
 @dataclass

@@ -20,10 +20,10 @@ from channels.worker import Worker
 from django.db import OperationalError
 
 from inference.runs import chores, doorbell, leases, queue
-from inference.runs.clock import Clock
 from inference.runs.lease import Lease
 from inference.runs.supervisor import Supervisor
 from inference.runs.warming import warm
+from inference.runs.watch import Watch
 from inference.runs.webhook_delivery import deliver_for_ever
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class RunWorker(Worker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.jobs = jobs
         self._lanes = [_Lane(lane) for lane in queue.lanes(jobs)]
-        self._clock = Clock()
+        self._watch = Watch()
 
     async def handle(self) -> None:
         """Claim and supervise until asked to stop."""
@@ -101,7 +101,7 @@ class RunWorker(Worker):  # type: ignore[misc]
 
     async def _claim(self, lanes: Sequence[_Lane]) -> tuple[_Lane, Lease] | None:
         try:
-            return await database_sync_to_async(_claim)(lanes, self._clock.is_settled())
+            return await database_sync_to_async(_claim)(lanes, self._watch)
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
             return None
@@ -121,15 +121,13 @@ class RunWorker(Worker):  # type: ignore[misc]
             task.result()  # a fault of the supervisor itself ends this worker; its leases run out
 
 
-def _claim(lanes: Sequence[_Lane], silence_counts: bool) -> tuple[_Lane, Lease] | None:
+def _claim(lanes: Sequence[_Lane], watch: Watch) -> tuple[_Lane, Lease] | None:
     """A run for one of the lanes; all in one go, since every call from async code opens a connection."""
-    if not leases.anything_waits(set().union(*(lane.queue.kinds for lane in lanes)), silence_counts):
+    if not leases.anything_waits(set().union(*(lane.queue.kinds for lane in lanes))):
         return None
     besides = queue.held_up()
     for lane in lanes:
-        lease = leases.claim(
-            worker_name(), kinds=lane.queue.kinds, besides=besides, silence_counts=silence_counts
-        )
+        lease = leases.claim(worker_name(), kinds=lane.queue.kinds, besides=besides, watch=watch)
         if lease is not None:
             return lane, lease
     return None

@@ -11,7 +11,7 @@ from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError
 from inference.core.protocols import Checkpoint
 from inference.models import ISA, Run, RunCheckpoint, RunEvent
-from inference.runs import leases, lifecycle
+from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import LeaseLostError
 from inference.runs.registry import JOBS
 from inference.runs.reporter import JournalReporter
@@ -89,6 +89,27 @@ def test_checkpoints_are_stored_every_few_seconds_and_the_newest_at_a_flush(repo
     assert saved() == {"step": 1}
     reporter.flush()
     assert saved() == {"step": 4}
+
+
+def test_a_write_that_waited_for_others_is_followed_by_the_next_within_seconds(
+    run, reporter, clock, monkeypatch
+):
+    write = journal.append
+
+    def kept_waiting(*given, **named):
+        clock.now += 12
+        return write(*given, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "append", kept_waiting)
+        reporter.save(Checkpoint({"step": 1}, {}))
+        reporter.flush()
+    clock.now += 20.5
+    reporter.emit(Step(1))
+    reporter.save(Checkpoint({"step": 2}, {}))
+    reporter.pulse()
+    assert payloads(run, "generation") == [{"generation": 1}]
+    assert saved() == {"step": 2}
 
 
 def test_pictures_are_drawn_of_the_newest_snapshot_and_not_too_often(run, reporter, clock):

@@ -105,8 +105,9 @@ def test_a_write_that_waited_for_others_is_followed_by_the_next_within_seconds(
         reporter.save(Checkpoint({"step": 1}, {}))
         reporter.flush()
     clock.now += 20.5
-    reporter.emit(Step(1))
     reporter.save(Checkpoint({"step": 2}, {}))
+    reporter.emit(Step(1))
+    clock.now += 0.5
     reporter.pulse()
     assert payloads(run, "generation") == [{"generation": 1}]
     assert saved() == {"step": 2}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 
 import pytest
 
@@ -51,6 +52,34 @@ def test_errors_in_att_syntax_name_the_line(text, line, words):
     with pytest.raises(BlockError, match=words) as caught:
         block_of_att(text)
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '/**/.incbin"{file}",0,8',
+        '0:.incbin"{file}",0,8',
+        '/**/.include"{file}"',
+        'nop;/**/.incbin"{file}"',
+        'addq %rax, %rax; 0: .incbin "{file}"',
+        '/* %rax */ .incbin "{file}"',
+        'lock .incbin "{file}"',
+        "/**/.zero 500000000",
+        "addq /**/.rept, %rax",
+        'a:.incbin"{file}"',
+        "addq $(.incbin), %rax",
+        "movq .text(%rip), %rax",
+    ],
+)
+def test_no_text_reaches_a_program_that_knows_directives(written, tmp_path, monkeypatch):
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"\x48\x01\xd8" * 8)
+    called = []
+    monkeypatch.setattr(subprocess, "run", lambda *given, **_: called.append(given))
+    for text in (written.format(file=secret), f"addq %rax, %rbx\n{written.format(file=secret)}"):
+        with pytest.raises(BlockError):
+            block_of_att(text)
+    assert not called
 
 
 def test_att_syntax_without_its_assembler_says_what_to_do(monkeypatch, tmp_path):

@@ -1,0 +1,83 @@
+"""Directives of assemblers: which are harmless and passed over, and which are refused by name.
+
+A directive that emits, repeats or guards code would make a block another one if it were passed over, and one
+that reads files is none of ours. Data is passed over where no instruction runs into it.
+"""
+
+from __future__ import annotations
+
+import re
+
+HARMLESS = frozenset(
+    "align p2align p2alignw p2alignl balign balignw balignl file loc type size globl global local weak hidden "
+    "protected internal ident section text data bss rodata pushsection popsection previous subsection comm lcomm "
+    "tcomm common addrsig addrsig_sym build_version macosx_version_min version subsections_via_symbols intel_syntax "
+    "att_syntax code64 arch def scl endef secrel32 symver linkonce weakref weak_definition private_extern extern "
+    "no_dead_strip alt_entry lto_discard bundle_align_mode bundle_lock bundle_unlock tbss tdata cstring const "
+    "literal4 literal8 literal16 stabs stabn line ln func endfunc title sbttl loc_mark_labels gnu_attribute "
+    "optim dead_strip indirect_symbol zerofill desc end linker_option data_region end_data_region set equ equiv "
+    "eqv base64 nop nops safeseh secidx symidx rva eject list nolist psize note".split()  # noqa: SIM905
+) - {"nop", "nops", "base64"}
+HARMLESS_STEMS = ("cfi_", "cv_", "seh_")
+
+DATA = frozenset(
+    "byte 2byte 4byte 8byte short value hword word long int quad octa dc dcb single float double tfloat string "
+    "string8 string16 string32 string64 ascii asciz zero skip space fill sleb128 uleb128 reloc dtprelword "
+    "dtpreldword gpword inst".split()  # noqa: SIM905
+)
+
+REPEATING = frozenset(
+    "incbin include rept rep irp irpc endr macro endm endmacro exitm purgem altmacro noaltmacro if ifdef ifndef "
+    "ifnotdef ifb ifnb ifc ifnc ifeq ifne ifge ifgt ifle iflt ifeqs ifnes else elseif endif err error warning "
+    "print abort org code16 code16gcc code32 nops nop insn bundle struct offset struct sframe mri dc.a option "
+    "base64 reg".split()  # noqa: SIM905
+)
+
+_SECTION = re.compile(r"[\"']?([^\s,\"']+)[\"']?(?:\s*,\s*[\"']?([^\s,\"']*)[\"']?)?")
+_TEXT_SECTIONS = re.compile(r"\.(?:text|init|fini|plt)\b.*|__text|__TEXT.*|_TEXT.*|code", re.IGNORECASE)
+_BARE = re.compile(
+    # of NASM and Microsoft's assemblers, and what IDA prints
+    r"(?:global|extern|default|section|segment|bits|cpu|use64|align|public|extrn|includelib|option|assume|"
+    r"end|title|name|\.?model|npad|comment|include)\b(?!\s*:).*|"
+    r"[\w$?@.]+\s+(?:proc|endp|segment|ends|proc\s+near)\b.*|endp|bits\s+64",
+    re.IGNORECASE,
+)
+_WITHOUT_DOT_REFUSED = re.compile(r"(?:include|incbin|times|rept|repeat|macro|%\w+)\b.*", re.IGNORECASE)
+
+
+def is_bare(text: str) -> bool:
+    """Whether a statement without a dot is a directive of an assembler that writes them so."""
+    return _BARE.fullmatch(text) is not None
+
+
+def refused_bare(text: str) -> str:
+    """The name of a directive without a dot that emits or repeats code, "" for anything else."""
+    return text.split()[0].lower() if _WITHOUT_DOT_REFUSED.fullmatch(text) else ""
+
+
+def kind_of(name: str) -> str:
+    """What a directive is by its name without the dot: "harmless", "data", "refused" or "" (nobody knows)."""
+    if name in REPEATING:
+        return "refused"
+    if name in DATA:
+        return "data"
+    if name in HARMLESS or name.startswith(HARMLESS_STEMS):
+        return "harmless"
+    return ""
+
+
+def holds_code(name: str, rest: str) -> bool | None:
+    """Whether what follows a directive is in a section of code; None where it does not change the section."""
+    if name in ("text", "init", "fini"):
+        return True
+    if name in ("data", "bss", "rodata", "tdata", "tbss", "cstring", "const", "literal4", "literal8", "literal16"):
+        return False
+    if name not in ("section", "pushsection"):
+        return None
+    found = _SECTION.match(rest.strip())
+    if found is None:
+        return None
+    section, second = found.group(1), found.group(2) or ""
+    if section == "__TEXT":
+        return second == "__text"
+    return bool(_TEXT_SECTIONS.fullmatch(section)) or "x" in second

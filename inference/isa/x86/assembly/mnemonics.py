@@ -1,0 +1,193 @@
+"""What a written mnemonic can stand for: other names of conditions, implied immediates, AT&T's suffixes.
+
+A reading is a mnemonic of iced's tables and what the written name says beside it. Several readings of one name
+are tried in turn: `movsd` moves a double or a string element, `movq` general or vector registers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from inference.isa.x86.forms import MNEMONICS
+
+_CONDITIONS = {
+    "c": "b", "nae": "b", "nb": "ae", "nc": "ae", "z": "e", "nz": "ne", "na": "be", "nbe": "a", "pe": "p",
+    "po": "np", "nge": "l", "nl": "ge", "ng": "le", "nle": "g",
+}  # fmt: skip
+_PREDICATES = (
+    *("eq", "lt", "le", "unord", "neq", "nlt", "nle", "ord", "eq_uq", "nge", "ngt", "false", "neq_oq", "ge"),
+    *("gt", "true", "eq_os", "lt_oq", "le_oq", "unord_s", "neq_us", "nlt_uq", "nle_uq", "ord_s", "eq_us"),
+    *("nge_uq", "ngt_uq", "false_os", "neq_os", "ge_oq", "gt_oq", "true_us"),
+)
+_LONG_PREDICATES = {  # with the default spelt out
+    "eq_oq": 0, "lt_os": 1, "le_os": 2, "unord_q": 3, "neq_uq": 4, "nlt_us": 5, "nle_us": 6, "ord_q": 7,
+    "nge_us": 9, "ngt_us": 10, "false_oq": 11, "ge_os": 13, "gt_os": 14, "true_uq": 15,
+}  # fmt: skip
+_LEGACY_PREDICATES = 8
+_INTEGER_PREDICATES = {
+    name: value for value, name in enumerate(("eq", "lt", "le", "false", "neq", "nlt", "nle", "true"))
+}
+_XOP_PREDICATES = ("lt", "le", "gt", "ge", "eq", "neq", "false", "true")
+_QUARTERS = {"lqlq": 0x00, "hqlq": 0x01, "lqhq": 0x10, "hqhq": 0x11}
+
+_OTHERS = {
+    "movabs": "mov", "sal": "shl", "fwait": "wait", "xlat": "xlatb", "retn": "ret", "lret": "retf",
+    "pushf": "pushfq", "popf": "popfq", "pushfw": "pushf", "popfw": "popf", "iret": "iretd", "iretw": "iret",
+    "ud2a": "ud2", "ud2b": "ud1", "icebp": "int1", "lcall": "call",
+    "ljmp": "jmp", "sysexitl": "sysexit", "sysretl": "sysret", "loopz": "loope", "loopnz": "loopne",
+    "fsetpm": "fnsetpm", "movsx": "movsxd", "movd": "movq", "vmovd": "vmovq",
+}  # fmt: skip
+_SPELT_OUT = {  # of both syntaxes, by AT&T's names: compilers mix them
+    "cbtw": "cbw", "cwtl": "cwde", "cltq": "cdqe", "cwtd": "cwd", "cltd": "cdq", "cqto": "cqo",
+}  # fmt: skip
+_STRINGS = ("movs", "cmps", "stos", "lods", "scas", "ins", "outs")
+_POPPING = ("fadd", "fmul", "fsub", "fsubr", "fdiv", "fdivr")
+_BETWEEN_REGISTERS = ("fsub", "fdiv", "fsubr", "fdivr")
+
+_LETTERS = {"b": 8, "w": 16, "l": 32, "q": 64}
+_FLOATING = {"s": 32, "l": 64, "t": 80}
+_INTEGERS = {"s": 16, "l": 32, "ll": 64, "q": 64}
+_VECTORS = {"x": 128, "y": 256, "z": 512}
+_EXTENDING = re.compile(r"mov([zs])(b|w|l)([wlq]?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a name can mean: a mnemonic of iced's, an immediate that it implies, and widths in bits.
+
+    `size`: of an operand (or the operation, where no operand shows one), 0 where the name does not say.
+    `source`: of the operand that is extended. `long`: `movabs`, whose immediate or address takes eight bytes.
+    """
+
+    mnemonic: str
+    implied: int | None = None
+    size: int = 0
+    source: int = 0
+    long: bool = False
+
+
+def readings(name: str) -> Iterator[Reading]:
+    """What a mnemonic of Intel's syntax can mean, the plainest first."""
+    known = known_mnemonics()
+    if name in known and name not in ("sal", "pushf", "popf", "iret"):  # iced has others by these names
+        yield Reading(name)
+    if name in _STRINGS:
+        yield from (Reading(f"{name}{size}") for size in "bwdq" if f"{name}{size}" in known)
+    elif name in _OTHERS:
+        yield Reading(_OTHERS[name], long=name == "movabs")
+    elif name in _SPELT_OUT:
+        yield Reading(_SPELT_OUT[name])
+    if name in _pseudo_operations():
+        mnemonic, implied = _pseudo_operations()[name]
+        yield Reading(mnemonic, implied)
+    for start, end in (("cmov", ""), ("set", ""), ("j", ""), ("cmp", "xadd")):
+        condition = name.removeprefix(start).removesuffix(end)
+        if f"{start}{condition}{end}" == name:
+            for one in (_CONDITIONS.get(condition), *_same_as(condition)):
+                if one is not None and f"{start}{one}{end}" in known:
+                    yield Reading(f"{start}{one}{end}")
+    if name in ("leaveq", "retq"):
+        yield Reading(name[:-1], size=64)
+
+
+def att_readings(name: str) -> Iterator[Reading]:
+    """What a mnemonic of AT&T's syntax can mean: as it is, or with a letter for a size behind it."""
+    if found := _EXTENDING.fullmatch(name):
+        sign, source, target = found.groups()
+        mnemonic = "movzx" if sign == "z" else "movsxd" if source == "l" else "movsx"
+        if mnemonic != "movsxd" or target == "q":
+            yield Reading(mnemonic, size=_LETTERS.get(target, 0), source=_LETTERS[source])
+    for stem, size in _with_suffix(name):
+        if name == f"{stem}q" and stem in ("mov", "vmov"):
+            yield from _sized(stem, size)  # of general registers, before that of vectors by this name
+    if name in _STRINGS or name[:-1] in _STRINGS:
+        yield from _att_string(name)
+    yield from readings(name)
+    for stem, size in _with_suffix(name):
+        yield from _sized(stem, size)
+
+
+def known_name(name: str) -> bool:
+    """Whether any assembler has an instruction by this name, in either syntax."""
+    return any(True for _ in readings(name)) or any(True for _ in att_readings(name))
+
+
+def _att_string(name: str) -> Iterator[Reading]:
+    """`movsl` moves 32 bits; the SSE instruction by the name of `movsd` and others has operands of its own."""
+    letters = {"b": "b", "w": "w", "l": "d", "q": "q"}
+    if name[:-1] in _STRINGS and name[-1] in letters and f"{name[:-1]}{letters[name[-1]]}" in known_mnemonics():
+        yield Reading(f"{name[:-1]}{letters[name[-1]]}")
+
+
+def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
+    """(mnemonic without the suffix, bits that it stands for)."""
+    if name.startswith("fi") and name[:-2] and name.endswith("ll"):
+        yield name[:-2], _INTEGERS["ll"]
+    stem, letter = name[:-1], name[-1:]
+    if not stem:
+        return
+    if name.startswith("fi"):
+        if letter in _INTEGERS:
+            yield stem, _INTEGERS[letter]
+    elif name.startswith("f"):
+        if letter in _FLOATING:
+            yield stem, _FLOATING[letter]
+        if letter == "w":  # fnstsww and the like
+            yield stem, 16
+    elif letter in _LETTERS:
+        yield stem, _LETTERS[letter]
+    elif letter in _VECTORS and name.startswith("v"):
+        yield stem, _VECTORS[letter]
+
+
+def _sized(stem: str, size: int) -> Iterator[Reading]:
+    for one in readings(stem):
+        if not one.size:
+            yield Reading(one.mnemonic, one.implied, size, long=one.long)
+
+
+
+def exchanged(mnemonic: str) -> str:
+    """AT&T's name of an x87 subtraction or division whose target is st(i): `fsub` for `fsubr` and back."""
+    stem, popping = (mnemonic[:-1], "p") if mnemonic.endswith("p") else (mnemonic, "")
+    if stem not in _BETWEEN_REGISTERS:
+        return mnemonic
+    return f"{stem[:-1] if stem.endswith('r') else f'{stem}r'}{popping}"
+
+
+def pops_without_operands(mnemonic: str) -> bool:
+    """Whether it means its popping twin where it stands alone: `fadd` is `faddp st(1), st`."""
+    return mnemonic in _POPPING
+
+
+@cache
+def known_mnemonics() -> frozenset[str]:
+    """All that iced's opcode tables have."""
+    return frozenset(MNEMONICS.values())
+
+
+def _same_as(condition: str) -> list[str]:
+    return [other for other, name in _CONDITIONS.items() if condition in (name, _CONDITIONS.get(other))]
+
+
+@cache
+def _pseudo_operations() -> dict[str, tuple[str, int]]:
+    found: dict[str, tuple[str, int]] = {}
+    named = [*((name, value) for value, name in enumerate(_PREDICATES)), *_LONG_PREDICATES.items()]
+    for name, value in named:
+        for kind in ("ps", "pd", "ss", "sd", "ph", "sh"):
+            found[f"vcmp{name}{kind}"] = f"vcmp{kind}", value
+            if value < _LEGACY_PREDICATES and name in _PREDICATES:
+                found[f"cmp{name}{kind}"] = f"cmp{kind}", value
+    for kind in ("b", "w", "d", "q", "ub", "uw", "ud", "uq"):
+        for name, value in _INTEGER_PREDICATES.items():
+            found[f"vpcmp{name}{kind}"] = f"vpcmp{kind}", value
+        for value, name in enumerate(_XOP_PREDICATES):
+            found[f"vpcom{name}{kind}"] = f"vpcom{kind}", value
+    for name, value in _QUARTERS.items():
+        found[f"pclmul{name}dq"] = "pclmulqdq", value
+        found[f"vpclmul{name}dq"] = "vpclmulqdq", value
+    return found

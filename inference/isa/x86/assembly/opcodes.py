@@ -1,0 +1,268 @@
+"""The opcodes of a mnemonic, and what their operands can be, from the tables of iced-x86.
+
+In contrast to the forms of schemes (`inference.isa.x86.forms`) these are all that an assembler can be asked
+for, jumps and privileged instructions among them, and nothing is described that encoding does not need.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+
+from iced_x86 import Code, CpuidFeature, EncodingKind, Instruction, MemorySizeExt, OpCodeInfo, OpKind, Register
+from iced_x86 import OpCodeOperandKind as Kind
+
+from inference.isa.x86.forms import MNEMONICS, enum_names
+from inference.isa.x86.iced_types import CodeValue, OpKindValue, RegisterValue
+
+_VIA_ONLY = ("PADLOCK", "CENTAUR", "CYRIX")
+_NOT_OF_64_BITS = frozenset({Kind.BR16_1, Kind.BR16_2, Kind.BR32_1, Kind.BR32_4, Kind.BRDISP_2, Kind.BRDISP_4})
+_IGNORED = frozenset({Code.RETNW, Code.RETNW_IMM16, Code.CALL_RM16, Code.JMP_RM16, Code.UD0})
+"""Near branches whose 66 prefix Intel's processors ignore, and `ud0` without the operand that they read."""
+
+_FAR = frozenset(
+    {Code.CALL_M1616, Code.CALL_M1632, Code.CALL_M1664, Code.JMP_M1616, Code.JMP_M1632, Code.JMP_M1664}
+)
+_ANY_WIDTH = frozenset(
+    "lea prefetch prefetchw prefetchwt1 prefetcht0 prefetcht1 prefetcht2 prefetchnta prefetchit0 prefetchit1 "
+    "clflush clflushopt clwb cldemote invlpg invept invvpid invpcid lgdt lidt sgdt sidt fxsave fxsave64 fxrstor "
+    "fxrstor64 xsave xsave64 xsavec xsavec64 xsaveopt xsaveopt64 xsaves xsaves64 xrstor xrstor64 xrstors "
+    "xrstors64 fldenv fnstenv fstenv fnsave fsave frstor ldtilecfg sttilecfg tileloadd tileloaddt1 tilestored "
+    "movdir64b enqcmd enqcmds bndldx bndstx bndmov vmclear vmptrld vmptrst vmxon".split()  # noqa: SIM905
+)
+"""Instructions for which programs disagree how wide their memory is, or that access none."""
+
+_GENERAL = {
+    8: (Register.AL, Register.R15L),
+    16: (Register.AX, Register.R15W),
+    32: (Register.EAX, Register.R15D),
+    64: (Register.RAX, Register.R15),
+}
+_Class = tuple[RegisterValue, RegisterValue]
+_MM, _K = (Register.MM0, Register.MM7), (Register.K0, Register.K7)
+_XMM, _YMM, _ZMM = (
+    (Register.XMM0, Register.XMM31),
+    (Register.YMM0, Register.YMM31),
+    (Register.ZMM0, Register.ZMM31),
+)
+_TMM, _BND = (Register.TMM0, Register.TMM7), (Register.BND0, Register.BND3)
+
+_REGISTERS: dict[_Class, tuple[int, ...]] = {
+    _GENERAL[8]: (Kind.R8_REG, Kind.R8_OPCODE),
+    _GENERAL[16]: (Kind.R16_REG, Kind.R16_REG_MEM, Kind.R16_RM, Kind.R16_OPCODE),
+    _GENERAL[32]: (Kind.R32_REG, Kind.R32_REG_MEM, Kind.R32_RM, Kind.R32_OPCODE, Kind.R32_VVVV),
+    _GENERAL[64]: (Kind.R64_REG, Kind.R64_REG_MEM, Kind.R64_RM, Kind.R64_OPCODE, Kind.R64_VVVV),
+    _MM: (Kind.MM_REG, Kind.MM_RM),
+    _XMM: (Kind.XMM_REG, Kind.XMM_RM, Kind.XMM_VVVV, Kind.XMMP3_VVVV, Kind.XMM_IS4, Kind.XMM_IS5),
+    _YMM: (Kind.YMM_REG, Kind.YMM_RM, Kind.YMM_VVVV, Kind.YMM_IS4, Kind.YMM_IS5),
+    _ZMM: (Kind.ZMM_REG, Kind.ZMM_RM, Kind.ZMM_VVVV, Kind.ZMMP3_VVVV),
+    _K: (Kind.K_REG, Kind.K_RM, Kind.K_VVVV, Kind.KP1_REG),
+    _TMM: (Kind.TMM_REG, Kind.TMM_RM, Kind.TMM_VVVV),
+    _BND: (Kind.BND_REG,),
+    (Register.ES, Register.GS): (Kind.SEG_REG,),
+    (Register.CR0, Register.CR15): (Kind.CR_REG,),
+    (Register.DR0, Register.DR15): (Kind.DR_REG,),
+    (Register.ST0, Register.ST7): (Kind.STI_OPCODE,),
+}
+_OR_MEMORY: dict[int, _Class] = {
+    Kind.R8_OR_MEM: _GENERAL[8],
+    Kind.R16_OR_MEM: _GENERAL[16],
+    Kind.R32_OR_MEM: _GENERAL[32],
+    Kind.R64_OR_MEM: _GENERAL[64],
+    Kind.MM_OR_MEM: _MM,
+    Kind.XMM_OR_MEM: _XMM,
+    Kind.YMM_OR_MEM: _YMM,
+    Kind.ZMM_OR_MEM: _ZMM,
+    Kind.K_OR_MEM: _K,
+    Kind.R32_OR_MEM_MPX: _GENERAL[32],
+    Kind.R64_OR_MEM_MPX: _GENERAL[64],
+    Kind.BND_OR_MEM_MPX: _BND,
+}
+_FIXED: dict[int, RegisterValue] = {
+    Kind.ES: Register.ES, Kind.CS: Register.CS, Kind.SS: Register.SS, Kind.DS: Register.DS,
+    Kind.FS: Register.FS, Kind.GS: Register.GS, Kind.AL: Register.AL, Kind.CL: Register.CL,
+    Kind.AX: Register.AX, Kind.DX: Register.DX, Kind.EAX: Register.EAX, Kind.RAX: Register.RAX,
+    Kind.ST0: Register.ST0,
+}  # fmt: skip
+_VECTOR_INDEX: dict[int, _Class] = {
+    Kind.MEM_VSIB32X: _XMM, Kind.MEM_VSIB64X: _XMM, Kind.MEM_VSIB32Y: _YMM, Kind.MEM_VSIB64Y: _YMM,
+    Kind.MEM_VSIB32Z: _ZMM, Kind.MEM_VSIB64Z: _ZMM,
+}  # fmt: skip
+_STRINGS: dict[int, tuple[RegisterValue, OpKindValue]] = {
+    Kind.SEG_RSI: (Register.RSI, OpKind.MEMORY_SEG_RSI),
+    Kind.SEG_RDI: (Register.RDI, OpKind.MEMORY_SEG_RDI),
+    Kind.ES_RDI: (Register.RDI, OpKind.MEMORY_ESRDI),
+}
+_IMMEDIATES: dict[int, tuple[OpKindValue, int, int]] = {
+    Kind.IMM4_M2Z: (OpKind.IMMEDIATE8, 4, 0),
+    Kind.IMM8: (OpKind.IMMEDIATE8, 8, 0),
+    Kind.IMM8_CONST_1: (OpKind.IMMEDIATE8, 8, 0),
+    Kind.IMM16: (OpKind.IMMEDIATE16, 16, 0),
+    Kind.IMM32: (OpKind.IMMEDIATE32, 32, 0),
+    Kind.IMM8SEX16: (OpKind.IMMEDIATE8TO16, 8, 16),
+    Kind.IMM8SEX32: (OpKind.IMMEDIATE8TO32, 8, 32),
+    Kind.IMM8SEX64: (OpKind.IMMEDIATE8TO64, 8, 64),
+    Kind.IMM32SEX64: (OpKind.IMMEDIATE32TO64, 32, 64),
+    Kind.IMM64: (OpKind.IMMEDIATE64, 64, 64),
+}
+_BRANCHES: dict[int, int] = {Kind.BR64_1: 8, Kind.BR64_4: 32, Kind.XBEGIN_2: 16, Kind.XBEGIN_4: 32}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What one operand of an opcode can be; each field says one possibility, and what is not one is empty.
+
+    `registers`: first and last by iced's numbers. `memory`: one that is addressed freely, with `index` its
+    class of vector registers. `string`: memory at one register alone. `immediate`: iced's kind of operand,
+    bits in the code, bits that it is extended to (0: it is not). `branch`: bits of a distance. `is_fixed`:
+    there is one choice, which may be left unwritten.
+    """
+
+    registers: _Class | None = None
+    memory: bool = False
+    index: _Class | None = None
+    absolute: bool = False
+    string: tuple[RegisterValue, OpKindValue] | None = None
+    immediate: tuple[OpKindValue, int, int] | None = None
+    only_value: int | None = None
+    branch: int = 0
+    is_fixed: bool = False
+    is_modrm: bool = False
+
+    @property
+    def width(self) -> int:
+        """Bits of a general-purpose register that it can be, 0 where it can be none."""
+        for width, (first, last) in _GENERAL.items():
+            if self.registers and first <= self.registers[0] and self.registers[1] <= last:
+                return width
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opcode:
+    """One of iced's opcodes. `memory_width` and `element_width` (of a broadcast) are in bits.
+
+    `any_width`: what is written of the width of its memory does not count. `bare`: it needs no prefix that
+    says how wide its operation is, where no operand does.
+    """
+
+    code: CodeValue
+    mnemonic: str
+    places: tuple[Place, ...]
+    order: int
+    is_evex: bool
+    is_legacy: bool
+    memory_width: int
+    element_width: int
+    operand_size: int
+    any_width: bool
+    bare: bool
+    is_far: bool
+
+    @property
+    def widths(self) -> frozenset[int]:
+        """All that a letter for the size in AT&T's mnemonic can mean."""
+        found = {place.width for place in self.places} | ({self.memory_width} if self.memory_width else set())
+        return frozenset(found - {0}) or frozenset({self.operand_size})
+
+
+def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
+    """The opcodes of a mnemonic in iced's order."""
+    codes = _codes_by_mnemonic().get(mnemonic, ())
+    return _opcodes(mnemonic) if codes else ()
+
+
+@cache
+def _codes_by_mnemonic() -> dict[str, tuple[CodeValue, ...]]:
+    grouped: dict[str, list[CodeValue]] = defaultdict(list)
+    for code in sorted(enum_names(Code)):
+        grouped[MNEMONICS[OpCodeInfo(code).mnemonic]].append(code)  # type: ignore[arg-type]
+    return {name: tuple(codes) for name, codes in grouped.items()}
+
+
+@cache
+def _opcodes(mnemonic: str) -> tuple[Opcode, ...]:
+    infos = [info for info in map(OpCodeInfo, _codes_by_mnemonic()[mnemonic]) if _is_kept(info)]
+    sizes: dict[object, set[int]] = defaultdict(set)
+    for info in infos:
+        sizes[_look(info)].add(info.operand_size)
+    return tuple(_opcode(mnemonic, info, sizes[_look(info)]) for info in infos)
+
+
+def _is_kept(info: OpCodeInfo) -> bool:
+    usable = (
+        info.is_instruction
+        and info.mode64
+        and info.encoding != EncodingKind.MVEX
+        and info.decoder_option == 0
+        and not info.is_reserved_nop
+        and (info.address_size in {0, 64} or info.code == Code.JECXZ_REL8_64)
+    )
+    if not usable or info.code in _IGNORED or _NOT_OF_64_BITS.intersection(info.op_kinds()):
+        return False
+    instruction = Instruction()
+    instruction.code = info.code
+    features = [_feature_names()[feature] for feature in instruction.cpuid_features()]
+    return not any(feature.startswith(_VIA_ONLY) for feature in features)
+
+
+@cache
+def _feature_names() -> dict[int, str]:
+    return enum_names(CpuidFeature)
+
+
+def _look(info: OpCodeInfo) -> object:
+    """What is written of an opcode's operands: opcodes that look alike differ in their operand size alone."""
+    if info.encoding != EncodingKind.LEGACY or not info.operand_size:
+        return info.code
+    width = 0 if MNEMONICS[info.mnemonic] in _ANY_WIDTH else MemorySizeExt.size(info.memory_size) * 8
+    looks = []
+    for kind in info.op_kinds():
+        place = _place(kind)
+        immediate = place.immediate[1] if place.immediate else 0
+        looks.append((place.registers, place.memory and width, place.string, immediate, place.branch))
+    return tuple(looks)
+
+
+def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
+    bare = len(sizes) == 1 or info.operand_size == (32 if 32 in sizes else 64)
+    return Opcode(
+        code=info.code,
+        mnemonic=mnemonic,
+        places=tuple(_place(kind) for kind in info.op_kinds()),
+        order=info.code,
+        is_evex=info.encoding == EncodingKind.EVEX,
+        is_legacy=info.encoding == EncodingKind.LEGACY,
+        memory_width=MemorySizeExt.size(info.memory_size) * 8,
+        element_width=MemorySizeExt.size(info.broadcast_memory_size) * 8 if info.can_broadcast else 0,
+        operand_size=info.operand_size or 64,
+        any_width=mnemonic in _ANY_WIDTH,
+        bare=bare,
+        is_far=info.code in _FAR,
+    )
+
+
+@cache
+def _place(kind: int) -> Place:
+    for registers, kinds in _REGISTERS.items():
+        if kind in kinds:
+            return Place(registers=registers)
+    if kind in _OR_MEMORY:
+        return Place(registers=_OR_MEMORY[kind], memory=True, is_modrm=True)
+    if kind in _FIXED:
+        return Place(registers=(_FIXED[kind], _FIXED[kind]), is_fixed=True)
+    if kind in _VECTOR_INDEX:
+        return Place(memory=True, index=_VECTOR_INDEX[kind])
+    if kind in _STRINGS:
+        return Place(string=_STRINGS[kind], is_fixed=True)
+    if kind == Kind.SEG_RBX_AL:
+        return Place(string=(Register.RBX, OpKind.MEMORY), is_fixed=True)
+    if kind in _IMMEDIATES:
+        one = kind == Kind.IMM8_CONST_1
+        return Place(immediate=_IMMEDIATES[kind], only_value=1 if one else None, is_fixed=one)
+    if kind in _BRANCHES:
+        return Place(branch=_BRANCHES[kind])
+    if kind == Kind.MEM_OFFS:
+        return Place(memory=True, absolute=True)
+    return Place(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM

@@ -1,0 +1,155 @@
+"""Code with jumps, cut into its loops and straight pieces.
+
+A piece is what is executed from its beginning to its end. Pieces end at jumps, calls and returns, and before
+every instruction that a jump leads to. A *loop* is a path that ends with a jump to its own beginning and takes
+no other jump of a condition: such jumps lead out of it, or around parts of it that the path has. Each
+instruction that is no jump lies in exactly one piece; of nested loops the inner ones are loops, what is around
+them is straight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from iced_x86 import Decoder, FlowControl, Instruction, OpKind
+
+from inference.isa.x86.blocks.errors import BlockError
+
+Flow = Literal["next", "jump", "branch", "call", "end"]
+LOOP, STRAIGHT = "loop", "straight"
+
+_FLOWS: dict[int, Flow] = {
+    FlowControl.NEXT: "next",
+    FlowControl.UNCONDITIONAL_BRANCH: "jump",
+    FlowControl.INDIRECT_BRANCH: "end",
+    FlowControl.CONDITIONAL_BRANCH: "branch",
+    FlowControl.RETURN: "end",
+    FlowControl.CALL: "call",
+    FlowControl.INDIRECT_CALL: "call",
+    FlowControl.INTERRUPT: "call",
+    FlowControl.XBEGIN_XABORT_XEND: "call",
+    FlowControl.EXCEPTION: "end",
+}
+_NEAR_TARGETS = (OpKind.NEAR_BRANCH64, OpKind.NEAR_BRANCH32, OpKind.NEAR_BRANCH16)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction in the order of the code.
+
+    `flow`: "next", "jump" (unconditional), "branch" (conditional, `loop` and `jrcxz` too), "call" (what comes
+    back: system calls too) or "end" (return, indirect jump, `ud2`). `target`: the address that a direct jump
+    leads to, None where there is none or nobody knows it.
+    """
+
+    address: int
+    code: bytes
+    flow: Flow
+    target: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A piece: the numbers of its steps, without jumps.
+
+    `closing`: of a loop, the number of the jump to its beginning. `left_out`: numbers of the conditional jumps
+    within a loop, which the path does not take.
+    """
+
+    steps: tuple[int, ...]
+    kind: str
+    closing: int | None = None
+    left_out: tuple[int, ...] = ()
+
+
+def step_of(instruction: Instruction, code: bytes) -> Step:
+    """A decoded instruction as a step."""
+    flow = _FLOWS.get(instruction.flow_control, "end")
+    target = None
+    if flow in ("jump", "branch") and instruction.op_kind(0) in _NEAR_TARGETS:
+        target = instruction.near_branch_target
+    return Step(instruction.ip, code, flow, target)
+
+
+def steps_of(code: bytes, address: int) -> list[Step]:
+    """Machine code that lies at an address. Raises `BlockError` at bytes that are no instruction."""
+    steps = []
+    for one in Decoder(64, code, ip=address):
+        begin = one.ip - address
+        if one.is_invalid:
+            rest = code[begin : begin + 8].hex()
+            raise BlockError(f"the bytes from number {begin + 1} on ({rest}…) are no instruction of x86-64")
+        steps.append(step_of(one, code[begin : begin + one.len]))
+    return steps
+
+
+def cut(steps: Sequence[Step], entries: Collection[int] = ()) -> list[Cut]:
+    """The pieces of some code, in the order of their first steps.
+
+    `entries`: addresses that begin a piece besides those that jumps lead to, such as functions and labels that
+    something else may know.
+    """
+    numbers = {step.address: number for number, step in enumerate(steps)}
+    begins = _begins(steps, numbers, entries)
+    found: list[Cut] = []
+    taken: set[int] = set()
+    for first in sorted(begins):
+        if (loop := _loop_from(first, steps, numbers)) is not None and taken.isdisjoint(loop.steps):
+            found.append(loop)
+            taken.update(loop.steps, loop.left_out, [loop.closing or 0])
+    for first in sorted(begins):
+        piece = []
+        for number in range(first, len(steps)):
+            if number in taken or (number in begins and number != first):
+                break
+            if steps[number].flow != "next":
+                break
+            piece.append(number)
+        if piece:
+            found.append(Cut(tuple(piece), STRAIGHT))
+    return sorted(found, key=lambda one: one.steps[0])
+
+
+def _begins(steps: Sequence[Step], numbers: dict[int, int], entries: Collection[int]) -> set[int]:
+    begins = {0} if steps else set()
+    begins |= {numbers[address] for address in entries if address in numbers}
+    for number, step in enumerate(steps):
+        if step.target in numbers:
+            begins.add(numbers[step.target])
+        follows = number + 1 < len(steps) and steps[number + 1].address != step.address + len(step.code)
+        if (step.flow != "next" or follows) and number + 1 < len(steps):
+            begins.add(number + 1)
+    return begins
+
+
+def _loop_from(first: int, steps: Sequence[Step], numbers: dict[int, int]) -> Cut | None:
+    """The loop that begins with this step, if one does whose path meets no other jump back and no call."""
+    path: list[int] = []
+    left_out: list[int] = []
+    seen: set[int] = set()
+    start = steps[first].address
+    number = first
+    while 0 <= number < len(steps) and number not in seen:
+        seen.add(number)
+        step = steps[number]
+        if step.flow in ("call", "end"):
+            return None
+        if step.flow in ("jump", "branch") and step.target == start:
+            return Cut(tuple(path), LOOP, number, tuple(left_out)) if path else None
+        if step.flow == "branch":
+            if step.target is not None and step.target <= step.address and step.target in numbers:
+                return None  # another loop within, or around
+            left_out.append(number)
+        elif step.flow == "jump":
+            if step.target is None or step.target <= step.address or step.target not in numbers:
+                return None
+            number = numbers[step.target]
+            continue
+        else:
+            path.append(number)
+        if number + 1 < len(steps) and steps[number + 1].address != step.address + len(step.code):
+            return None  # something in between is not here
+        number += 1
+    return None

@@ -26,7 +26,7 @@ from anica_app.core.answers import Answer, Failure
 from inference.exchange.experiment_columns import COLUMN_LIMIT
 from inference.exchange.problems import Problems, excerpt
 from inference.isa.x86.blocks import BlockError, block_of_text, mnemonics_of
-from inference.isa.x86.blocks.input import TITLES
+from inference.isa.x86.blocks.reading import TITLES
 
 ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
 WEIGHT = "weight"

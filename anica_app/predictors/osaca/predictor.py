@@ -28,7 +28,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting
 from inference.isa.x86.blocks import BlockError
-from inference.isa.x86.blocks.listing import ASSEMBLY, att_of_bytes
+from inference.isa.x86.blocks.listing import ASSEMBLY, plain_att_of_bytes
 
 KIND = "osaca"
 INSTALL = "pipx install osaca, or name its Python or its command in PMWEB_OSACA"
@@ -218,6 +218,6 @@ def version_of(python: str) -> str:
 
 def _text_without_llvm(block: bytes) -> tuple[str, ...] | Answer:
     try:
-        return att_of_bytes(block)
+        return plain_att_of_bytes(block)
     except BlockError as error:
         return Answer(failure=Failure.UNSUPPORTED, detail=str(error))

@@ -15,7 +15,7 @@ from typing import Literal
 
 from iced_x86 import Decoder, FlowControl, Instruction, OpKind
 
-from inference.isa.x86.blocks.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError
 
 Flow = Literal["next", "jump", "branch", "call", "end"]
 LOOP, STRAIGHT = "loop", "straight"

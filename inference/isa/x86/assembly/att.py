@@ -20,7 +20,7 @@ from inference.isa.x86.assembly.operands import (
     registers,
     sum_of,
 )
-from inference.isa.x86.blocks.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.iced_types import RegisterValue
 
 _SEGMENT = re.compile(r"%([c-gs]s)\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)

@@ -13,11 +13,10 @@ HARMLESS = frozenset(
     "protected internal ident section text data bss rodata pushsection popsection previous subsection comm lcomm "
     "tcomm common addrsig addrsig_sym build_version macosx_version_min version subsections_via_symbols intel_syntax "
     "att_syntax code64 arch def scl endef secrel32 symver linkonce weakref weak_definition private_extern extern "
-    "no_dead_strip alt_entry lto_discard bundle_align_mode bundle_lock bundle_unlock tbss tdata cstring const "
-    "literal4 literal8 literal16 stabs stabn line ln func endfunc title sbttl loc_mark_labels gnu_attribute "
-    "optim dead_strip indirect_symbol zerofill desc end linker_option data_region end_data_region set equ equiv "
-    "eqv base64 nop nops safeseh secidx symidx rva eject list nolist psize note".split()  # noqa: SIM905
-) - {"nop", "nops", "base64"}
+    "no_dead_strip alt_entry lto_discard tbss tdata cstring const literal4 literal8 literal16 stabs stabn line ln "
+    "func endfunc title sbttl loc_mark_labels gnu_attribute indirect_symbol zerofill desc end linker_option "
+    "data_region end_data_region set equ equiv eqv safeseh secidx symidx rva eject list nolist psize".split()  # noqa: SIM905
+)
 HARMLESS_STEMS = ("cfi_", "cv_", "seh_")
 
 DATA = frozenset(
@@ -29,8 +28,7 @@ DATA = frozenset(
 REPEATING = frozenset(
     "incbin include rept rep irp irpc endr macro endm endmacro exitm purgem altmacro noaltmacro if ifdef ifndef "
     "ifnotdef ifb ifnb ifc ifnc ifeq ifne ifge ifgt ifle iflt ifeqs ifnes else elseif endif err error warning "
-    "print abort org code16 code16gcc code32 nops nop insn bundle struct offset struct sframe mri dc.a option "
-    "base64 reg".split()  # noqa: SIM905
+    "print abort org code16 code16gcc code32 nops nop insn struct offset mri option base64".split()  # noqa: SIM905
 )
 
 _SECTION = re.compile(r"[\"']?([^\s,\"']+)[\"']?(?:\s*,\s*[\"']?([^\s,\"']*)[\"']?)?")

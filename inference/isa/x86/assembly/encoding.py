@@ -30,7 +30,7 @@ from inference.isa.x86.assembly.operands import (
     Written,
     is_vector,
 )
-from inference.isa.x86.blocks.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.iced_types import OpKindValue, RegisterValue
 from inference.isa.x86.scheme_set import texts_of_forms
 

@@ -24,7 +24,7 @@ from inference.isa.x86.assembly.operands import (
     registers,
     sum_of,
 )
-from inference.isa.x86.blocks.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.iced_types import RegisterValue
 
 _SIZED = re.compile(rf"({'|'.join(SIZES)})\b\s*(?:(ptr|bcst)\b)?\s*(.*)", re.IGNORECASE | re.DOTALL)

@@ -22,7 +22,7 @@ from inference.isa.x86.assembly.operands import (
     is_vector,
     registers,
 )
-from inference.isa.x86.blocks.errors import BlockError
+from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.iced_types import RegisterValue
 
 PREFIXES = frozenset({*PREFIX_BYTES, *PSEUDO_PREFIXES, "data32", "data64", "rex64", "addr64"})

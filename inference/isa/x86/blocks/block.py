@@ -1,11 +1,14 @@
-"""A basic block as a value: its machine code, its instructions, and the scheme of each."""
+"""A basic block as a value: its machine code, its instructions, and the scheme of each.
+
+A *loop* is a block whose machine code ends with a jump to its own first byte. That jump is no instruction of
+the block: whoever runs or simulates it closes it as they can.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from iced_x86 import (
@@ -20,11 +23,10 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from inference.isa.x86.blocks.encoding import encoded
-from inference.isa.x86.blocks.errors import BlockError
-from inference.isa.x86.blocks.listing import intel_formatter
-from inference.isa.x86.blocks.reading import read_line
+from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.blocks.listing import LABEL, closing_of, closing_text, text_of
 from inference.isa.x86.blocks.recognising import scheme_of
+from inference.isa.x86.control_flow import LOOP, STRAIGHT
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 
 MOST_BYTES = 4096
@@ -33,12 +35,7 @@ MOST_INSTRUCTIONS = 500
 GENERAL = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()  # noqa: SIM905
 """General-purpose registers in the order of their numbers."""
 
-_LONGEST_LINE = 500
-_COMMENT = re.compile(r"(?:#|;|//).*")
-_CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f\ud800-\udfff]")
-_DIRECTIVE = re.compile(r"\.[a-z_][\w.]*(\s.*)?|[\w.$@]+:\s*")
 _THREAD_DATA = (Register.FS, Register.GS)
-_JUMP = re.compile(r"(j[a-z]{1,4}|call|loop[a-z]*|ret[a-z]*)\b")
 _CHANGES = "changes the control flow: a basic block ends before it, so leave it out"
 _LEAVES = {
     FlowControl.INTERRUPT: "interrupts the program",
@@ -55,25 +52,43 @@ _BY_MNEMONIC = {
 
 @dataclass(frozen=True)
 class BlockInstruction:
-    """One instruction: its bytes, Intel-syntax text and the text of its scheme, None where it has none.
+    """One instruction: its bytes and the text of its scheme, None where it has none.
 
-    `obstacle`: why it cannot be part of a basic block that is measured, "" where it can. `registers`: the
+    `text`: in Intel syntax, which reads back to the same bytes. `obstacle`: why it cannot be part of a basic block that is measured, "" where it can. `registers`: the
     64-bit names of all general-purpose registers that it uses, implicit ones among them.
     """
 
     code: bytes
-    text: str
     scheme: str | None
     obstacle: str
     registers: frozenset[str]
 
+    @cached_property
+    def text(self) -> str:
+        """Intel syntax."""
+        return text_of(self.code, "intel")
+
 
 @dataclass(frozen=True)
 class Block:
-    """A sequence of instructions without control flow."""
+    """A sequence of instructions without control flow, or a loop of them.
+
+    `code` has the jump that closes a loop, `instructions` do not: that is `closing`, None of a straight block.
+    """
 
     code: bytes
     instructions: tuple[BlockInstruction, ...]
+    closing: BlockInstruction | None = None
+
+    @property
+    def kind(self) -> str:
+        """"straight" or "loop"."""
+        return STRAIGHT if self.closing is None else LOOP
+
+    @property
+    def body(self) -> bytes:
+        """The machine code without the jump that closes a loop."""
+        return self.code if self.closing is None else self.code[: -len(self.closing.code)]
 
     @property
     def hex(self) -> str:
@@ -82,8 +97,16 @@ class Block:
 
     @property
     def text(self) -> str:
-        """One instruction a line, in Intel syntax."""
-        return "\n".join(one.text for one in self.instructions)
+        """One instruction a line, in Intel syntax; a loop has a label and its jump."""
+        lines = [one.text for one in self.instructions]
+        if self.closing is not None:
+            lines = [f"{LABEL}:", *lines, self.closing_text]
+        return "\n".join(lines)
+
+    @property
+    def closing_text(self) -> str:
+        """The jump that closes a loop, "" of a straight block."""
+        return "" if self.closing is None else closing_text(self.closing.code, len(self.body))
 
     @cached_property
     def terms(self) -> tuple[tuple[str, int], ...]:
@@ -98,7 +121,8 @@ class Block:
     @property
     def unused_register(self) -> str:
         """A general-purpose register that no instruction uses, "" where there is none."""
-        used = frozenset[str]().union(*(one.registers for one in self.instructions))
+        everything = (*self.instructions, *filter(None, [self.closing]))
+        used = frozenset[str]().union(*(one.registers for one in everything))
         return next((name for name in reversed(GENERAL) if name not in used and name != "rsp"), "")
 
     def obstacle(self) -> str:
@@ -114,17 +138,22 @@ def block_of_bytes(code: bytes) -> Block:
     if not 1 <= len(code) <= MOST_BYTES:
         raise BlockError(f"a basic block has 1 to {MOST_BYTES:,} bytes, not {len(code):,}")
     instructions = []
+    closing = None
     for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
         begin = one.ip - ADDRESS_OF_CODE
         if one.is_invalid:
             rest = code[begin : begin + 8].hex()
             raise BlockError(f"the bytes from number {begin + 1} on ({rest}…) are no instruction of x86-64")
-        instructions.append(_described(one, code[begin : begin + one.len]))
+        own = code[begin : begin + one.len]
+        if begin + one.len == len(code) and closing_of(one, own):
+            closing = replace(_described(one, own), obstacle="")
+        else:
+            instructions.append(_described(one, own))
     if len(instructions) > MOST_INSTRUCTIONS:
         raise BlockError(
             f"a basic block has at most {MOST_INSTRUCTIONS} instructions, not {len(instructions)}"
         )
-    return Block(code, tuple(instructions))
+    return Block(code, tuple(instructions), closing)
 
 
 def mnemonics_of(code: bytes) -> tuple[str, ...]:
@@ -155,50 +184,12 @@ def block_of_hex(text: str) -> Block:
     return block_of_bytes(bytes.fromhex(digits))
 
 
-def block_of_text(text: str) -> Block:
-    """Assemble Intel syntax, one instruction a line.
-
-    Comments begin with `#`, `;` or `//`; labels and directives are passed over. Raises `BlockError` with the
-    number of the line.
-    """
-    code = bytearray()
-    for count, (number, line) in enumerate(written_lines(text), start=1):
-        if count > MOST_INSTRUCTIONS:
-            raise BlockError(f"a basic block has at most {MOST_INSTRUCTIONS} instructions", number)
-        try:
-            code += encoded(read_line(line), ADDRESS_OF_CODE + len(code))
-        except BlockError as error:
-            raise error.at(number) from None
-    if not code:
-        raise BlockError("there is no instruction")
-    return block_of_bytes(bytes(code))
-
-
-def written_lines(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the line, instruction) of assembly without comments, labels and directives.
-
-    Raises `BlockError` for a jump by its name: it would need a label.
-    """
-    for number, written in enumerate(text.splitlines(), start=1):
-        line = _COMMENT.sub("", written).strip()
-        if not line or _DIRECTIVE.fullmatch(line.lower()):
-            continue
-        if len(line) > _LONGEST_LINE:
-            raise BlockError(f"an instruction has at most {_LONGEST_LINE} characters", number)
-        if _CONTROL.search(line):
-            raise BlockError(f"{line[:40]!a} has characters that no assembly has", number)
-        if _JUMP.match(line.lower()):
-            raise BlockError(f"{line.split()[0]} {_CHANGES}", number)
-        yield number, line
-
-
 def _described(instruction: Instruction, code: bytes) -> BlockInstruction:
     used = _information().info(instruction).used_registers()
     general = {RegisterExt.full_register(one.register) for one in used}
     names = register_names()
     return BlockInstruction(
         code=code,
-        text=intel_formatter().format(instruction),
         scheme=scheme_of(instruction),
         obstacle=_obstacle(instruction),
         registers=frozenset(names[one] for one in general if Register.RAX <= one <= Register.R15),

@@ -1,0 +1,150 @@
+"""Listings of disassemblers, debuggers and profilers: lines with an address, bytes or not, and an instruction.
+
+| program | line |
+|---|---|
+| objdump, llvm-objdump | `  401126: 55   push %rbp`, with `--no-show-raw-insn` without bytes |
+| gdb | `=> 0x0000000000401126 <+0>: push %rbp` |
+| perf annotate | `  12.50 :   401126:  push %rbp`, `  3.40 │ 20: ↓ jne 40` |
+| xed | `XDIS 401126: PUSH BASE 55 push rbp` |
+| IDA, Ghidra, x64dbg | `.text:0000000000401126 55 push rbp` |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.isa.x86.assembly.statements import begins_instruction
+
+_PERF = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*%?\s*[:│┃|](.*)")
+_PERF_SIGN = re.compile(r"│|^\s*(?:\d+\.\d+|Percent)\s*[:|]", re.MULTILINE)
+_PERF_ARROW = re.compile(r"[↓↑→←│┃├└┌─▶◀╭╰]")
+_XED = re.compile(r"XDIS\s+(?P<address>[0-9a-f]+):\s+\S+\s+\S+\s+(?P<bytes>[0-9a-f]+)\s+(?P<text>.*)", re.IGNORECASE)
+_XED_SHORT = re.compile(r"SHORT:\s+(?P<text>\S.*)")
+_PLAIN = re.compile(
+    r"\s*(?:=>\s*)?(?:0x)?(?P<address>[0-9a-f]+)\s*(?:<(?P<label>[^>]*?(?:\([^)]*\)[^>]*)?)>)?\s*:(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"\s*(?:0x)?(?P<address>[0-9a-f]+)\s+<(?P<label>.+)>:\s*", re.IGNORECASE)
+_NAMED = re.compile(r"\s*<?(?P<label>[A-Za-z_.$][^\s<>]*)>?:\s*")
+_SECTIONED = re.compile(r"(?:[.\w]+:)(?P<address>[0-9a-f]{8,16})\s+(?P<rest>\S.*)", re.IGNORECASE)
+_COLUMNS = re.compile(r"\s*(?P<address>[0-9a-f]{8,16})[\s|]+(?P<rest>\S.*)", re.IGNORECASE)
+_SPACED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:[\s|]+(.*))?", re.IGNORECASE)
+_JOINED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2}){1,15})[\s|]+(\S.*)", re.IGNORECASE)
+_RELOCATION = re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
+_OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$", re.IGNORECASE)
+_LOCAL_TARGET = re.compile(r"\s(?:j\w+|call|loop\w*)\s+(\d+)[bf]\s*(?:[#;]|//|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedLine:
+    """A line of a listing: an address and what is there, or a `label` alone; `count` is a profiler's number.
+
+    `code` is empty where the listing shows no bytes.
+    """
+
+    number: int
+    address: int | None = None
+    code: bytes = b""
+    text: str = ""
+    label: str = ""
+    count: float | None = None
+
+
+def listing_of(lines: Sequence[tuple[int, str]]) -> tuple[list[ListedLine], int] | None:
+    """The lines of a listing, and how many of them are passed over; None where the text is none.
+
+    `lines`: (number from 1, text). Most lines with instructions must have addresses, which do not go back
+    within a function.
+    """
+    text = "\n".join(line for _, line in lines)
+    is_perf = bool(_PERF_SIGN.search(text))
+    found: list[ListedLine] = []
+    skipped = unlisted = 0
+    pending = b""
+    for number, line in lines:
+        if not line.strip():
+            continue
+        if (short := _XED_SHORT.match(line)) and pending:
+            found.append(ListedLine(number, _end(found), pending, short["text"]))
+            pending = b""
+            continue
+        one = _listed(number, line, is_perf=is_perf)
+        if one is None:
+            pending = _bytes_alone(line) or pending
+            skipped += 1
+            unlisted += begins_instruction(line.strip())
+        elif one.code and not one.text and found and _continues(found[-1], one):
+            before = found[-1]
+            found[-1] = ListedLine(
+                before.number, before.address, before.code + one.code, before.text, "", before.count
+            )
+        else:
+            found.append(one)
+    listed = sum(1 for one in found if one.address is not None and (one.text or one.code))
+    if not listed or unlisted >= listed or _are_labels(found, text):
+        return None
+    return found, skipped
+
+
+def _listed(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
+    count = None
+    if is_perf:
+        if (perf := _PERF.fullmatch(line)) is None:
+            return None
+        count = float(perf[1]) if perf[1] else None
+        line = _PERF_ARROW.sub(" ", perf[2])
+        line = re.sub(r"^\s*\d+\s+(?=(?:0x)?[0-9a-f]+(?::|\s+<))", "", line)
+        if count is not None and not re.match(r"\s*(?:0x)?[0-9a-f]+\s*:", line) and begins_instruction(line.strip()):
+            return ListedLine(number, None, b"", line.strip(), "", count)
+    if heading := _HEADING.fullmatch(line):
+        label = heading["label"]
+        return None if _OFFSET.search(label) else ListedLine(number, int(heading["address"], 16), label=label)
+    if found := _XED.fullmatch(line.strip()):
+        return ListedLine(number, int(found["address"], 16), bytes.fromhex(found["bytes"]), found["text"])
+    for pattern in (_PLAIN, _SECTIONED, _COLUMNS):
+        if (found := pattern.fullmatch(line)) is not None:
+            return _placed(number, int(found["address"], 16), found["rest"], count)
+    named = _NAMED.fullmatch(line)
+    return ListedLine(number, label=named["label"]) if named else None
+
+
+def _placed(number: int, address: int, rest: str, count: float | None) -> ListedLine | None:
+    if _RELOCATION.match(rest):
+        return None
+    code, text = b"", rest
+    if found := _SPACED_BYTES.fullmatch(rest):
+        code, text = bytes.fromhex(found[1]), found[2] or ""
+    elif (found := _JOINED_BYTES.fullmatch(rest)) and begins_instruction(found[2]):
+        code, text = bytes.fromhex(found[1]), found[2]
+    text = text.strip().strip("|").strip()
+    if not code and not begins_instruction(text) and not text.startswith(("(bad)", ".byte", ".long", "...")):
+        if text.endswith(":"):
+            return ListedLine(number, address, label=text[:-1].strip())
+        if text and not re.fullmatch(r"\w[\w\s,.()<>%$*+\-\[\]:]*", text):
+            return None
+        return ListedLine(number, address, b"", text, "", count) if text else None
+    return ListedLine(number, address, code, text, "", count)
+
+
+def _continues(before: ListedLine, one: ListedLine) -> bool:
+    return before.address is not None and bool(before.code) and one.address == before.address + len(before.code)
+
+
+def _end(found: Sequence[ListedLine]) -> int:
+    last = found[-1] if found else None
+    return 0 if last is None or last.address is None else last.address + len(last.code)
+
+
+def _bytes_alone(line: str) -> bytes:
+    """The bytes that xed is asked about, which stand on a line of their own."""
+    packed = "".join(line.split())
+    is_hex = len(packed) % 2 == 0 and re.fullmatch(r"[0-9A-Fa-f]{2,30}", packed)
+    return bytes.fromhex(packed) if is_hex else b""
+
+
+def _are_labels(found: Sequence[ListedLine], text: str) -> bool:
+    """Whether the numbers are labels of the kind `1:`, which jumps call `1b` and `1f`."""
+    wanted = set(_LOCAL_TARGET.findall(text))
+    return any(one.address is not None and f"{one.address:x}" in wanted for one in found)

@@ -7,38 +7,31 @@ import subprocess
 
 import pytest
 
-from inference.isa.llvm_mc import program
 from inference.isa.x86.blocks import BlockError, block_of_bytes, block_of_text, read_blocks
-from inference.isa.x86.blocks.att import block_of_att, is_att
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.isa.x86.blocks.surrounding import BEGIN, END, between_markers, in_loop, object_file
 
-needs_llvm = pytest.mark.skipif(program() is None, reason="llvm-mc is not installed")
 SEVERAL = (
     "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\nlock add dword ptr [rbx], 3\nvaddps ymm1, ymm2, ymm3"
 )
 
 
-@needs_llvm
 def test_att_syntax_is_assembled():
     text = "addq %rbx, %rax  # a sum\n.p2align 4\nmovq 8(%rax,%rcx,4), %rdx ; incq %rax\n"
-    assert block_of_att(text).text == "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\ninc rax"
+    assert block_of_text(text).text == "add rax, rbx\nmov rdx, qword ptr [rax+rcx*4+8]\ninc rax"
 
 
-@needs_llvm
 def test_what_we_write_in_att_syntax_is_read_in_again():
     block = block_of_text(SEVERAL)
-    assert block_of_att("\n".join(att_of_bytes(block.code))).code == block.code
+    assert block_of_text("\n".join(att_of_bytes(block.code))).code == block.code
 
 
-@needs_llvm
 def test_paragraphs_may_differ_in_their_syntax():
     blocks = read_blocks("addq %rbx, %rax\n\nadd rax, rbx\n\n4801d8", 3)
     assert [block.hex for block in blocks] == ["4801d8"] * 3
 
 
-@needs_llvm
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
@@ -50,7 +43,7 @@ def test_paragraphs_may_differ_in_their_syntax():
 )
 def test_errors_in_att_syntax_name_the_line(text, line, words):
     with pytest.raises(BlockError, match=words) as caught:
-        block_of_att(text)
+        block_of_text(text)
     assert caught.value.line == line
 
 
@@ -78,21 +71,8 @@ def test_no_text_reaches_a_program_that_knows_directives(written, tmp_path, monk
     monkeypatch.setattr(subprocess, "run", lambda *given, **_: called.append(given))
     for text in (written.format(file=secret), f"addq %rax, %rbx\n{written.format(file=secret)}"):
         with pytest.raises(BlockError):
-            block_of_att(text)
+            block_of_text(text)
     assert not called
-
-
-def test_att_syntax_without_its_assembler_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BlockError, match=r"install LLVM's tools.*or use Intel syntax"):
-        block_of_att("incq %rax")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("add %rbx, %rax", True), ("add rax, rbx # 5 % of it", False), ("(%rax)", True)]
-)
-def test_att_syntax_is_told_by_its_registers(text, expected):
-    assert is_att(text) is expected
 
 
 def test_intel_syntax_is_read_in_again():

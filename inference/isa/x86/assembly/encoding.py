@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from iced_x86 import Code, Encoder, Instruction, OpKind, Register, RoundingControl
 
@@ -68,6 +69,19 @@ _WITH_REGISTERS = frozenset(
 )
 """Instructions whose registers listings write out although they are always the same."""
 
+_OF_REGISTERS = frozenset(
+    getattr(Code, f"{encoding}MOVQ_{operands}")
+    for encoding, operands in (
+        *product(("", "VEX_V", "EVEX_V"), ("XMM_RM64", "RM64_XMM")),
+        *product(("",), ("MM_RM64", "RM64_MM")),
+    )
+)
+"""Moves between general and vector registers; for memory there are others, as short at times."""
+
+_LATER = 1 << 20
+_LAST_FIRST = ("vfmadd", "vfmsub", "vfnmadd", "vfnmsub")
+"""Of FMA4's two encodings of registers alone, assemblers take the second."""
+
 _SHOWN = 4
 _FIRST_WIDTH = {"nop": 32, "push": 64, "pop": 64, "call": 64, "jmp": 64, "ptwrite": 32}
 """Bits of memory of which nothing says how wide it is, in assemblers."""
@@ -89,8 +103,10 @@ class Encoded:
     @property
     def rank(self) -> tuple[int, int, int]:
         """Less is what assemblers rather take."""
-        first = self.opcode.is_evex != (self.opcode.mnemonic in _EVEX_FIRST)
-        return first, len(self.code), self.opcode.order
+        opcode = self.opcode
+        second = opcode.is_evex != (opcode.mnemonic in _EVEX_FIRST)
+        order = opcode.order + _LATER * (opcode.code in _OF_REGISTERS or opcode.is_length_changing)
+        return second, len(self.code), -order if opcode.mnemonic.startswith(_LAST_FIRST) else order
 
 
 def encode(written: Written, length: int | None = None) -> bytes:
@@ -107,13 +123,18 @@ def encode(written: Written, length: int | None = None) -> bytes:
     best = min(found, key=lambda one: one.rank)
     if length is None or len(best.code) == length:
         return best.code
-    longer = [one for one in _all_that_fit(written) if len(one.code) == length and one.width in widths]
-    return min(longer, key=lambda one: one.rank).code if longer else best.code
+    others = [one for one in _all_that_fit(written) if len(one.code) <= length and one.width in widths]
+    if fitting := [one for one in others if len(one.code) == length]:
+        return min(fitting, key=lambda one: one.rank).code
+    if best.opcode.mnemonic == "nop" and others:
+        longest = max((one.code for one in others), key=len)
+        return b"\x66" * (length - len(longest)) + longest  # padding: not all of its prefixes are shown
+    return best.code
 
 
 def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: Sequence[str] = ()) -> bytes | None:
     """A jump or call so many bytes beyond its own end, the distance in 8 or 32 bits; None if there is none."""
-    for reading in readings(mnemonic):
+    for reading in (*readings(mnemonic), *att_readings(mnemonic)):
         for opcode in opcodes_of(reading.mnemonic):
             if [place.branch for place in opcode.places] == [bits]:
                 instruction = Instruction()
@@ -236,7 +257,7 @@ def _suits(opcode: Opcode, written: Written, reading: Reading) -> bool:
         return False
     if far and opcode.memory_width != (wide or 48):
         return False
-    if reading.size and reading.size not in opcode.widths and reading.size != opcode.operand_size:
+    if reading.size and reading.size not in opcode.widths:
         return False
     if reading.size and reading.source and opcode.places[0].width != reading.size:
         return False

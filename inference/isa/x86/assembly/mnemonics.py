@@ -38,7 +38,7 @@ _OTHERS = {
     "pushf": "pushfq", "popf": "popfq", "pushfw": "pushf", "popfw": "popf", "iret": "iretd", "iretw": "iret",
     "ud2a": "ud2", "ud2b": "ud1", "icebp": "int1", "lcall": "call",
     "ljmp": "jmp", "sysexitl": "sysexit", "sysretl": "sysret", "loopz": "loope", "loopnz": "loopne",
-    "fsetpm": "fnsetpm", "movsx": "movsxd", "movd": "movq", "vmovd": "vmovq",
+    "fsetpm": "fnsetpm", "fcompi": "fcomip", "fucompi": "fucomip", "movsx": "movsxd", "movd": "movq", "vmovd": "vmovq",
 }  # fmt: skip
 _SPELT_OUT = {  # of both syntaxes, by AT&T's names: compilers mix them
     "cbtw": "cbw", "cwtl": "cwde", "cltq": "cdqe", "cwtd": "cwd", "cltd": "cdq", "cqto": "cqo",

@@ -161,6 +161,11 @@ class Opcode:
     is_far: bool
 
     @property
+    def is_length_changing(self) -> bool:
+        """Whether a 66 prefix halves its immediate, which decoders of some processors are slow at."""
+        return any(place.immediate is not None and place.immediate[1] == 16 for place in self.places)
+
+    @property
     def widths(self) -> frozenset[int]:
         """All that a letter for the size in AT&T's mnemonic can mean."""
         found = {place.width for place in self.places} | ({self.memory_width} if self.memory_width else set())

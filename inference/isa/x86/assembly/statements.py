@@ -53,7 +53,7 @@ def begins_instruction(text: str) -> bool:
 
 def evidence(text: str) -> str:
     """The syntax that the operands of an instruction show: "att", "intel", or "" where both are alike."""
-    _, _, operands = text.partition(" ")
+    operands = (*text.split(None, 1), "")[1]
     if _ATT.search(f" {operands}"):
         return "att"
     if _INTEL.search(operands):

@@ -14,6 +14,7 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 from django.utils.module_loading import import_string
 
+from inference.isa.aarch64.recognising import looks_like_aarch64
 from inference.isa.search import SearchError
 from inference.isa.x86.blocks import Block, BlockError, read_blocks
 from inference.models import (
@@ -68,7 +69,7 @@ class Pasted:
     """A text taken for basic blocks: what it has of them, or the complaint why not.
 
     `code` is the text with an instruction on each line; `certain`: it has several
-    lines, and can be nothing else.
+    lines, and can be nothing else. One line of AArch64 has a complaint, too.
     """
 
     code: str
@@ -109,7 +110,7 @@ def pasted(text: str) -> Pasted | None:
     try:
         return Pasted(code, read_blocks(code, MOST_BLOCKS), "", certain)
     except BlockError as error:
-        return Pasted(code, (), str(error), certain) if certain else None
+        return Pasted(code, (), str(error), certain) if certain or looks_like_aarch64(code) else None
 
 
 def with_words(rows: QuerySet[Any], text: str) -> QuerySet[Any]:

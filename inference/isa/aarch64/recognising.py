@@ -1,8 +1,8 @@
 """Whether a text is assembly of AArch64, so that nobody is told that x86-64 has no such instruction.
 
-Recognised is what can be nothing else: an instruction of AArch64 whose operands are all written as there, among
-them a register of it, and that x86-64 cannot have. One register of x86-64 anywhere speaks against it. Listings
-of disassemblers count as well; a text of which each line could be of either (`ret`, `nop`) does not.
+Recognised is what can be nothing else: an instruction of AArch64 whose operands are all written as there,
+among them a register of it, and that x86-64 cannot have. One register of x86-64 anywhere speaks against it.
+Listings of disassemblers count as well; a text of which each line could be of either (`ret`) does not.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def looks_like_aarch64(text: str) -> bool:
     found = False
     for number, line in enumerate(text.lower().splitlines()):
         code = _SYMBOL_OF_LISTING.sub("", _COMMENT.split(line[:_LONGEST_LINE], maxsplit=1)[0]).strip()
-        if not code or code.startswith((".", "#")) and not code.endswith(":"):
+        if not code or (code.startswith((".", "#")) and not code.endswith(":")):
             continue
         if number >= _MOST_LINES or _OF_X86.search(code):
             return False

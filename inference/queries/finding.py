@@ -26,6 +26,7 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
+from inference.models.scheme_order import FIT, by_fit
 from inference.models.scheme_search import searched_schemes
 from inference.queries.by_name import having_words
 
@@ -133,22 +134,15 @@ def group(empty: Found, rows: QuerySet[Any], most: int, hit: Callable[[Any], Hit
 
 
 def schemes(text: str, most: int) -> list[Found]:
-    """A group per instruction set, by the search syntax of its table; the mnemonic itself comes first."""
-    found, first = [], text.split(maxsplit=1)[0]
+    """A group per instruction set, by the search syntax and in the order of its table."""
+    found = []
     for isa in ISA.objects.order_by("pk"):
         try:
-            rows = searched_schemes(isa.schemes.all(), text)
+            rows = by_fit(searched_schemes(isa.schemes.all(), text), text)
         except SearchError:
-            rows = isa.schemes.filter(*(Q(text__icontains=word) for word in text.split()))
-        rank = Case(
-            When(text__iexact=text, then=Value(0)),
-            When(mnemonic__iexact=first, then=Value(1)),
-            When(mnemonic__istartswith=first, then=Value(2)),
-            default=Value(3),
-            output_field=IntegerField(),
-        )
+            rows = by_fit(isa.schemes.filter(*(Q(text__icontains=word) for word in text.split())), "")
         empty = Found("schemes", f"Schemes of {isa.name}", (), 0, "isa", isa.pk)
-        found.append(group(empty, rows.order_by(rank, Length("text"), "text"), most, _scheme))
+        found.append(group(empty, rows.order_by(FIT, Length("text"), "text"), most, _scheme))
     return found
 
 

@@ -9,7 +9,10 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.isa.aarch64 import instruction_set
+from inference.isa.aarch64.assembling import Assembler
 from inference.isa.aarch64.recognising import looks_like_aarch64
+from inference.isa.llvm_mc import program
 from inference.isa.x86.att import listed
 from inference.isa.x86.blocks import BlockError, block_of_hex, read_blocks
 
@@ -85,6 +88,14 @@ def test_assembly_of_aarch64_is_recognised(text: str) -> None:
 )
 def test_what_could_be_of_x86_64_or_nothing_is_not(text: str) -> None:
     assert not looks_like_aarch64(text)
+
+
+@pytest.mark.skipif(program() is None, reason="llvm-mc is not installed")
+def test_one_instance_of_each_scheme_is_recognised_by_itself() -> None:
+    assembler = Assembler()
+    texts = [scheme.text for scheme in instruction_set().schemes if not scheme.exclusion]
+    lines = [assembler.unroll_in_order([text], instructions=1).lines[0] for text in texts]
+    assert [line for line in lines if not looks_like_aarch64(line)] == ["nop"]
 
 
 @given(st.text(alphabet="addlrxw0123,[]#-: .\n\teaxvsb{}", max_size=200))

@@ -26,7 +26,7 @@ _OF_X86 = re.compile(
 )
 _NUMBER = r"[-+]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?(?:e[-+]?\d+)?)"
 _REGISTER = re.compile(
-    r"[xw](?:[12]?\d|30|zr)|[bhsdq](?:[12]?\d|3[01])|[vz](?:[12]?\d|3[01])(?:\.\d*[bhsdq])?(?:\s\d+)?"
+    r"[xw](?:[12]?\d|30|zr)|[bhsdq](?:[12]?\d|3[01])|[vz](?:[12]?\d|3[01])(?:\.\d*[bhsdq])?(?:\s+\d+)?"
     r"|p(?:\d|1[0-5])(?:/[mz]|\.[bhsd])"
 )
 _PLAIN = re.compile(

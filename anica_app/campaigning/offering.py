@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from anica_app.campaigning.predictors import Listed, chosen, listed, written
-from anica_app.campaigning.stored_kinds import LISTED, MEASURING
+from anica_app.campaigning.stored_kinds import LISTED, MEASURING, reason_against
 from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
@@ -68,7 +68,8 @@ def named(texts: Sequence[str]) -> list[Predictor]:
         known |= {one.label: one, one.text: one}
     strangers = [text for text in texts if text not in known]
     if strangers:
-        raise PredictorError(f"there is no predictor {strangers[0]!r} that can be asked here")
+        missing = f"there is no predictor {strangers[0]!r} that can be asked here"
+        raise PredictorError(reason_against(strangers[0]) or missing)
     return list(dict.fromkeys(chosen(known[text].text) for text in texts))
 
 

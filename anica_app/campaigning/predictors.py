@@ -13,7 +13,7 @@ from django.db import transaction
 
 from anica_app.campaigning.answers import DatabaseAnswers
 from anica_app.campaigning.sharing import shared
-from anica_app.campaigning.stored_kinds import STORED_KINDS, measured
+from anica_app.campaigning.stored_kinds import STORED_KINDS, measured, reason_against
 from anica_app.core.errors import PredictorError
 from anica_app.core.protocols import Predictor
 from anica_app.core.remembering import Remembering
@@ -143,6 +143,8 @@ def chosen(text: str) -> PredictorRow:
     if found is None and row is not None:
         raise PredictorError(_from_file(row))
     if found is None:
+        if reason := reason_against(text):
+            raise PredictorError(reason)
         near = difflib.get_close_matches(_folded(text), named, n=3, cutoff=0.3) or list(named)[:3]
         hint = ", ".join(repr(named[name].name) for name in near)
         raise PredictorError(f"there is no predictor {text!r}" + (f"; is it {hint}?" if hint else ""))

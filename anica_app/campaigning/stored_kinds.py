@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from inference.core.tables import ExperimentTable
 from inference.exchange.instruction_sets import X86
 from inference.exchange.resource_mappings import load_predictor
 from inference.exchange.stored import digest_of
+from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.runs.errors import JobError
@@ -31,6 +33,7 @@ from inference.runs.jobs.simulated_machine import simulated_machine
 LISTED = 50
 """Mappings, and machines, that are looked at: the newest."""
 MEASURING = (Machine.Kind.AGENT, Machine.Kind.SIMULATED)
+_NAMED = re.compile(r"(?P<kind>machine|mapping)(?: |:(?P=kind)=)(?P<name>.+)")
 
 
 def mapped(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
@@ -45,11 +48,8 @@ def mapped(settings: mapping.MappingSettings) -> mapping.MappedBlocks:
 
 def _of_row(row: PortMapping | ResourceMapping, settings: mapping.MappingSettings) -> mapping.MappedBlocks:
     """The same of a row that is at hand; what it says is loaded when it is asked."""
-    if row.isa.name != X86:
-        raise PredictorError(
-            f"{row.name!r} is for the instruction set {row.isa.name!r}, and blocks have the schemes of "
-            f"{X86}: match its names to them when you import it"
-        )
+    if obstacle := obstacle_to_blocks(row.name, row.isa.name):
+        raise PredictorError(obstacle)
     content = digest_of(row) if isinstance(row, PortMapping) else f"resource mapping {row.pk}"
     predictor = load_predictor(row) if settings.r_max is not None else _Loaded(row)
     return mapping.MappedBlocks(row.name, predictor, settings, content)
@@ -103,11 +103,25 @@ def _machine(settings: machine.MachineSettings) -> Machine:
     row = Machine.objects.filter(name=settings.machine, kind__in=MEASURING).select_related("isa").first()
     if row is None:
         raise PredictorError(f"there is no machine {settings.machine!r} that measures")
-    if row.isa.name != X86:
-        raise PredictorError(f"basic blocks are for {X86}, but {row.name!r} is for {row.isa.name}")
+    if obstacle := obstacle_to_blocks(row.name, row.isa.name):
+        raise PredictorError(obstacle)
     if hindered := obstacle_to_measuring(row):
         raise PredictorError(f"{row.name}: {hindered}")
     return row
+
+
+def reason_against(text: str) -> str:
+    """Why what a text names is not asked about blocks, "" where it names no mapping or machine.
+
+    `text`: as an offer has it, `machine:machine=NAME`, or its label `machine NAME`.
+    """
+    found = _NAMED.fullmatch(text)
+    if found is None:
+        return ""
+    name = found["name"].replace("\\,", ",")
+    models = (Machine,) if found["kind"] == machine.KIND else (PortMapping, ResourceMapping)
+    rows = (model._default_manager.filter(name=name).select_related("isa").first() for model in models)
+    return next((obstacle_to_blocks(row.name, row.isa.name) for row in rows if row is not None), "")
 
 
 def _identity(row: Machine) -> dict[str, object]:

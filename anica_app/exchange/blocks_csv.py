@@ -25,6 +25,7 @@ from typing import BinaryIO
 from anica_app.core.answers import Answer, Failure
 from inference.exchange.experiment_columns import COLUMN_LIMIT
 from inference.exchange.problems import Problems, excerpt
+from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.x86.blocks import BlockError, block_of_text, mnemonics_of
 from inference.isa.x86.blocks.reading import TITLES
 
@@ -213,8 +214,9 @@ class BlockFile:
                 code = block_of_text(text).code
             return code, text, mnemonics_of(code)
         except BlockError as error:
+            foreign = looks_like_aarch64(cell.replace(";", "\n"))
             self.problems.add(
-                f"{excerpt(cell.strip())}: {error}",
+                f"{excerpt(cell.strip())}: {NOT_SUPPORTED if foreign else error}",
                 "machine code in hexadecimal digits, or assembly in Intel syntax, is expected",
                 row=line,
                 column="bb",

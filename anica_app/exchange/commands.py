@@ -18,7 +18,7 @@ from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import values_of
-from inference.exchange.cores import TOOL_NAMES
+from inference.isa.tool_names import TOOL_NAMES
 from inference.isa.x86.blocks.listing import att_of_bytes
 
 LLVM_MCA, OSACA, UICA = "llvm-mca", "osaca", "uica"

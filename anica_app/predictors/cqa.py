@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
+from anica_app.core.errors import PredictorError
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
+from anica_app.predictors.containment import CannotStartError, Limits, run
 from anica_app.predictors.forms import LOOP, OBJECT, content_of, surrounded
+from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.reading import Reading
 from inference.core.errors import InvalidInputError
 from inference.core.tunables import setting
@@ -15,13 +19,15 @@ KIND = "cqa"
 INSTALL = "download MAQAO from www.maqao.org and put `maqao` on the PATH or into /opt/maqao/bin"
 
 _READING = Reading(number=r"Overall L1: +(\d+(?:\.\d+)?)")
+_USUAL = "HASWELL"
+_LISTED = re.compile(r"^\W*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CqaSettings(ToolSettings):
     """Which processor CQA analyses for."""
 
-    arch: str = setting("HASWELL", "architecture, --uarch; `maqao cqa --uarch=list` tells them", "HASWELL")
+    arch: str = setting(_USUAL, "architecture, --uarch; `maqao cqa --uarch=list` tells them", "HASWELL")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,8 +41,11 @@ def find(given: str = "") -> str:
 
 
 def make(settings: CqaSettings) -> CalledTool:
-    """CQA as a predictor. Raises `PredictorError` where MAQAO is not installed."""
+    """CQA as a predictor. Raises `PredictorError` where MAQAO is not installed or lacks the processor."""
     program = find(settings.program)
+    known = _known(program, digest_of(program))
+    if _USUAL in known and settings.arch not in known:  # without it, it was no list
+        raise PredictorError(not_known("arch", "CQA", settings.arch, known))
     command = [
         program,
         "cqa",
@@ -58,3 +67,13 @@ def make(settings: CqaSettings) -> CalledTool:
         settings=settings,
         advice=INSTALL,
     )
+
+
+@lru_cache(maxsize=16)
+def _known(program: str, _content: str) -> tuple[str, ...]:
+    """The architectures that MAQAO lists; () where it does not."""
+    try:
+        told = run([program, "cqa", "--uarch=list"], limits=Limits(seconds=10.0, output=1))
+    except CannotStartError:
+        return ()
+    return tuple(dict.fromkeys(_LISTED.findall(told.output.decode(errors="replace"))))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
+from operator import or_
 
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
@@ -13,6 +15,7 @@ from django.db.models.functions import Coalesce
 from anica_app.core.answers import Answer, Failure
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.exchange.errors import ExchangeError
+from inference.isa.x86.naming import mnemonics_named
 from inference.queries.by_name import having_words
 from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
 
@@ -42,6 +45,7 @@ class Looked:
     """Which blocks of a set are looked at.
 
     `search`: words for mnemonics, all of which a block must have, "imul", "vp*", or not have, "-div".
+    Other names of a mnemonic mean it as well: "imulq".
     `length`: how many instructions. `column` with `told`: the id of a column, and what that has for them.
     """
 
@@ -148,7 +152,9 @@ def _has_mnemonics(search: str) -> Q:
                 "begins so, `-div` for blocks without"
             )
         name = word.removeprefix("-")
-        one = Q(mnemonics__contains=f" {name.removesuffix('*')}" if name.endswith("*") else f" {name} ")
+        begins = name.removesuffix("*")
+        named = [begins] if name.endswith("*") else [f"{one} " for one in {name, *mnemonics_named(name)}]
+        one = reduce(or_, (Q(mnemonics__contains=f" {each}") for each in sorted(named)))
         wanted &= ~one if word.startswith("-") else one
     return wanted
 

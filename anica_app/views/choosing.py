@@ -8,8 +8,25 @@ from django import forms
 
 from anica_app.campaigning.offering import Offer, Offers, offers
 from anica_app.campaigning.predictors import chosen
+from anica_app.campaigning.stored_kinds import reason_against
 from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
+
+_LONGEST = 300
+"""Characters of the text of an offer."""
+
+
+class OffersField(forms.MultipleChoiceField):
+    """Some of the offers; of a mapping or machine without blocks it says so."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def validate(self, value: Any) -> None:
+        """Refuse strangers."""
+        strangers = (text[:_LONGEST] for text in value if not self.valid_value(text))
+        if reason := reason_against(next(strangers, "")):
+            raise forms.ValidationError(f"{reason}.")
+        super().validate(value)
 
 
 class ChoosingForm(forms.Form):
@@ -18,7 +35,7 @@ class ChoosingForm(forms.Form):
     Nothing else can be named: a predictor can be any program, which only administrators add.
     """
 
-    predictors = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
+    predictors = OffersField(required=False)
     anew = forms.BooleanField(
         required=False, label="Ask anew", help_text="Even where an answer is remembered already."
     )

@@ -12,9 +12,11 @@ from django.urls import path
 
 from anica_app.campaigning.llvm_difference import KIND, TOLERANCE
 from anica_app.exchange.llvm_difference import LlvmDifference, markdown
-from anica_app.predictors.llvm.releases import INSTALL, installed, processors
-from inference.exchange.cores import NO_NAMES, TOOL_NAMES, core_of
+from anica_app.predictors.llvm.processors import processors
+from anica_app.predictors.llvm.releases import INSTALL, installed
+from inference.exchange.cores import core_of
 from inference.exchange.instruction_sets import X86
+from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
 from inference.queries.paging import page_in_memory
 from inference.runs.errors import ConfigError

@@ -10,9 +10,11 @@ from ninja import Router, Schema
 from pydantic import Field
 
 from inference.api.access import READS, reading
+from inference.api.errors import ProblemError
 from inference.api.paging import Id
 from inference.api.shapes import Cycles, Input, Ref, Uop, ref, uops_json
 from inference.exchange.instruction_sets import X86
+from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, read_blocks
 from inference.models import ISA, PortMapping
 from inference.queries.block_load import BlockLoad, InstructionLoad, load_of
@@ -104,7 +106,9 @@ class LoadsOut(Schema):
 @router.post("/mappings/{mapping_id}/block-loads", response=LoadsOut, auth=reading, openapi_extra=READS)
 def load_ports(request: HttpRequest, mapping_id: Id, data: Code) -> Any:
     """The load of each port, instruction by instruction, of up to 100 basic blocks."""
-    row = get_object_or_404(PortMapping.objects.defer("report"), pk=mapping_id)
+    row = get_object_or_404(PortMapping.objects.defer("report").select_related("isa"), pk=mapping_id)
+    if obstacle := obstacle_to_blocks(row.name, row.isa.name):
+        raise ProblemError(422, obstacle, where="path mapping_id", right=f"a port mapping for {X86}")
     loads = [(block, load_of(block, row)) for block in read_blocks(data.code, MOST_BLOCKS)]
     return {
         "mapping": ref(row),

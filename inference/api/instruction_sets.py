@@ -18,6 +18,7 @@ from inference.api.shapes import Cycles, Name, Note, Ref, SchemeText, Text, Uop,
 from inference.exchange.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.exchange.stored import measurements_of
 from inference.models import ISA, InstructionScheme, Measurement
+from inference.models.scheme_order import by_fit
 from inference.models.scheme_search import searched_schemes
 from inference.queries.resource_mappings import loads_of
 from inference.queries.scheme_facts import Said, said_of
@@ -134,14 +135,16 @@ def list_schemes(
     paging: Query[Paging],
     q: Text = "",
     avx512: bool = False,
-    sort: SchemeSort = "row",
+    sort: SchemeSort = "fit",
 ) -> Any:
     """The schemes that a search finds, in the syntax of the scheme table: `imul ext:AVX2 memory:none`.
 
-    AVX-512 is found where the search names it, or with `avx512`.
+    Names of assemblers, uops.info and LLVM are known: `cmovnz`, `addq`, `ADD_R64_R64`, `ADD64rr`. Sorted by
+    `fit`, what is named comes first, then what has been measured here, then usual sizes of registers. AVX-512
+    is found where the search names it, or with `avx512`.
     """
     isa = get_object_or_404(ISA, pk=isa_id)
-    rows = searched_schemes(isa.schemes.all(), q, avx512=avx512)
+    rows = by_fit(searched_schemes(isa.schemes.all(), q, avx512=avx512), q)
     return listed(rows, SCHEME_COLUMNS, sort, paging, lambda found: [_scheme(row) for row in found])
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, described
 from inference.core.throughput import inverse_throughput
-from inference.exchange.cores import NO_NAMES, TOOL_NAMES, ToolNames, core_of
+from inference.exchange.cores import core_of
 from inference.exchange.instruction_sets import X86
 from inference.exchange.provenance import PRODUCT, Provenance, provenance_of
 from inference.exchange.scheme_evidence import NOTHING, SchemeEvidence, evidence_of
 from inference.exchange.stored import load_mapping
+from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import PortMapping as PortMappingRow
 
 

@@ -86,7 +86,7 @@ def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = ""
     lines = [f"[{_hexadecimal(code)}]\n[{_hexadecimal(marker)}]" for code in codes]
     done = _called(path, ["-disassemble", "-show-inst"], lines, triple, cpu, features)
     parts = done.stdout.decode(errors="replace").split(sign)
-    if done.returncode or len(parts) != len(codes) + 1:
+    if len(parts) != len(codes) + 1:  # one that it does not know ends older releases with status 1
         raise AssemblerError(f"{path} cannot disassemble: {done.stderr.decode(errors='replace')[:200]}")
     found: list[str | None] = []
     for part in parts[:-1]:

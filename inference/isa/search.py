@@ -19,6 +19,10 @@ groups `legacy-sse`, `mmx`, `x87` and `avx512`, and `breakable` ones when other 
 dependencies. AVX-512 has more schemes than everything else together: they are found only by a search that
 names it (`names_avx512`) or where a switch says so.
 
+A word may be a name that others have for an instruction, and then finds that as well: of assemblers
+(`cmovnz`, `vcmpltps`, AT&T's `addq`), of uops.info (`ADD_R64_R64`, `ADD (R64, R64)`) or LLVM's opcode
+(`VADDPDYrr`); see `inference.isa.x86.naming`. So may the value of `mnemonic:`.
+
 Search does not tell upper from lower case.
 """
 
@@ -28,6 +32,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, cast
+
+from inference.isa.x86.naming import is_avx512
 
 Key = Literal["text", "mnemonic", "ext", "category", "memory", "width", "is"]
 KEYS = ("mnemonic", "ext", "category", "memory", "width", "is")
@@ -51,6 +57,7 @@ _TERM = re.compile(
     r"""(?P<minus>-)?
         (?: (?P<key>[A-Za-z]+) : (?: "(?P<quoted_value>[^"]*)" | (?P<value>[^\s"]*) )
           | "(?P<phrase>[^"]*)"
+          | (?P<listed>[A-Za-z]\w*[ ]?\([\w, ]*\))
           | (?P<word>[^\s"]+) )
         (?=\s|$)""",
     re.VERBOSE,
@@ -104,6 +111,8 @@ def _is_avx512(term: Term) -> bool:
     value = term.value.lower()
     if term.key == "ext":
         return value.startswith("avx512")
+    if term.key in ("text", "mnemonic") and is_avx512(value):
+        return True
     if term.key == "text":
         return any(mark in value for mark in _ONLY_AVX512)
     return (term.key, value) in {("is", "avx512"), ("width", "512")}
@@ -118,7 +127,8 @@ def _complaint(rest: str) -> str:
 def _term(match: re.Match[str]) -> Term:
     negated = match["minus"] is not None
     if match["key"] is None:
-        return Term("text", match["word"] if match["phrase"] is None else _filled(match["phrase"]), negated)
+        word = match["word"] or match["listed"]
+        return Term("text", word if match["phrase"] is None else _filled(match["phrase"]), negated)
     key = match["key"].lower()
     value = match["value"] if match["quoted_value"] is None else match["quoted_value"]
     if key not in KEYS:

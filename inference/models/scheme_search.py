@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 
 from inference.isa.search import Term, names_avx512, parse_search
 from inference.isa.x86.exclusion import BREAKABLE, GROUPS, SELECTABLE
+from inference.isa.x86.naming import meaning_of
 from inference.isa.x86.probes import PROBES
 from inference.models.isa import InstructionScheme
 
@@ -37,9 +38,17 @@ _IS = {
     "x87": _begins([GROUPS["x87"]]),
     "avx512": AVX512,
 }
+
+
+def _named(value: str) -> Q:
+    """The schemes of x86-64 that a word means as a name of theirs."""
+    meant = meaning_of(value)
+    return Q(mnemonic__in=sorted(meant.mnemonics)) | Q(text__in=sorted(meant.texts))
+
+
 _BY_KEY: dict[str, Callable[[str], Q]] = {
-    "text": lambda value: Q(text__icontains=value),
-    "mnemonic": lambda value: Q(mnemonic__iexact=value),
+    "text": lambda value: Q(text__icontains=value) | _named(value),
+    "mnemonic": lambda value: Q(mnemonic__iexact=value) | _named(value),
     # A scheme may need several CPU features, joined by plus signs.
     "ext": lambda value: (
         Q(extension__iexact=value)

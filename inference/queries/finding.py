@@ -14,6 +14,7 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Length
 from django.utils.module_loading import import_string
 
+from inference.isa.aarch64.recognising import looks_like_aarch64
 from inference.isa.search import SearchError
 from inference.isa.x86.blocks import Block, BlockError, read_blocks
 from inference.models import (
@@ -25,6 +26,7 @@ from inference.models import (
     ResourceMapping,
     Run,
 )
+from inference.models.scheme_order import FIT, by_fit
 from inference.models.scheme_search import searched_schemes
 from inference.queries.by_name import having_words
 
@@ -68,7 +70,7 @@ class Pasted:
     """A text taken for basic blocks: what it has of them, or the complaint why not.
 
     `code` is the text with an instruction on each line; `certain`: it has several
-    lines, and can be nothing else.
+    lines, and can be nothing else. One line of AArch64 has a complaint, too.
     """
 
     code: str
@@ -109,7 +111,7 @@ def pasted(text: str) -> Pasted | None:
     try:
         return Pasted(code, read_blocks(code, MOST_BLOCKS), "", certain)
     except BlockError as error:
-        return Pasted(code, (), str(error), certain) if certain else None
+        return Pasted(code, (), str(error), certain) if certain or looks_like_aarch64(code) else None
 
 
 def with_words(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
@@ -132,22 +134,15 @@ def group(empty: Found, rows: QuerySet[Any], most: int, hit: Callable[[Any], Hit
 
 
 def schemes(text: str, most: int) -> list[Found]:
-    """A group per instruction set, by the search syntax of its table; the mnemonic itself comes first."""
-    found, first = [], text.split(maxsplit=1)[0]
+    """A group per instruction set, by the search syntax and in the order of its table."""
+    found = []
     for isa in ISA.objects.order_by("pk"):
         try:
-            rows = searched_schemes(isa.schemes.all(), text)
+            rows = by_fit(searched_schemes(isa.schemes.all(), text), text)
         except SearchError:
-            rows = isa.schemes.filter(*(Q(text__icontains=word) for word in text.split()))
-        rank = Case(
-            When(text__iexact=text, then=Value(0)),
-            When(mnemonic__iexact=first, then=Value(1)),
-            When(mnemonic__istartswith=first, then=Value(2)),
-            default=Value(3),
-            output_field=IntegerField(),
-        )
+            rows = by_fit(isa.schemes.filter(*(Q(text__icontains=word) for word in text.split())), "")
         empty = Found("schemes", f"Schemes of {isa.name}", (), 0, "isa", isa.pk)
-        found.append(group(empty, rows.order_by(rank, Length("text"), "text"), most, _scheme))
+        found.append(group(empty, rows.order_by(FIT, Length("text"), "text"), most, _scheme))
     return found
 
 

@@ -9,8 +9,10 @@ from django.db.models.functions import Coalesce
 
 from inference.core.mapping import Uops, uops_of
 from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping, ResourceMapping
+from inference.models.scheme_order import FIT
 
 SCHEME_COLUMNS = {
+    "fit": FIT,
     "row": "id",
     "text": "text",
     "extension": "extension",
@@ -18,7 +20,7 @@ SCHEME_COLUMNS = {
     "memory": "memory",
     "width": "width",
 }
-"""Columns that schemes can be sorted by, for `paging.Order`."""
+"""Columns that schemes can be sorted by, for `paging.Order`; `fit` is of rows that `by_fit` has annotated."""
 
 
 def instruction_sets() -> QuerySet[ISA]:

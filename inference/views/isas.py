@@ -8,12 +8,16 @@ from django.urls import path
 
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme
+from inference.models.scheme_order import by_fit
 from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
 from inference.queries.paging import Order, Page, page_of
 from inference.queries.schemes import SCHEME_COLUMNS, instruction_sets
 
 SYNTAX = (
-    ("add", "in the scheme's text"),
+    ("add", "in the scheme's text, or another name of it"),
+    ("cmovnz", "as assemblers call it; addq and movzbl as in AT&T syntax"),
+    ("ADD_R64_R64", "as uops.info calls it, also ADD (R64, R64)"),
+    ("VADDPDYrr", "LLVM's opcode"),
     ('"MEM[128]:R"', "a phrase with blanks or signs, as it stands"),
     ("mnemonic:imul", "exactly this mnemonic"),
     ("ext:AVX2", "needs this CPU feature"),
@@ -37,7 +41,7 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
     """The scheme table of an instruction set."""
     found = get_object_or_404(instruction_sets(), pk=pk)
     q = request.GET.get("q", "").strip()
-    order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "row")
+    order = Order.read(request.GET.get("sort", ""), SCHEME_COLUMNS, "fit")
     avx512 = request.GET.get("avx512") == "on"
     everything = InstructionScheme.objects.filter(isa=found)
     switch = everything.filter(AVX512).exists()
@@ -48,7 +52,7 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
         rows = searched_schemes(everything, q, avx512=avx512)
         if switch and not avx512 and not names_avx512(parse_search(q)):
             hidden = search_schemes(everything, q).filter(AVX512).count()
-        page = page_of(rows, order, SCHEME_COLUMNS, request.GET.get("page", ""))
+        page = page_of(by_fit(rows, q), order, SCHEME_COLUMNS, request.GET.get("page", ""))
     except SearchError as problem:
         error = str(problem)
     return render(
@@ -61,7 +65,7 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
             "avx512": avx512,
             "hidden": hidden,
             "switch": switch,
-            "sort": "" if order.column == "row" else str(order),
+            "sort": "" if order.column == "fit" else str(order),
             "error": error,
             "syntax": SYNTAX,
         },

@@ -14,6 +14,7 @@ PAGES = {
         "All [[scheme]]s of an instruction set with extension, kind, memory access and width.",
         can=(
             "Search: words, mnemonic:imul, ext:AVX2, -memory:none; “How to search” has all keys.",
+            "Search by a name that assemblers, uops.info or LLVM have: addq, ADD_R64_R64, ADD64rr.",
             "Open a scheme for all that is known of it.",
         ),
     ),

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
-from inference.exchange.cores import ToolNames
 from inference.exchange.exported import ExportedMapping, ExportedScheme
 from inference.exchange.provenance import Provenance
 from inference.exchange.scheme_evidence import NOTHING, SchemeEvidence
 from inference.isa import aarch64
+from inference.isa.tool_names import ToolNames
 from inference.isa.x86.scheme_set import described
 
 ADD = "add GPR[64]:RW, GPR[64]:R"

@@ -18,7 +18,11 @@ SUBJECTS = {
         "tests/exchange/test_resource_mappings.py",
         "tests/exchange/test_importing.py",
     ),
-    "searches and lists": ("tests/queries/test_scheme_search.py", "tests/queries/test_paging.py"),
+    "searches and lists": (
+        "tests/queries/test_scheme_search.py",
+        "tests/queries/test_search_by_other_names.py",
+        "tests/queries/test_paging.py",
+    ),
     "campaigns": (
         "tests/anica/campaigning/test_campaign_job.py::"
         "test_interruptions_at_random_moments_leave_the_same_rows",

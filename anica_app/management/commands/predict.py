@@ -24,6 +24,7 @@ from anica_app.models import Predictor
 from inference.exchange.csv_cells import written
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
+from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, BlockError, block_of_bytes, read_blocks
 from inference.management.commands.predict import Command as PredictExperiment
 from inference.models import PortMapping
@@ -79,12 +80,13 @@ class Command(PredictExperiment):
         if not options["predictor"] and not options["ports"]:
             super().handle(*args, **options)
             return
+        row = _mapping(options["ports"]) if options["ports"] else None
         try:
             blocks = read_blocks(_text(options["experiment"]), MOST_BLOCKS)
         except BlockError as error:
             raise CommandError(str(error)) from error
-        if options["ports"]:
-            self._write_ports(options["ports"], blocks, as_json=options["json"])
+        if row is not None:
+            self._write_ports(row, blocks, as_json=options["json"])
             return
         rows = _chosen(options["predictor"])
         if options["memory"]:
@@ -98,12 +100,8 @@ class Command(PredictExperiment):
             labels = [f"{kind}: " for kind in Memory] if options["memory"] else [""] * len(blocks)
             self._write_table(names, blocks, answers, labels)
 
-    def _write_ports(self, name: str, blocks: Sequence[Block], *, as_json: bool) -> None:
+    def _write_ports(self, row: PortMapping, blocks: Sequence[Block], *, as_json: bool) -> None:
         """A table per block: an instruction a line, a port a column."""
-        try:
-            row = by_name(PortMapping, name)
-        except ExchangeError as error:
-            raise CommandError(str(error)) from error
         loads = [load_of(block, row) for block in blocks]
         if as_json:
             told = {"mapping": row.name, "ports": row.ports}
@@ -151,6 +149,17 @@ class Command(PredictExperiment):
             for name, answer in zip(names, row, strict=True):
                 if answer.detail:
                     self.stdout.write(f"  {name}: {answer.detail}")
+
+
+def _mapping(name: str) -> PortMapping:
+    """The port mapping of this name, if blocks can be read for it."""
+    try:
+        row = by_name(PortMapping, name)
+    except ExchangeError as error:
+        raise CommandError(str(error)) from error
+    if obstacle := obstacle_to_blocks(row.name, row.isa.name):
+        raise CommandError(obstacle)
+    return row
 
 
 def _chosen(texts: Sequence[str]) -> list[Predictor]:

@@ -12,14 +12,14 @@ from anica_app.predictors.batches import cores, in_batches
 from anica_app.predictors.containment import CannotStartError, Limits, Outcome, run
 from anica_app.predictors.llvm.mca_dialogue import Question, missing, read_reply
 from anica_app.predictors.llvm.mca_settings import RATE, McaSettings
-from anica_app.predictors.llvm.releases import INSTALL, Release, installed, processors, release_of
+from anica_app.predictors.llvm.processors import check_processor
+from anica_app.predictors.llvm.releases import INSTALL, Release, installed, release_of
 from anica_app.predictors.llvm.text import Text, texts_of
 from inference.core.protocols import Json
 
 KIND = "llvm-mca"
 
 _FIRST_THAT_SKIPS = 19
-_UNKNOWN_CPU = b"is not a recognized processor"
 _TEXTS_AT_A_TIME = 500
 _SURROUNDINGS = {"LLVM_DISABLE_SYMBOLIZATION": "1"}
 """A crash does not look up names for its stack, which would take most of the time."""
@@ -28,14 +28,15 @@ _SURROUNDINGS = {"LLVM_DISABLE_SYMBOLIZATION": "1"}
 class LlvmMca:
     """One release, processor and set of flags. Threads may share it.
 
-    Raises `PredictorError` where the release is not installed; whether it takes processor and flags shows at
-    the first question.
+    Raises `PredictorError` where the release is not installed or does not know the processor; whether it
+    takes the flags shows at the first question.
     """
 
     def __init__(self, settings: McaSettings, *, mc: str = "", extra: Sequence[str] = ()) -> None:
         """`mc`: another disassembler than the release's own; `extra`: options beside a user's flags."""
         self._settings = settings
         self.release = _chosen(settings)
+        check_processor(self.release, settings.cpu)
         self._mc = mc or self.release.mc
         self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
         self._pool = ThreadPoolExecutor(settings.processes or cores(), thread_name_prefix=KIND)
@@ -139,12 +140,6 @@ class LlvmMca:
                     f"{INSTALL}"
                 )
             tried = self._run("-iterations=1", b"nop\n")
-            if _UNKNOWN_CPU in tried.complaints:
-                known = ", ".join(processors(self.release.mca))
-                raise PredictorError(
-                    f"llvm-mca {self.release.version} knows no processor {self._settings.cpu!r}; it knows "
-                    f"{known}"
-                )
             if tried.status != 0 or b"Total Cycles:" not in tried.output:
                 raise PredictorError(
                     f"llvm-mca {self.release.version} does not work with -mcpu={self._settings.cpu} "

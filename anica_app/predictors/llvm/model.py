@@ -19,7 +19,8 @@ from anica_app.core.answers import Answer
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.batches import cores, in_batches
 from anica_app.predictors.containment import CannotStartError, Limits, run
-from anica_app.predictors.llvm.releases import INSTALL, Release, processors
+from anica_app.predictors.llvm.processors import check_processor
+from anica_app.predictors.llvm.releases import INSTALL, Release
 from anica_app.predictors.llvm.text import Text, texts_of
 
 BLOCKS_PER_PROCESS = 100
@@ -52,12 +53,7 @@ class LlvmModel:
         self.release = release
         self.cpu = cpu
         self._limits = limits or Limits(seconds=60.0)
-        known = processors(release.mca)
-        if cpu not in known:
-            raise PredictorError(
-                f"llvm-mca {release.version} knows no processor {cpu!r}; "
-                f"it knows {', '.join(known) or 'none'}"
-            )
+        check_processor(release, cpu)
         if not release.mc:
             raise PredictorError(
                 f"beside {release.mca} there is no llvm-mc, which turns code into text: {INSTALL}"

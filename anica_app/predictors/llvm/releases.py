@@ -19,7 +19,6 @@ _DEPTH = 1
 """How far above such a directory the one lies in which a new release shows."""
 _VERSION = re.compile(r"version (\d+(?:\.\d+)*\S*)")
 _LIMITS = Limits(seconds=10.0, output=1)
-_CPU = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -69,17 +68,6 @@ def release_of(program: str) -> Release:
     if found is None:
         raise PredictorError(f"{program} does not say which version of LLVM it is: is it llvm-mca?")
     return found
-
-
-@lru_cache(maxsize=64)
-def processors(mca: str) -> tuple[str, ...]:
-    """The names that a release takes for `-mcpu`, in its own order."""
-    try:
-        told = run([mca, "-mtriple=x86_64", "-mcpu=help"], b"\n", limits=_LIMITS)
-    except CannotStartError:
-        return ()
-    text = (told.complaints + told.output).decode(errors="replace")
-    return tuple(dict.fromkeys(_CPU.findall(text)))
 
 
 def _path() -> list[Path]:

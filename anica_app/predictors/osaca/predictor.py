@@ -23,6 +23,7 @@ from anica_app.predictors.containment import CannotStartError, Limits, WorkerErr
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.llvm.text import texts_of
 from anica_app.predictors.options import check_choices, choice
+from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.warm import Workers
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -39,6 +40,13 @@ ARCHITECTURES = (
 _WORKER = Path(__file__).with_name("worker.py")
 _SHEBANG = re.compile(rb"#!\s*(?:(/\S*python[\d.]*)\s*\n|/bin/sh\n'''exec' \"?(/\S*python[\d.]*))")
 _PLACES = ("~/.local/bin", "/usr/local/bin", "/opt/osaca/bin")
+_ASK = """
+from importlib.metadata import distribution
+found = distribution("osaca")
+models = [each.stem for each in found.files or () if each.suffix == ".yml" and each.parent.name == "data"]
+print(found.version, *sorted(map(str.upper, models)))
+"""
+"""Told without loading it, which takes seconds."""
 _FIRST_SECONDS = 300.0
 """Where OSACA may not write beside its data, it reads its largest models anew, which takes minutes."""
 
@@ -77,13 +85,15 @@ class OsacaSettings:
 class Osaca:
     """A predictor that keeps several workers warm. Threads may share it.
 
-    Raises `PredictorError` where OSACA is not found; whether it works shows at the first question.
+    Raises `PredictorError` where OSACA is not found or has no model of the processor; whether it works shows
+    at the first question.
     """
 
     def __init__(self, settings: OsacaSettings) -> None:
         self._settings = settings
         self._python = python_of(settings.program)
         self.version = version_of(self._python)
+        _check_model(self._python, self.version, settings.arch)
         self._mc = next((one for one in reversed(installed()) if one.mc), None)
         self._limits = Limits(seconds=settings.seconds, memory=settings.memory)
         command = [self._python, "-I", str(_WORKER), settings.arch]
@@ -202,18 +212,31 @@ def _search_path() -> str:
     return os.pathsep.join((os.environ.get("PATH", os.defpath), *map(os.path.expanduser, _PLACES)))
 
 
-@lru_cache(maxsize=16)
 def version_of(python: str) -> str:
     """The version of OSACA that a Python has. Raises `PredictorError` where it has none."""
-    ask = "from importlib.metadata import version; print(version('osaca'))"
+    return _told(python)[0]
+
+
+@lru_cache(maxsize=16)
+def _told(python: str) -> tuple[str, tuple[str, ...]]:
+    """The version of OSACA that a Python has, and the models in its package, where it tells them."""
     try:
-        told = run([python, "-I", "-c", ask], limits=Limits(seconds=20.0, output=1))
+        told = run([python, "-I", "-c", _ASK], limits=Limits(seconds=20.0, output=1))
     except CannotStartError as error:
         raise PredictorError(f"{error}; {INSTALL}") from error
-    version = told.output.decode(errors="replace").strip()
+    version, *models = told.output.decode(errors="replace").split() or [""]
     if told.status != 0 or not version:
         raise PredictorError(f"{python} has no OSACA: {told.last_complaint}; {INSTALL}")
-    return version
+    return version, tuple(models)
+
+
+def _check_model(python: str, version: str, arch: str) -> None:
+    """Raise `PredictorError` for a processor of which neither this OSACA nor its user has a model."""
+    models = _told(python)[1]
+    own = Path.home() / ".osaca" / "data" / f"{arch.lower()}.yml"  # where OSACA looks first
+    if models and arch not in models and not own.is_file():
+        there = [name for name in ARCHITECTURES if name in models]
+        raise PredictorError(not_known("arch", f"OSACA {version}", arch, there))
 
 
 def _text_without_llvm(block: bytes) -> tuple[str, ...] | Answer:

@@ -15,6 +15,7 @@ from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
 from anica_app.views.blocks.form import SURROUNDINGS, BlockForm
 from inference.exchange.instruction_sets import X86
+from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_hex
 from inference.models import ISA, Machine, Run
 from inference.views.address import whole_number
@@ -140,8 +141,15 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
         "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
         "shown": decoded,
         "more": max(0, len(form.blocks) - len(decoded)),
+        "obstacle": _obstacle(request),
     }
     return render(request, "anica/block/ask.html", context, status=status)
+
+
+def _obstacle(request: HttpRequest) -> str:
+    """Why the machine that the address names cannot be asked about blocks, "" where it can."""
+    row = Machine.objects.filter(pk=whole_number(request, "machine")).select_related("isa").first()
+    return "" if row is None else obstacle_to_blocks(row.name, row.isa.name)
 
 
 urlpatterns = [path("blocks/", blocks, name="blocks")]

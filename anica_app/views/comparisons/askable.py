@@ -12,7 +12,8 @@ from anica_app.predictors.kinds import Found
 from anica_app.predictors.llvm import mca
 from anica_app.predictors.osaca import predictor as osaca
 from inference.core.protocols import Json
-from inference.exchange.cores import NO_NAMES, TOOL_NAMES, ToolNames, core_of
+from inference.exchange.cores import core_of
+from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet
 
 _CPU_OF = {mca.KIND: "cpu", osaca.KIND: "arch"}

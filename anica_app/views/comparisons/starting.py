@@ -13,7 +13,8 @@ from django.urls import path
 from anica_app.campaigning.comparison_config import KIND, MOST_ASKED
 from anica_app.campaigning.experiment_blocks import INSTRUCTIONS
 from anica_app.core.errors import PredictorError
-from anica_app.predictors.llvm.releases import installed, processors
+from anica_app.predictors.llvm.processors import processors
+from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.osaca.predictor import ARCHITECTURES
 from anica_app.views.comparisons.askable import Processor, askable, likely_names, row_of
 from inference.core.protocols import Json

@@ -102,6 +102,11 @@ def forms(mnemonic: str | None = None) -> Iterator[Form]:
             yield from _narrowed(info, form)
 
 
+def has_forms(mnemonic: str) -> bool:
+    """Whether there are any; quick."""
+    return any(_kept(OpCodeInfo(code)) for code in _codes_by_mnemonic().get(mnemonic, []))
+
+
 def _codes() -> list[CodeValue]:
     return [cast(CodeValue, code) for code in sorted(enum_names(Code))]
 

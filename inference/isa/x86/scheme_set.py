@@ -67,6 +67,11 @@ def described(text: str) -> tuple[Scheme, Form] | None:
     return _described(words[0]).get(text) if words else None
 
 
+def schemes_of(mnemonic: str) -> tuple[Scheme, ...]:
+    """The schemes of one mnemonic, in the same order; () for no mnemonic."""
+    return tuple(scheme for scheme, _ in _described(mnemonic).values())
+
+
 @cache
 def texts_of_forms(mnemonic: str) -> dict[Form, str]:
     """Every form of a mnemonic with the text of its scheme, several encodings of which are forms apart."""

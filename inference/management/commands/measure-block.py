@@ -12,6 +12,7 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.exchange.names import by_name
+from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import BlockError, block_of_hex, read_blocks
 from inference.management.run_command import RunCommand
 from inference.measuring.blocks import MODES, BlockOptions
@@ -74,6 +75,8 @@ class Command(RunCommand):
     def _submitted(self, options: dict[str, Any]) -> Run:
         """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
+        if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
+            raise CommandError(hindered)
         try:
             blocks = read_blocks(_text(options["file"]), MOST_BLOCKS)
         except BlockError as error:

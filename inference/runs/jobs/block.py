@@ -10,7 +10,7 @@ from functools import partial
 from inference.agent.protocol import Result, Settings
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
+from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.availability import flags_of
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
 from inference.measuring.blocks import BlockMeasurer, BlockOptions, obstacle
@@ -57,8 +57,8 @@ def read_config(config: Json) -> BlockConfig:
         known = ", ".join(BlockConfig.__dataclass_fields__)
         raise ConfigError(f"a run over basic blocks has no field {unknown[0]!r}; its fields are {known}")
     machine = read_machine("", config.get("machine"))
-    if machine.isa.name != X86:
-        raise ConfigError(f"basic blocks are for {X86}, but {machine.name!r} is for {machine.isa.name}")
+    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
+        raise ConfigError(hindered)
     options = read_options(config.get("options", {}))
     return BlockConfig(
         machine=machine.pk,

@@ -9,7 +9,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import X86
+from inference.exchange.instruction_sets import AARCH64, X86
+from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, BlockError, read_blocks
 from inference.models import PortMapping
 from inference.queries.block_load import load_of
@@ -23,8 +24,8 @@ TIE = 1e-9
 
 
 def suits(row: PortMapping) -> bool:
-    """Whether loops of the mapping's instruction set can be read."""
-    return row.isa.name == X86
+    """Whether loops of the mapping's instruction set can be read, or why not can be said."""
+    return row.isa.name in (X86, AARCH64)
 
 
 def loop_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str, Any]:
@@ -32,6 +33,8 @@ def loop_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str
     del value  # only the µops of the loop's own schemes are needed
     code = request.GET.get("code", "").strip()
     context: dict[str, Any] = {"code": code, "most_code": MOST_CODE}
+    if obstacle := obstacle_to_blocks(row.name, row.isa.name):
+        return {**context, "obstacle": obstacle, "error": obstacle if code else ""}
     if not code:
         return context
     if len(code) > MOST_CODE:

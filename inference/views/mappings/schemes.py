@@ -14,6 +14,7 @@ from inference.core.mapping import Uops
 from inference.core.throughput import inverse_throughput
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping
+from inference.models.scheme_order import FIT, by_fit
 from inference.models.scheme_search import search_schemes
 from inference.queries.paging import Order, Page, page_in_memory
 from inference.queries.singletons import Singleton, measured_singletons, sets_with_singletons
@@ -55,10 +56,11 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
     """The table, searched with the syntax of the instruction set's page."""
     q = request.GET.get("q", "").strip()
     set_id = whole_number(request, "set")
-    order = Order.read(request.GET.get("sort", ""), {key: key for key in COLUMNS}, "text")
+    usual = FIT if q else "text"
+    order = Order.read(request.GET.get("sort", ""), {key: key for key in (*COLUMNS, FIT)}, usual)
     context: dict[str, Any] = {
         "q": q,
-        "sort": str(order),
+        "sort": "" if order.column == FIT else str(order),
         "measured_in": set_id,
         "sets": sets_with_singletons(row.isa),
         "page": Page((), 0),
@@ -67,13 +69,14 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
         rows = _rows(row, value, q, set_id)
     except SearchError as error:
         return {**context, "error": str(error)}
-    rows.sort(key=COLUMNS[order.column], reverse=order.descending)
+    if order.column in COLUMNS:
+        rows.sort(key=COLUMNS[order.column], reverse=order.descending)
     return {**context, "page": page_in_memory(rows, whole_number(request, "page", 0) or 0)}
 
 
 def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[Row]:
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
-    found = search_schemes(described, q) if q else described
+    found = by_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
     singletons = measured_singletons(row.isa, set_id)
     return [
         Row(

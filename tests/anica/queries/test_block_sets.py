@@ -62,6 +62,9 @@ def places(block_set: BasicBlockSet, looked: Looked, sort: str = "position", siz
         ("vp*", [3]),
         ("-vp* -bsf", [0, 1]),
         ("ad", []),
+        ("addq", [0, 1]),
+        ("-imulq add", [0]),
+        ("VPADDDYrr", [3]),
         ("imul bsf", []),
     ],
 )

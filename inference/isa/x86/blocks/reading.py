@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from iced_x86 import Decoder
 
+from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.x86.assembly.encoding import encode_jump
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.listings import listing_of
@@ -72,8 +73,17 @@ def read(text: str, most: int) -> Reading:
     Paragraphs, parted by empty lines, are a block each, in hexadecimal digits or as assembly, unless jumps
     lead from one to another; code with jumps is cut into its loops and straight pieces. Of a CSV file each
     line is one: its first column has the digits, the others are passed over, and so is a header. Raises
-    `BlockError` with line and column.
+    `BlockError` with line and column; for assembly of AArch64, that there are no blocks of it.
     """
+    try:
+        return _read(text, most)
+    except BlockError:
+        if looks_like_aarch64(text):
+            raise BlockError(NOT_SUPPORTED) from None
+        raise
+
+
+def _read(text: str, most: int) -> Reading:
     lines = lines_of(text)
     pieces: list[Piece] = []
     skipped, notes = 0, []

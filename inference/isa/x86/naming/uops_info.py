@@ -1,0 +1,140 @@
+"""uops.info's names of instructions (`ADD_R64_R64`, `VADDPD (YMM, YMM, M256)`) read to schemes.
+
+A word for the mnemonic, perhaps some that tell encodings and prefixes apart (`LOCK`, `0F10`), and a word for
+each operand: `R64`, `M128`, `I8`, `XMM`, `CL`, `K`, `M64_1to2`, … Of `LEA`, the parts of the address stand
+before the register: `LEA_B_IS_D8_R64`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+
+from inference.isa.scheme import Operand, Scheme
+from inference.isa.x86.assembly.mnemonics import readings
+from inference.isa.x86.scheme_set import schemes_of
+
+_NAME = re.compile(r"([a-z][a-z0-9]*)((?:_[a-z0-9]+)+)")
+_PUNCTUATION = re.compile(r"[\s(),]+")
+_LONGEST = 80
+_ENCODING = re.compile(r"(?:0f)?[0-9a-f]{2}|(?:0f)?3[8a][0-9a-f]{2}|near|far|rex64|immb|immz|sse4")
+_REPEATS = {"rep": ("rep", "repe"), "repe": ("rep", "repe"), "repne": ("repne",)}
+_MEMORY = re.compile(r"m\d+")
+_GENERAL = {
+    "GPR[8]": ("r8l", "r8"),
+    "GPR[8h]": ("r8h",),
+    "GPR[16]": ("r16",),
+    "GPR[32]": ("r32",),
+    "GPR[64]": ("r64",),
+}
+_ADDRESS_PARTS = {"RIP": "r", "B": "b", "I": "i", "S*I": "is", "D8": "d8", "D": "d32"}
+_OTHER_WIDTH, _OTHER_IMMEDIATE = 1, 2
+
+
+@lru_cache(maxsize=1024)
+def schemes_named(name: str) -> tuple[str, ...]:
+    """The texts of the schemes that a name of uops.info's means, () for what is none."""
+    if len(name) > _LONGEST or ("_" not in name and "(" not in name):
+        return ()
+    found = _NAME.fullmatch(_PUNCTUATION.sub("_", name.lower()).rstrip("_"))
+    if found is None:
+        return ()
+    mnemonic, words = found[1], found[2].split("_")[1:]
+    penalties: dict[str, int] = {}
+    for one in {each.mnemonic for each in readings(mnemonic)}:
+        for scheme in schemes_of(one):
+            penalty = _penalty(words, scheme)
+            if penalty is not None:
+                penalties[scheme.text] = penalty
+    least = min(penalties.values(), default=0)
+    return tuple(text for text, penalty in penalties.items() if penalty == least)
+
+
+def _penalty(words: list[str], scheme: Scheme) -> int | None:
+    """How badly the words fit a scheme, 0 for exactly, None for not at all."""
+    marks, operands = _parted(words)
+    if not _marks_fit(marks, scheme):
+        return None
+    explicit = [operand for operand in scheme.operands if not operand.implicit]
+    costs = [
+        cost
+        for wanted in _written(explicit)
+        if len(wanted) == len(operands) and (cost := _difference(operands, wanted)) is not None
+    ]
+    return min(costs, default=None)
+
+
+def _parted(words: list[str]) -> tuple[set[str], list[str]]:
+    """Words that stand before the operands and tell encodings apart, and the operands."""
+    marks = set()
+    rest = list(words)
+    while rest and (rest[0] in {"lock", "evex", "er", "sae", "z", *_REPEATS} or _ENCODING.fullmatch(rest[0])):
+        marks.add(rest.pop(0))
+    return marks, rest
+
+
+def _marks_fit(marks: set[str], scheme: Scheme) -> bool:
+    first = scheme.text.split()[0]
+    repeats = next((_REPEATS[mark] for mark in marks if mark in _REPEATS), ())
+    wanted = ("lock",) if "lock" in marks else repeats
+    prefixed = first in ("lock", "rep", "repe", "repne")
+    if prefixed != bool(wanted) or (wanted and first not in wanted):
+        return False
+    text = scheme.text
+    return (
+        ("er" in marks) == ("{er}" in text)
+        and ("sae" in marks) == ("{sae}" in text)
+        and ("z" in marks) == ("{z}" in text)
+        and ("evex" not in marks or scheme.encoding == "EVEX")
+    )
+
+
+def _written(explicit: list[Operand]) -> Iterator[list[str]]:
+    """The words of a scheme's operands, in each way that they may be written."""
+    in_order = sorted(explicit, key=lambda operand: operand.kind != "address")
+    choices = [list(_words(operand)) for operand in in_order]
+    for one in product(*choices):
+        yield [word for words in one for word in words]
+
+
+def _words(operand: Operand) -> Iterator[tuple[str, ...]]:
+    name, _, decoration = operand.name.partition("{")
+    masked = ("k",) if decoration.startswith("k") else ()
+    if name in _GENERAL:
+        yield from ((word,) for word in _GENERAL[name])
+    elif name.startswith("MEM["):
+        if operand.registers:
+            yield ()  # string instructions do not show it
+        word = f"m{operand.width}"
+        vector = re.search(r",([XYZ]MM)", name)
+        if vector:
+            yield ("vsib", vector[1].lower(), *masked)
+        else:
+            yield (word, decoration.rstrip("}"), *masked) if decoration.startswith("1to") else (word, *masked)
+    elif name.startswith(("IMM[", "REL[")):
+        yield (f"{'i' if name.startswith('I') else 'rel'}{operand.width}",)
+    elif name.startswith("0x"):
+        yield (str(int(name, 16)),)
+    elif operand.kind == "address":
+        parts = name.removeprefix("ADDR").strip("[]") or "B+D"
+        yield tuple(_ADDRESS_PARTS[part] for part in parts.split("+"))
+    else:
+        yield (name.lower(), *masked)
+        if name.islower():
+            yield ()  # a register that the mnemonic implies
+
+
+def _difference(given: list[str], wanted: list[str]) -> int | None:
+    cost = 0
+    for one, other in zip(given, wanted, strict=True):
+        if one == other:
+            continue
+        if _MEMORY.fullmatch(one) and _MEMORY.fullmatch(other):
+            cost += _OTHER_WIDTH
+        elif one == "0" and re.fullmatch(r"i\d+", other):
+            cost += _OTHER_IMMEDIATE
+        else:
+            return None
+    return cost

@@ -1,0 +1,125 @@
+"""Assembly of AArch64 is told from that of x86-64, which is never taken for it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.conf import settings
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.isa.aarch64 import instruction_set
+from inference.isa.aarch64.assembling import Assembler
+from inference.isa.aarch64.recognising import looks_like_aarch64
+from inference.isa.llvm_mc import program
+from inference.isa.x86.att import listed
+from inference.isa.x86.blocks import BlockError, block_of_hex, read_blocks
+
+LOOP_OF_GCC = """\
+	.arch armv8-a
+	.type	sum, %function
+sum:
+.L3:
+	ldr	s1, [x0, w2, sxtw 2]	// a[i]
+	fmul	s1, s1, s0
+	str	s1, [x0], 4
+	cmp	x0, x1
+	bne	.L3
+	ret
+"""
+LISTING_OF_OBJDUMP = """\
+0000000000400580 <main>:
+  400580:	a9bf7bfd 	stp	x29, x30, [sp, #-16]!
+  400584:	90000000 	adrp	x0, 400000 <main>
+  400588:	54ffff81 	b.ne	400580 <main>  // b.any
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ldr x0, [x1]",
+        "add x0, x1, x2",
+        "ADD W0, W1, #5",
+        "cmp x0, #5",
+        "fmla v0.4s, v1.4s, v2.s[0]",
+        "ld1 {v0.16b, v1.16b}, [x0], #32",
+        "loop: cbnz w3, loop",
+        "b.ne .L3",
+        "nop\nmadd x0, x1, x2, x3\nret",
+        "ldr q0, [x0, :lo12:table]",
+        "12.50 :  400580:  fadd d0, d0, d1",
+        "=> 0x0000000000400584 <+4>:\tmov\tx29, x30",
+        LOOP_OF_GCC,
+        LISTING_OF_OBJDUMP,
+    ],
+)
+def test_assembly_of_aarch64_is_recognised(text: str) -> None:
+    assert looks_like_aarch64(text)
+    with pytest.raises(BlockError, match="blocks of AArch64 are not supported yet"):
+        read_blocks(text, 5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "ret",
+        "nop",
+        "add x0, 5",  # a variable of that name
+        "mov eax, x1",
+        "neg x0",
+        "not d0 # s1",
+        "mov rax, rbx\nldr x0, [x1]",
+        "add rax, rbx # ldr x0, [x1]",
+        "nop ; ldr x0, [x1]",
+        "nop // add x0, x1, x2",
+        "call b\njmp x0",
+        "str ax",
+        "movl x0(%rip), %eax",
+        "addss xmm0, xmm1 ; s0 += s1",
+        "fadd st0, st1",
+        "faddp",
+        "ldr r0, [r1]",
+        "4801d8",
+        "what is this, s0?",
+    ],
+)
+def test_what_could_be_of_x86_64_or_nothing_is_not(text: str) -> None:
+    assert not looks_like_aarch64(text)
+
+
+@pytest.mark.skipif(program() is None, reason="llvm-mc is not installed")
+def test_one_instance_of_each_scheme_is_recognised_by_itself() -> None:
+    assembler = Assembler()
+    texts = [scheme.text for scheme in instruction_set().schemes if not scheme.exclusion]
+    lines = [assembler.unroll_in_order([text], instructions=1).lines[0] for text in texts]
+    assert [line for line in lines if not looks_like_aarch64(line)] == ["nop"]
+
+
+@given(st.text(alphabet="addlrxw0123,[]#-: .\n\teaxvsb{}", max_size=200))
+def test_no_text_makes_it_fail(text: str) -> None:
+    looks_like_aarch64(text)
+
+
+@given(st.sampled_from(["x0,", "[", "a ", "0 ", "1.1 ", ".", "add ", "{v0"]), st.integers(1, 4000))
+def test_long_lines_are_no_burden(part: str, times: int) -> None:
+    looks_like_aarch64(part * times)
+
+
+@pytest.mark.shared
+def test_no_block_of_bhive_is_taken_for_it_in_any_syntax_with_any_comment() -> None:
+    folder = settings.SHARED / "data" / "blocks"
+    lines = [line for path in folder.glob("*.csv") for line in path.read_text().splitlines()]
+    codes = {digits for line in lines if re.fullmatch("(?:[0-9a-f]{2})+", digits := line.partition(",")[0])}
+    assert len(codes) > 4000
+    for code in sorted(codes):
+        try:
+            intel = block_of_hex(code).text
+        except BlockError:  # BHive has a few that are cut off
+            continue
+        att = "\n".join(listed(bytes.fromhex(code)))
+        bare = "\n".join(line.partition(" ")[0] for line in intel.splitlines())
+        for text in (intel, att, bare, intel.replace("\n", " # ldr x0, [x1]\n")):
+            assert not looks_like_aarch64(text), text

@@ -40,7 +40,7 @@ _BARE = re.compile(
     r"[\w$?@.]+\s+(?:proc|endp|segment|ends|proc\s+near)\b.*|endp|bits\s+64",
     re.IGNORECASE,
 )
-_WITHOUT_DOT_REFUSED = re.compile(r"(?:include|incbin|times|rept|repeat|macro|%\w+)\b.*", re.IGNORECASE)
+_WITHOUT_DOT_REFUSED = re.compile(r"(?:include|incbin|times|rept|repeat|macro|%(?:macro|rep|include|if\w*|define|assign|rotate)|endm|endrep)\b.*", re.IGNORECASE)
 
 
 def is_bare(text: str) -> bool:

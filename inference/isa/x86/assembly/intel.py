@@ -67,8 +67,10 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
         )
     try:
         found_sum = sum_of(rest, constants)
-    except BlockError:
+    except BlockError as error:
         shown = text.strip()[:40]
+        if shown[:1].isdigit() and "is no number" not in error.message:
+            raise
         raise BlockError(f"{shown!r} is no register, number or memory like [rax+8]") from None
     if found_sum.symbol:
         raise BlockError(

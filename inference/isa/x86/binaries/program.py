@@ -101,9 +101,10 @@ class Program:
 
     def relocations(self, region: int) -> Relocations:
         """What the linker will put into the bytes of a section of an object file."""
-        return self._relocations.setdefault(
-            region, relocations_of(self.content, self.headers.sections, region)
-        )
+        if region not in self._relocations:
+            tables = self._relocation_tables.get(region, ())
+            self._relocations[region] = relocations_of(self.content, self.headers.sections, tables, region)
+        return self._relocations[region]
 
     def entry_in(self, function: Function) -> tuple[int, ...]:
         """The address where the program begins to run, if it is in there."""

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from iced_x86 import Decoder, FlowControl, Instruction, OpKind
+from iced_x86 import Decoder, Instruction
 
 from inference.isa.x86.binaries.program import Function, Program
-from inference.isa.x86.control_flow import Step
+from inference.isa.x86.control_flow import Step, step_of
 
 PIECE = 1 << 18
 """Bytes of code after which the steps are handed over at the next end of a path: what is held at a time."""
 LONGEST = 2 * PIECE
 """Bytes after which they are handed over wherever that is."""
 
-_FLOWS = {
-    FlowControl.NEXT: "next",
-    FlowControl.UNCONDITIONAL_BRANCH: "jump",
-    FlowControl.CONDITIONAL_BRANCH: "branch",
-    FlowControl.CALL: "call",
-    FlowControl.INDIRECT_CALL: "call",
-}
-_DIRECT = ("jump", "branch", "call")
-_NEAR = frozenset((OpKind.NEAR_BRANCH16, OpKind.NEAR_BRANCH32, OpKind.NEAR_BRANCH64))
+_FIELD = 4  # bytes that a linker fills in, at the end of a jump
 
 
 def steps_in(program: Program, function: Function) -> Iterator[list[Step]]:
@@ -37,20 +30,18 @@ def steps_in(program: Program, function: Function) -> Iterator[list[Step]]:
     begin = position = 0
     while decoder.can_decode:
         decoder.decode_out(one)
-        flow, target, length = "end", None, 1
-        if not one.is_invalid:
-            length = one.len
-            flow = _FLOWS.get(one.flow_control, "end")
-            if flow in _DIRECT and one.op0_kind in _NEAR:
-                target = one.near_branch_target
-                if moved and length > 4 and one.ip + length - 4 in moved:
-                    target = moved[one.ip + length - 4]
-        else:
+        if one.is_invalid:
+            step = Step(address + position, code[position : position + 1], "end")
             decoder.position = position + 1
             decoder.ip = address + position + 1
-        found.append(Step(address + position, code[position : position + length], flow, target))
-        position += length
-        if position - begin >= PIECE and (flow in ("end", "jump") or position - begin >= LONGEST):
+        else:
+            step = step_of(one, code[position : position + one.len])
+            if moved and (place := one.next_ip - _FIELD) in moved and step.flow in ("jump", "branch"):
+                step = replace(step, target=moved[place])
+        found.append(step)
+        position += len(step.code)
+        length = position - begin
+        if length >= PIECE and (step.flow in ("end", "jump") or length >= LONGEST):
             yield found
             found, begin = [], position
     if found:

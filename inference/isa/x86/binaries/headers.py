@@ -71,12 +71,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class Headers:
-    """What the headers of a file say. `entry`: where it begins to run, 0 for nowhere."""
+    """What the headers of a file say."""
 
     kind: str
     fixed: bool
     """Whether it is loaded where its addresses say."""
-    entry: int
     sections: tuple[Section, ...]
     segments: tuple[Segment, ...]
     exception_index: tuple[int, int] | None
@@ -107,7 +106,7 @@ def read_headers(content: bytes) -> Headers:
         if isinstance(error, BinaryFileError):
             raise
         raise BinaryFileError(f"the file is damaged: {error}"[:300]) from error
-    return Headers(kind, file["e_type"] == "ET_EXEC", file["e_entry"], sections, segments, index)
+    return Headers(kind, file["e_type"] == "ET_EXEC", sections, segments, index)
 
 
 def _opened(content: bytes) -> ELFFile:

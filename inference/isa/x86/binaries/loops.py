@@ -69,18 +69,10 @@ def loops_in(
         )
     for function in wanted:
         for steps in steps_in(program, function):
-            yield from _loops_of(function, steps, cut(steps, _entries(program, function, steps)), search)
+            yield from _loops_of(function, steps, cut(steps), search)
             search.code += steps[-1].address + len(steps[-1].code) - steps[0].address
             told(search.code, total)
         search.functions += 1
-
-
-def _entries(program: Program, function: Function, steps: list[Step]) -> set[int]:
-    """Where code is entered that nobody has told the functions of: at what is called, and at the begin."""
-    if not function.whole:
-        return set()
-    called = {step.target for step in steps if step.flow == "call" and step.target is not None}
-    return called | set(program.entry_in(function))
 
 
 def _loops_of(function: Function, steps: list[Step], cuts: Iterable[Cut], search: Search) -> Iterator[Loop]:

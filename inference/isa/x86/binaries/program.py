@@ -25,16 +25,12 @@ _LINKAGE = (".plt", ".iplt")  # jumps to functions of other files
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Some code with a name, at an address of the file (of an object file: of its section, `region`).
-
-    `whole` is True where nobody says that it is one function: a section or a gap between functions.
-    """
+    """Some code with a name, at an address of the file (of an object file: of its section, `region`)."""
 
     name: str
     region: int
     address: int
     size: int
-    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,11 +101,6 @@ class Program:
             tables = self._relocation_tables.get(region, ())
             self._relocations[region] = relocations_of(self.content, self.headers.sections, tables, region)
         return self._relocations[region]
-
-    def entry_in(self, function: Function) -> tuple[int, ...]:
-        """The address where the program begins to run, if it is in there."""
-        entry = self.headers.entry
-        return (entry,) if entry and function.address <= entry < function.address + function.size else ()
 
     @cached_property
     def _by_index(self) -> dict[int, Region]:
@@ -186,7 +177,7 @@ def _without_code(sections: Sequence[Section]) -> str:
 
 def _gap(region: Region, begin: int, end: int) -> Function:
     name = region.name if (begin, end) == (region.address, region.address + region.size) else f"sub_{begin:x}"
-    return Function(name, region.index, begin, end - begin, whole=True)
+    return Function(name, region.index, begin, end - begin)
 
 
 def _with_index(symbols: list[Symbol], starts: Sequence[int], region: Region) -> list[Symbol]:

@@ -197,6 +197,12 @@ def told_of_blocks(made: BasicBlockSet, seen: Look) -> list[str]:
     lines = [f"basic-block set {made.name!r}: {count_of(made.size, 'block')}; {columns or 'no column'}"]
     if seen.left_out:
         lines += [f"left out: {count_of(seen.left_out, 'row')}", *seen.lines()]
+    for one in seen.columns:
+        if one.looks is not one.scale:
+            alike = f"its numbers look like {one.looks} (--numbers {one.looks})"
+            lines.append(f"{one.name} is taken for {one.scale}; {alike}")
+    if seen.empty:
+        lines.append(f"{count_of(seen.empty, 'row')} without a block passed over")
     if seen.duplicates:
         lines.append(f"{count_of(seen.duplicates, 'block')} repeated")
     for name, count in seen.doubts.counts.items():

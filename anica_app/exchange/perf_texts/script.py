@@ -1,4 +1,4 @@
-"""The text of `perf script`, with whatever fields: an address, a symbol with an offset, a file of each sample.
+"""The text of `perf script`, with whatever fields: an address, a symbol with an offset, a file.
 
     a 136  1631.540778:  200000 cycles:u:      55cb5452b21e cnt+0x1e (/tmp/a)     a line for each sample
                                                55cb5452b21e cnt+0x1e (/tmp/a)     -F ip,sym,symoff,dso

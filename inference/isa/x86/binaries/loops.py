@@ -39,7 +39,7 @@ class Loop:
 
     @property
     def key(self) -> str:
-        """What tells it from all other loops of its file: the section of an object file, and two addresses."""
+        """What tells it from all other loops of its file: a section and two addresses."""
         return f"{self.function.region}:{self.begin:x}-{self.closing:x}"
 
 
@@ -59,7 +59,7 @@ def loops_in(
     search: Search,
     told: Told = lambda done, of: None,
 ) -> Iterator[Loop]:
-    """The loops of these functions, in order. Raises `BinaryFileError` where these are more than `MOST_CODE`."""
+    """The loops of these functions, in order. Raises `BinaryFileError` for more than `MOST_CODE`."""
     wanted = list(functions)
     total = sum(one.size for one in wanted)
     if total > MOST_CODE:

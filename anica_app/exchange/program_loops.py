@@ -23,8 +23,6 @@ from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
 
-TITLE = "compiled program (ELF)"
-
 Told = Callable[[int, int], None]
 """Hears how much of how much is done; may raise in order to stop."""
 
@@ -59,7 +57,7 @@ class FoundLoop:
 
     key: str
     function: str
-    address: int
+    address: int | None
     code: bytes
     instructions: int
     left_out: int
@@ -68,7 +66,8 @@ class FoundLoop:
 
     def origin(self, file_name: str) -> str:
         """Where it is from: `a.out, dot, 0x11c8`."""
-        return f"{PurePath(file_name).name[:80]}, {self.function}, {self.address:#x}"[:ORIGIN_LIMIT]
+        place = "" if self.address is None else f", {self.address:#x}"
+        return f"{PurePath(file_name).name[:80]}, {self.function}{place}"[:ORIGIN_LIMIT]
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,8 @@ def _all_loops(program: Program, file_name: str, wanted: Wanted, told: Told) -> 
     loops = loops_in(program, _functions(program, file_name, wanted.functions), search, told)
     keys = set(wanted.keys)
     found = tuple(_found(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
-    return Found(program.kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
+    kind = f"{program.kind} (ELF)"
+    return Found(kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
 
 
 def _functions(program: Program, file_name: str, wanted: str) -> list[Function]:
@@ -170,7 +170,7 @@ def _sampled_loops(program: Program, file_name: str, where: Placed, wanted: Want
     ]
     kept = tuple(one for one in every if (one.percent or 0.0) >= wanted.least)
     return Found(
-        program.kind,
+        f"{program.kind} (ELF)",
         search.functions,
         search.code,
         _bounded(kept, file_name),
@@ -229,7 +229,7 @@ def store_loops(
         BlockToStore(one.code, mnemonics_of(one.code), weight=one.weight, origin=one.origin(file_name))
         for one in found.loops
     )
-    source = f"{PurePath(file_name).name}, {TITLE}"
+    source = f"{PurePath(file_name).name}, {found.kind}"
     return store_blocks(rows, {"loops": found.lines()}, source, name, note=note, isa=isa, run=run)
 
 

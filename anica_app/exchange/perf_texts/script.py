@@ -47,10 +47,12 @@ _LOOKED_AT = 40, 400  # lines, and characters of each
 def is_script(beginning: str) -> bool:
     """Whether a text that begins so is of `perf script`."""
     count, most = _LOOKED_AT
-    lines = [line[:most] for line in beginning.splitlines() if line.strip() and line[0] != "#"][:count]
-    if any(_MAPPED.search(line) for line in lines):
-        return True
-    alike = sum(bool(_SAMPLE.fullmatch(line) or _ALIGNED.fullmatch(line)) for line in lines)
+    lines = [line for line in beginning.splitlines() if line.strip() and line[0] != "#"][:count]
+    alike = 0
+    for line in lines:
+        text, taken = _without_branches(line[:_LONGEST])
+        text = text[:most]
+        alike += bool(taken or _SAMPLE.fullmatch(text) or _ALIGNED.fullmatch(text) or _MAPPED.search(text))
     return bool(lines) and 2 * alike >= len(lines)
 
 

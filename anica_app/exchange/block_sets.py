@@ -23,6 +23,7 @@ from anica_app.exchange.block_scales import first_rows, scales_of
 from anica_app.exchange.blocks_csv import (
     ORIGIN,
     WEIGHT,
+    WORDS,
     BlockFile,
     BlockRow,
     Broken,
@@ -75,6 +76,11 @@ class ColumnFacts:
     failures: int = 0
     least: float | None = None
     most: float | None = None
+
+    @property
+    def alike(self) -> str:
+        """What the numbers look like, in words."""
+        return WORDS[self.looks]
 
     def count(self, values: Sequence[Answer | None]) -> None:
         """Take in some rows of the column."""

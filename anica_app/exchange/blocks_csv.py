@@ -68,6 +68,13 @@ class Scale(StrEnum):
     """No answer at all: how often the block ran."""
 
 
+WORDS = {
+    Scale.CYCLES: "cycles per execution",
+    Scale.HUNDREDTHS: "cycles of a hundred executions",
+    Scale.WEIGHT: "how often a block ran",
+}
+
+
 @dataclass(frozen=True)
 class Columns:
     """The columns of numbers, in their order; `titled`: whether the first row says so.

@@ -27,6 +27,7 @@ NAME_LIMIT = 200
 OBJECT = "object file"
 _TYPES = {"ET_REL": OBJECT, "ET_EXEC": "executable", "ET_DYN": "shared library or executable"}
 _HEADER_BYTES = 64
+_ADDRESSES = (1 << 64) - (1 << 12)  # the last page is nowhere
 _WANTED = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
 _COMPILED = (b"MZ\x90", b"\xcf\xfa\xed\xfe", b"!<arch>\n", b"!<thin>\n", b"PERFILE2")
 _EXTENDED = 0xFFFF  # the number of segments, or the section with names, is in section 0
@@ -126,7 +127,7 @@ def _opened(content: bytes) -> ELFFile:
 
 def _kind(file: ELFFile) -> str:
     machine = file["e_machine"]
-    name = describe_e_machine(machine) if isinstance(machine, str) else f"machine {machine}"
+    name = describe_e_machine(machine) if isinstance(machine, str) else f"machine-{machine}"
     if machine == "EM_386":
         raise BinaryFileError("this is a 32-bit x86 file (i386); 64-bit code is expected: compile with -m64")
     if machine != "EM_X86_64":
@@ -189,6 +190,8 @@ def _sections(file: ELFFile, content: bytes, raw: list[Any]) -> Iterator[Section
                 f"section {index} ({name or 'without a name'}) is said to end at byte {start + size:,}, but "
                 f"the file has {len(content):,}: it has been cut off"
             )
+        if one["sh_addr"] + size > _ADDRESSES:
+            raise BinaryFileError(f"section {index} ({name}) lies behind all addresses: the file is damaged")
         yield Section(
             index,
             name,
@@ -215,6 +218,8 @@ def _segments(file: ELFFile, content: bytes) -> tuple[tuple[Segment, ...], tuple
                     f"a segment is said to end at byte {end:,}, but the file has {len(content):,}: it has "
                     "been cut off"
                 )
+            if one["p_vaddr"] + one["p_filesz"] > _ADDRESSES:
+                raise BinaryFileError("a segment lies behind all addresses: the file is damaged")
             found.append(Segment(one["p_offset"], one["p_vaddr"], one["p_filesz"], bool(one["p_flags"] & 1)))
     return tuple(found), index
 

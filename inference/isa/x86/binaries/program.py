@@ -151,7 +151,7 @@ class Program:
 def read_program(content: bytes) -> Program:
     """Raises `BinaryFileError` for what is no program of x86-64, is damaged, or has no code."""
     headers = read_headers(content)
-    regions = tuple(_regions(headers))
+    regions = tuple(_apart(list(_regions(headers)), headers.kind))
     if not regions:
         raise BinaryFileError(_without_code(headers.sections))
     return Program(content, headers, regions, symbols_of(content, headers))
@@ -165,6 +165,18 @@ def _regions(headers: Headers) -> Iterator[Region]:
         for number, segment in enumerate(headers.segments):
             if segment.executable:
                 yield Region(number, f"segment {number}", segment.address, segment.offset, segment.size)
+
+
+def _apart(regions: list[Region], kind: str) -> Iterator[Region]:
+    """Those that do not lie over one before them, which only a damaged file has."""
+    if kind == OBJECT:
+        yield from regions
+        return
+    behind = 0
+    for region in sorted(regions, key=lambda one: one.address):
+        if region.address >= behind:
+            behind = region.address + region.size
+            yield region
 
 
 def _without_code(sections: Sequence[Section]) -> str:

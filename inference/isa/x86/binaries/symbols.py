@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from inference.isa.x86.binaries.errors import BinaryFileError
 from inference.isa.x86.binaries.headers import OBJECT, Headers, Section, text_at
 
-MOST_SYMBOLS = 3_000_000
+MOST_SYMBOLS = 1_000_000
 
 ROW = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -72,7 +73,10 @@ class Symbols:
 
 
 def symbols_of(content: bytes, headers: Headers) -> Symbols:
-    """From the table for linking, else from that for loading, which a stripped file still has."""
+    """From the table for linking, else from that for loading, which a stripped file still has.
+
+    Raises `BinaryFileError` for more than `MOST_SYMBOLS`.
+    """
     for kind in ("SHT_SYMTAB", "SHT_DYNSYM"):
         table = next((one for one in headers.sections if one.kind == kind and one.size), None)
         if table is not None and table.link < len(headers.sections):
@@ -83,8 +87,10 @@ def symbols_of(content: bytes, headers: Headers) -> Symbols:
 
 
 def rows_of(content: bytes, table: Section) -> npt.NDArray[np.void]:
-    """All rows of a symbol table."""
-    count = min(table.size // ROW.itemsize, MOST_SYMBOLS)
+    """All rows of a symbol table. Raises `BinaryFileError` for more than `MOST_SYMBOLS`."""
+    count = table.size // ROW.itemsize
+    if count > MOST_SYMBOLS:
+        raise BinaryFileError(f"the file has {count:,} symbols, of {MOST_SYMBOLS:,} at most")
     return np.frombuffer(content, dtype=ROW, count=count, offset=table.offset)
 
 
@@ -118,6 +124,8 @@ def starts_in_index(content: bytes, headers: Headers) -> Sequence[int]:
         return ()
     address, offset = headers.exception_index
     if content[offset : offset + 4] != _USUAL_INDEX or offset + 12 > len(content):
+        return ()
+    if address >= 1 << 62:
         return ()
     (count,) = struct.unpack_from("<I", content, offset + 8)
     if offset + 12 + 8 * count > len(content):

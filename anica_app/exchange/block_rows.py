@@ -71,6 +71,15 @@ def cycles_of(column: BlockColumn, size: int) -> Floats:
     return found
 
 
+def weights_of(block_set: BasicBlockSet) -> Floats:
+    """float64[size]: the weight of each block, in order; 0 where it has none."""
+    found = np.zeros(block_set.size)
+    rows = block_set.blocks.filter(weight__gt=0).order_by("position")
+    for position, weight in rows.values_list("position", "weight").iterator(ROWS):
+        found[position] = weight
+    return found
+
+
 def _insert(model: type[Model], fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     table = connection.ops.quote_name(model._meta.db_table)
     marks = ", ".join(["%s"] * len(fields))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from inference.isa.x86.binaries import BinaryFileError, read_program
 from inference.isa.x86.binaries.headers import MOST_SECTIONS, described
-from inference.isa.x86.binaries.loops import Loop, Search, closed, loops_in, weighed
+from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
 from inference.isa.x86.blocks.surrounding import object_file
 from tests.compiled import compiled, tool
 
@@ -163,10 +163,3 @@ def test_samples_belong_to_the_innermost_loop() -> None:
     (inner,) = loops(object_file(outer))
     assert weighed([inner], {0: 5.0, 3: 2.0, 7: 9.0}) == [(inner, 7.0)]
     assert weighed([inner], {99: 5.0}) == []
-
-
-def test_a_loop_ends_with_the_shortest_jump_to_its_begin() -> None:
-    far = bytes.fromhex("0f85000000ff")
-    assert closed(b"\x90", far) == bytes.fromhex("9075fd")
-    assert closed(b"\x90" * 200, bytes.fromhex("75fd"))[200:202] == bytes.fromhex("0f85")
-    assert closed(b"\x90", bytes.fromhex("e2fd")) == bytes.fromhex("90e2fd")

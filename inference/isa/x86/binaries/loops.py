@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from iced_x86 import BlockEncoder, Decoder, Instruction
-
 from inference.isa.x86.binaries.decoding import steps_in
 from inference.isa.x86.binaries.errors import BinaryFileError
 from inference.isa.x86.binaries.program import Function, Program
 from inference.isa.x86.blocks.block import MOST_BYTES, MOST_INSTRUCTIONS
+from inference.isa.x86.blocks.reading import closed
 from inference.isa.x86.control_flow import Cut, Step, cut
-from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 MOST_CODE = 24 << 20
 """Bytes of machine code that are searched for loops at a time."""
@@ -80,7 +78,7 @@ def _loops_of(function: Function, steps: list[Step], cuts: Iterable[Cut], search
         if one.kind != "loop" or one.closing is None:
             continue
         code = closed(b"".join(steps[at].code for at in one.steps), steps[one.closing].code)
-        if len(one.steps) >= MOST_INSTRUCTIONS or len(code) > MOST_BYTES:
+        if code is None or len(one.steps) >= MOST_INSTRUCTIONS or len(code) > MOST_BYTES:
             search.too_long += 1
             continue
         yield Loop(
@@ -92,16 +90,6 @@ def _loops_of(function: Function, steps: list[Step], cuts: Iterable[Cut], search
             tuple(steps[at].address for at in one.left_out),
             tuple(steps[at].address for at in sorted((*one.steps, *one.left_out, one.closing))),
         )
-
-
-def closed(body: bytes, jump: bytes) -> bytes:
-    """Code followed by such a jump to its begin, a short one where that is enough."""
-    end = ADDRESS_OF_CODE + len(body)
-    again = Instruction.create_branch(Decoder(64, jump).decode().code, ADDRESS_OF_CODE)
-    again.ip = end
-    encoder = BlockEncoder(64)
-    encoder.add(again)
-    return body + bytes(encoder.encode(end))
 
 
 def owners(loops: Iterable[Loop], sampled: Container[int]) -> dict[int, Loop]:

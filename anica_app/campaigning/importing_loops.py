@@ -139,4 +139,4 @@ def _store(task: Task, upload: Upload, found: Found) -> tuple[Json, Sequence[Ent
 
 
 def _told(made: BasicBlockSet, found: Found) -> list[str]:
-    return [f"basic-block set {made.name!r}: {made.size:,} loops with weights", *found.lines()]
+    return [f"basic-block set {made.name!r}: {made.size:,} blocks with weights", *found.lines()]

@@ -62,7 +62,7 @@ class LoopsJob:
 
 
 def _result(upload: Upload, found: Found) -> tuple[Json, Sequence[Entry]]:
-    name = f"{len(found.loops):,} loops in {upload.file_name}"
+    name = f"{len(found.loops):,} loop{'' if len(found.loops) == 1 else 's'} in {upload.file_name}"
     facts: Json = {"upload": upload.pk, "name": name, "count": len(found.loops)}
     listed = [
         {

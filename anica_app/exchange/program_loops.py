@@ -92,15 +92,16 @@ class Found:
 
     def lines(self) -> list[str]:
         """What a search has to tell, a line each."""
-        found = [f"{len(self.loops):,} loops in {self.functions:,} functions, {self.bytes:,} bytes of code"]
+        functions = _counted(self.functions, "function")
+        found = [f"{_counted(len(self.loops), 'loop')} in {functions}, {self.bytes:,} bytes of code"]
         if self.total is not None:
             share = f"{100 * self.inside / self.total:.1f} % of " if self.total else ""
             event = f" of {self.event}" if self.event else ""
             found.append(f"{share}{_number(self.total)} samples{event} are in these loops")
         if self.below:
-            found.append(f"{self.below:,} loops have a smaller share of the samples")
+            found.append(f"with a smaller share of the samples: {_counted(self.below, 'loop')}")
         if self.too_long:
-            found.append(f"{self.too_long:,} loops are too long for a basic block")
+            found.append(f"too long for a basic block: {_counted(self.too_long, 'loop')}")
         found += [f"{_number(number)} samples are {why}" for why, number in self.lost]
         if self.elsewhere:
             names = ", ".join(f"{name} ({_number(number)})" for name, number in self.elsewhere)
@@ -208,6 +209,10 @@ def _bounded(loops: tuple[FoundLoop, ...], file_name: str) -> tuple[FoundLoop, .
             f"{file_name} has {len(loops):,} loops, of {ROW_LIMIT:,} at most: choose functions by their names"
         )
     return loops
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _number(value: float) -> str:

@@ -55,7 +55,7 @@ def test_a_program_is_searched_by_a_run_and_the_ticked_loops_become_a_set(visito
     page = visitor.get(reverse("block-set", args=[made.pk])).content.decode()
     assert "work.o, work, 0x10" in page
     told = visitor.get(reverse("block-set", args=[made.pk]) + "?tab=columns").content.decode()
-    assert "1 loops in 1 functions" in told
+    assert "1 loop in 1 function," in told
 
 
 def test_what_is_no_program_for_here_is_told_on_its_page(visitor: Client) -> None:

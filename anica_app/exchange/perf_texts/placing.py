@@ -20,6 +20,7 @@ from inference.isa.x86.binaries import Program
 _ENOUGH = 0.5
 """Of the symbols of another file's samples that the program knows, to take them for its own."""
 _NAMED = 5
+_LONGEST_NAME = 255
 
 
 @dataclass
@@ -51,7 +52,7 @@ def placed(samples: Samples, program: Program, file_name: str, wanted: str = "")
     event = next(iter(samples.events), next(iter(samples.branches), ""))
     counts = samples.counts.get(event, Counter())
     file = _file_of(samples, counts, program, file_name, wanted)
-    found = Placed(file, event, samples.percent)
+    found = Placed(file, _printable(event), samples.percent)
     places = _Places(program, file, samples.mapped, counts)
     for point, number in counts.items():
         if not places.ours(point):
@@ -81,7 +82,12 @@ def _nothing(found: Placed, file_name: str) -> str:
 
 
 def _name(file: str) -> str:
-    return PurePosixPath(file.removesuffix(" (deleted)")).name or file
+    return _printable(PurePosixPath(file.removesuffix(" (deleted)")).name or file)
+
+
+def _printable(text: str) -> str:
+    """At most a file name's length of it; messages and results repeat it."""
+    return "".join(char if char.isprintable() else "?" for char in text[:_LONGEST_NAME])
 
 
 def _told(file: str) -> str:
@@ -144,7 +150,10 @@ class _Places:
         if (known := self._by_symbol(point)) is not None:
             return known, ""
         if point.address is None:
-            return None, f"at a symbol that the file does not have exactly once, e.g. {point.symbol[:60]}"
+            return (
+                None,
+                f"at a symbol that the file does not have exactly once, e.g. {_printable(point.symbol)[:60]}",
+            )
         found = self._by_map(point)
         if not found and self._moved is not None:
             found = {point.address - self._moved}

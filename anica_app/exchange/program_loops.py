@@ -23,6 +23,8 @@ from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
 
+_PULSE = 5000  # functions between two words
+
 Told = Callable[[int, int], None]
 """Hears how much of how much is done; may raise in order to stop."""
 
@@ -131,15 +133,19 @@ def find_loops(
 
 def _all_loops(program: Program, file_name: str, wanted: Wanted, told: Told) -> Found:
     search = Search()
-    loops = loops_in(program, _functions(program, file_name, wanted.functions), search, told)
+    loops = loops_in(program, _functions(program, file_name, wanted.functions, told), search, told)
     keys = set(wanted.keys)
     found = tuple(_found(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
     kind = f"{program.kind} (ELF)"
     return Found(kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
 
 
-def _functions(program: Program, file_name: str, wanted: str) -> list[Function]:
-    functions = list(program.functions(wanted))
+def _functions(program: Program, file_name: str, wanted: str, told: Told) -> list[Function]:
+    functions = []
+    for number, one in enumerate(program.functions(wanted)):
+        functions.append(one)
+        if number % _PULSE == 0:
+            told(0, 1)
     if not functions:
         known = ", ".join(one.name for one, _ in zip(program.functions(), range(5), strict=False))
         raise ExchangeError(f"{file_name} has no function {wanted!r}; it has, for example, {known}")
@@ -153,7 +159,9 @@ def _sampled_loops(program: Program, file_name: str, where: Placed, wanted: Want
             "the samples have no branch records: record with `perf record -b` and print with `-F +brstack`"
         )
     places = sorted({*where.counts, *(begin for begin, _ in where.jumps)})
-    functions = [one for one in _functions(program, file_name, wanted.functions) if _has_any(one, places)]
+    functions = [
+        one for one in _functions(program, file_name, wanted.functions, told) if _has_any(one, places)
+    ]
     search = Search()
     loops = list(loops_in(program, functions, search, told))
     total = where.total

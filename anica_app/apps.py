@@ -28,6 +28,7 @@ class AnicaConfig(AppConfig):
             ("import-anica", "importing.ImportAnicaJob", {"short": True}),
             ("ask", "answering.AskJob", {"short": True, "asks": True}),
             ("comparison", "comparison_job.ComparisonJob", {"short": True, "asks": True}),
+            ("loops", "searching_loops.LoopsJob", {"short": True}),
             ("columns", "new_columns.ColumnsJob", {}),
             ("accuracy", "comparing_columns.AccuracyJob", {"short": True}),
         ):

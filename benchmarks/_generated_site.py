@@ -30,6 +30,7 @@ from inference.exchange.instruction_sets import load_x86
 from inference.exchange.resource_mappings import store_resource_mapping
 from inference.exchange.run_archive.writing import write_archive
 from inference.exchange.stored import scheme_texts, store_mapping
+from inference.isa.x86.blocks.surrounding import object_file
 from inference.models import (
     ISA,
     Evaluation,
@@ -86,6 +87,7 @@ class World:
     upload: Upload
     archive: Upload
     anica: Upload
+    program: Upload
     campaign: Campaign
     other_campaign: Campaign
     block_set: BasicBlockSet
@@ -144,6 +146,7 @@ def generated_site(scale: Scale) -> World:
         upload=_upload("pairs.csv", _csv(scale.rows_uploaded, texts, chosen)),
         archive=_upload("run.zip", write_archive(importing)),
         anica=_upload("blocks.csv", b"bb,one\n4801d8,1.0\n480fafc3,1.0\n"),
+        program=_upload("work.o", object_file(bytes.fromhex("4801d8ffc975f9c3"), "work")),
         campaign=campaigns[0],
         other_campaign=campaigns[1],
         block_set=blocks,

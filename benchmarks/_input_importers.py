@@ -103,6 +103,28 @@ def _read_tree(content: bytes) -> bool:
     return _is_read(lambda: read_rows(Archive(io.BytesIO(content), "x.zip")), ExchangeError)
 
 
+def _read_program(content: bytes) -> bool:
+    return _has_loops(content, None)
+
+
+def _read_samples(content: bytes) -> bool:
+    """Of a program with a function of the name that the sound ones have."""
+    return _has_loops(seeds.programs()[0], (content, "perf.txt"))
+
+
+def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
+    from anica_app.exchange.program_loops import Wanted, find_loops
+
+    try:
+        found = find_loops(program, "work", Wanted(), samples)
+    except ExchangeError as error:
+        _check_words(str(error))
+        return False
+    for line in found.lines():
+        _check_words(line)
+    return True
+
+
 def _read_blocks(content: bytes) -> bool:
     from anica_app.exchange.block_sets import Reading, look
     from anica_app.exchange.blocks_csv import Broken
@@ -218,6 +240,8 @@ IMPORTERS = (
     Importer("campaign-archive", lambda: [seeds.campaign_archive()], _read_tree),
     Importer("anica-directory", seeds.anica_directories, _read_tree),
     Importer("block-set", lambda: seeds.BLOCKS, _read_blocks),
+    Importer("program", seeds.programs, _read_program),
+    Importer("samples", lambda: seeds.SAMPLES, _read_samples),
     Importer("back-up", lambda: [seeds.backup()], _read_backup),
     Importer("agent-message", seeds.agent_messages, _read_message),
 )

@@ -80,6 +80,25 @@ def backup() -> bytes:
     return packed({"manifest.json": json.dumps(manifest).encode(), "database": dump, "secret-key": b"key"})
 
 
+def programs() -> list[bytes]:
+    """Compiled programs."""
+    from inference.isa.x86.blocks.surrounding import object_file
+
+    code = bytes.fromhex("4801d8ffc975f9c3")
+    return [object_file(code, "work"), object_file(bytes(16) + code * 8, "other")]
+
+
+SAMPLES = [
+    b"   a 13 1.5: PERF_RECORD_MMAP2 13/13: [0x55b349cdf000(0x1000) @ 0x1000 fe:00 2 3]: r-xp /tmp/work\n"
+    b"   a 13 1.6:     200000 cycles:u:      55cb66be521c work+0x3 (/tmp/work)\n"
+    b"   a 13 1.7:     200000 cycles:u:\n\t            1003 work+0x3 (/tmp/work)\n\n",
+    b"     55cb66be5203 work+0x3 (/tmp/work)  0x55cb66be5205/0x55cb66be5200/P/-/-/3\n",
+    b" Percent |\tSource code & Disassembly of work for cycles:u (52 samples, percent: local period)\n"
+    b"   96.15 :   3:   dec    %ecx\n    3.85 :   5:   jne    0\n",
+]
+"""What perf prints."""
+
+
 def anica_directories() -> list[bytes]:
     """A campaign of the published AnICA, and one generalisation alone, as archives."""
     from tests.anica.exchange.published import DOCUMENTS, LABEL, write_measurements

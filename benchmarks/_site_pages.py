@@ -100,6 +100,7 @@ _ONE_OF = {
     "upload": ("upload-preview",),
     "archive": ("upload-run",),
     "anica": ("anica-import",),
+    "program": ("anica-loops",),
 }
 
 PAGES: dict[str, list[Visit]] = {

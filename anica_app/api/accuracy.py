@@ -36,6 +36,9 @@ class ColumnAccuracyOut(Scores):
     column: Ref
     numbers: int = Field(description="Blocks for which it has a number, compared or not.", examples=[390])
     failures: int = Field(examples=[10])
+    weighted_mape: float | None = Field(
+        description="MAPE in which each block counts by its weight; null where none has one.", examples=[8.2]
+    )
     heat_map: HeatMapOut
     worst: list[int] = Field(
         description="Places of the blocks with the largest relative errors.", examples=[[17, 4]]
@@ -64,6 +67,7 @@ class FileColumnOut(Schema):
 
     name: str = Field(examples=["llvm-mca 13"])
     scale: str = Field(description="cycles, hundredths (of 100 executions) or weight.", examples=["cycles"])
+    looks: str = Field(description="What its numbers look like, which changes nothing.", examples=["cycles"])
     numbers: int = Field(examples=[100])
     failures: int = Field(examples=[2])
     least: float | None = Field(examples=[0.25])
@@ -83,6 +87,7 @@ class BlockFileOut(Schema):
 
     rows: int = Field(examples=[99_999])
     left_out: int = Field(description="Rows that cannot be read.", examples=[1])
+    empty: int = Field(description="Rows without a block, passed over.", examples=[0])
     instructions: int = Field(examples=[420_000])
     duplicates: int = Field(examples=[3])
     columns: list[FileColumnOut]
@@ -161,6 +166,7 @@ def _column(one: ColumnAccuracy) -> dict[str, Any]:
         "column": {"id": one.column, "name": one.name},
         "numbers": one.answered,
         "failures": one.failed,
+        "weighted_mape": one.weighted,
         "heat_map": one.heat_map.as_json(),
         "worst": list(one.worst),
     }
@@ -170,12 +176,14 @@ def _file(seen: Look) -> dict[str, Any]:
     return {
         "rows": seen.rows,
         "left_out": seen.left_out,
+        "empty": seen.empty,
         "instructions": seen.instructions,
         "duplicates": seen.duplicates,
         "columns": [
             {
                 "name": column.name,
                 "scale": column.scale.value,
+                "looks": column.looks.value,
                 "numbers": column.answers,
                 "failures": column.failures,
                 "least": column.least,

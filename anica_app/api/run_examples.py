@@ -22,5 +22,6 @@ CONFIGS: dict[str, Json] = {
     "accuracy": {"block_set": 6, "reference": 8},
     "comparison": {"experiment_set": 3, "mappings": [7], "predictors": [2], "most": 20_000, "seed": 1},
     "llvm-difference": {"mapping": 7, "cpu": "haswell", "tolerance": 0.2},
+    "loops": {"upload": 5, "functions": "mat*"},
     "import-anica": {"upload": 5, "name": "BHive on Haswell", "broken": "skip", "numbers": "cycles"},
 }

@@ -43,6 +43,7 @@ class SetBlockOut(Schema):
     assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
     length: int = Field(description="Number of instructions.", examples=[2])
     weight: float | None = Field(description="How often it ran, where the file said so.", examples=[0.004])
+    origin: str = Field(description="Where it was found, if known.", examples=["a.out, dot, 0x11c8"])
     answers: dict[str, SetAnswerOut | None] = Field(
         examples=[{"llvm-mca 22": {"cycles": 1.03, "failure": None}, "osaca": None}]
     )
@@ -123,6 +124,7 @@ def block_json(answered: Answered, columns: Sequence[BlockColumn]) -> dict[str, 
         "assembly": assembly(code),
         "length": block.length,
         "weight": block.weight,
+        "origin": block.origin,
         "answers": {
             column.name: answer_json(one) for column, one in zip(columns, answered.answers, strict=True)
         },

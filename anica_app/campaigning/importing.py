@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
-import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+from anica_app.campaigning.importing_loops import SORTS as LOOP_SORTS
+from anica_app.campaigning.importing_loops import add_loop_arguments, import_loops, import_loops_of
+from anica_app.campaigning.loop_config import FIELDS as LOOP_FIELDS
+from anica_app.campaigning.loop_config import check_loops
 from anica_app.campaigning.predictors import predictor_of
+from anica_app.campaigning.telling import telling
 from anica_app.core.errors import PredictorError
 from anica_app.exchange.block_doubts import Bounds
 from anica_app.exchange.block_sets import Look, Reading, look, store
@@ -20,7 +24,6 @@ from anica_app.exchange.file_trees import Archive
 from anica_app.exchange.incoming import Sort, read_rows, sort_of_content, sort_of_path, tree_of_path
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.errors import InvalidInputError
-from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number
 from inference.exchange.errors import ExchangeError
@@ -43,11 +46,11 @@ _FIELDS: Json = {
     "numbers": FOUND_OUT,
     "issue_width": None,
     "bounds": "",
+    **LOOP_FIELDS,
+    "loops": [],
 }
 STAGES = ("Read and check", "Store")
 """Of an import of blocks."""
-
-_EVERY = 0.3  # seconds between two words about progress
 
 
 def reading_of(options: Mapping[str, Any], columns: int = 0) -> Reading:
@@ -72,7 +75,8 @@ class ImportAnicaJob:
     `upload`: id of the file, a basic-block set or a campaign. `name`: of what it becomes ("": its own).
     Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
     "" to find out, or a list with one for each column; `issue_width` and `bounds`, the name of a port
-    mapping: what answers are held against.
+    mapping: what answers are held against. Of a program or a listing, which loops: the fields of runs of kind
+    `loops`, and in `loops` the keys of some that such a run has found, [] for all.
     """
 
     short = True
@@ -92,6 +96,7 @@ class ImportAnicaJob:
                 check_number("issue_width", complete["issue_width"], 0.01, 1000.0)
         except InvalidInputError as error:
             raise ConfigError(str(error)) from error
+        check_loops(complete)
         free_upload(complete["upload"])
         return complete
 
@@ -106,10 +111,12 @@ class ImportAnicaJob:
             raise JobError("the uploaded file has been deleted")
         content = bytes(upload.content)
         try:
-            if sort_of_content(content) is Sort.BLOCKS:
+            sort = sort_of_content(content)
+            if sort is Sort.BLOCKS:
                 return _block_import(task, upload, content)
-            telling = _telling(task, "blocks")
-            rows = read_rows(Archive(io.BytesIO(content), upload.file_name), telling)
+            if sort in LOOP_SORTS:
+                return import_loops(task, upload, content, sort, telling(task, "bytes"))
+            rows = read_rows(Archive(io.BytesIO(content), upload.file_name), telling(task, "blocks"))
         except ExchangeError as error:
             raise JobError(str(error)) from error
         return partial(_store_campaign, task, upload, rows)
@@ -123,9 +130,9 @@ def _check_numbers(given: object) -> None:
 def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
     _enter(task, "check", 1)
     total = content.count(b"\n")
-    telling = _telling(task, "rows")
+    tell = telling(task, "rows")
     reading = _reading(content, upload.file_name, task.run.config)
-    seen = look(io.BytesIO(content), upload.file_name, reading, lambda read: telling(read, max(read, total)))
+    seen = look(io.BytesIO(content), upload.file_name, reading, lambda read: tell(read, max(read, total)))
     if not seen.acceptable:
         raise JobError("\n".join(["nothing was imported", *(seen.lines() or ["the file has no row"])]))
     _enter(task, "store", 2)
@@ -142,23 +149,6 @@ def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> Read
         return reading_of(options)
     beginning = content[: content.find(b"\n", 4096) + 1] or content
     return reading_of(options, len(look(io.BytesIO(beginning), file_name, Reading(Broken.SKIP)).columns))
-
-
-def _telling(task: Task, unit: str) -> Callable[[int, int], None]:
-    """Tells the run's page how far reading is, a few times a second, and hears the wish to stop."""
-    started = last = time.monotonic()
-
-    def tell(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        task.reporter.pulse()
-        if now - last >= _EVERY:
-            last = now
-            rate = done / max(now - started, 1e-9)
-            eta = (total - done) / rate if rate else None
-            task.reporter.emit(Progress("read", done, total, rate, unit, eta))
-
-    return tell
 
 
 def _store_blocks(
@@ -197,6 +187,12 @@ def told_of_blocks(made: BasicBlockSet, seen: Look) -> list[str]:
     lines = [f"basic-block set {made.name!r}: {count_of(made.size, 'block')}; {columns or 'no column'}"]
     if seen.left_out:
         lines += [f"left out: {count_of(seen.left_out, 'row')}", *seen.lines()]
+    for one in seen.columns:
+        if one.looks is not one.scale:
+            alike = f"its numbers look like {one.looks} (--numbers {one.looks})"
+            lines.append(f"{one.name} is taken for {one.scale}; {alike}")
+    if seen.empty:
+        lines.append(f"{count_of(seen.empty, 'row')} without a block passed over")
     if seen.duplicates:
         lines.append(f"{count_of(seen.duplicates, 'block')} repeated")
     for name, count in seen.doubts.counts.items():
@@ -259,6 +255,7 @@ class AnicaImporter:
         group.add_argument(
             "--bounds", default="", metavar="MAPPING", help="port mapping: doubt answers below what it says"
         )
+        add_loop_arguments(parser)
 
     def reads_path(self, path: Path) -> bool:
         """Whether it is one of ours."""
@@ -270,7 +267,10 @@ class AnicaImporter:
 
     def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
         """Import a file or a directory. Raises `ExchangeError`."""
-        if sort_of_path(path) is not Sort.BLOCKS:
+        sort = sort_of_path(path)
+        if sort in LOOP_SORTS:
+            return import_loops_of(path, sort, options)
+        if sort is not Sort.BLOCKS:
             rows = read_rows(tree_of_path(path))
             return told_of_campaign(rows.store(options["name"], note=options["note"]))
         with path.open("rb") as file:

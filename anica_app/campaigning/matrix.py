@@ -17,7 +17,7 @@ from anica_app.core.errors import AnicaError
 from anica_app.core.ranking.agreement import Cycles, agreement
 from anica_app.core.ranking.evaluation import fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
-from anica_app.exchange.block_rows import cycles_of, insert_blocks
+from anica_app.exchange.block_rows import BlockToStore, cycles_of, insert_blocks
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -170,5 +170,5 @@ def _new_set(run: Run, config: MatrixConfig, codes: Sequence[bytes]) -> BasicBlo
         source=f"sampled by {run.name}"[:300],
         size=len(codes),
     )
-    insert_blocks(row, ((code, "", None, mnemonics_of(code)) for code in codes))
+    insert_blocks(row, (BlockToStore(code, mnemonics_of(code)) for code in codes))
     return row

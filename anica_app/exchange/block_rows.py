@@ -6,6 +6,7 @@ Rows are written in plain SQL: instances of models would take longer than all el
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -23,18 +24,28 @@ ROWS = 2000
 """Written or read at a time."""
 
 
-def insert_blocks(
-    block_set: BasicBlockSet,
-    blocks: Iterable[tuple[bytes, str, float | None, Sequence[str]]],
-    first: int = 0,
-) -> None:
-    """Store blocks, (code, text, weight, mnemonics) each, in the places from `first` on."""
+@dataclass(frozen=True, slots=True)
+class BlockToStore:
+    """A block for a set; `mnemonics`: one per instruction, the others as `BasicBlock` has them."""
+
+    code: bytes
+    mnemonics: Sequence[str]
+    text: str = ""
+    weight: float | None = None
+    origin: str = ""
+
+
+def insert_blocks(block_set: BasicBlockSet, blocks: Iterable[BlockToStore], first: int = 0) -> None:
+    """Store blocks in the places from `first` on."""
     _insert(
         BasicBlock,
-        ("block_set_id", "position", "code", "text", "weight", "length", "mnemonics"),
+        ("block_set_id", "position", "code", "text", "weight", "length", "mnemonics", "origin"),
         (
-            (block_set.pk, at, code, text, weight, len(mnemonics), searchable(mnemonics))
-            for at, (code, text, weight, mnemonics) in enumerate(blocks, start=first)
+            (
+                *(block_set.pk, at, one.code, one.text, one.weight),
+                *(len(one.mnemonics), searchable(one.mnemonics), one.origin),
+            )
+            for at, one in enumerate(blocks, start=first)
         ),
     )
 
@@ -57,6 +68,15 @@ def cycles_of(column: BlockColumn, size: int) -> Floats:
     rows = Prediction.objects.filter(column=column, cycles__isnull=False)
     for position, cycles in rows.values_list("block__position", "cycles").iterator(ROWS):
         found[position] = cycles
+    return found
+
+
+def weights_of(block_set: BasicBlockSet) -> Floats:
+    """float64[size]: the weight of each block, in order; 0 where it has none."""
+    found = np.zeros(block_set.size)
+    rows = block_set.blocks.filter(weight__gt=0).order_by("position")
+    for position, weight in rows.values_list("position", "weight").iterator(ROWS):
+        found[position] = weight
     return found
 
 

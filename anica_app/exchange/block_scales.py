@@ -1,5 +1,8 @@
 """What the numbers of a column mean: cycles, cycles of a hundred executions, or how often a block ran.
 
+A column with a title holds cycles, or weights where the title is that: what its numbers look like is told,
+and changes nothing. Of one without, that is what they are taken for.
+
 BHive's throughput files hold cycles of a hundred executions, its source files the share of a block in what
 was executed; neither says so. No processor takes dozens of cycles for every single instruction, nor executes
 dozens in one: that tells them apart. The user has the last word.
@@ -25,8 +28,10 @@ FASTEST = 0.05
 _FASTEST_SHARE = 0.1
 
 
-def scales_of(names: Sequence[str], rows: Sequence[BlockRow], *, titled: bool) -> tuple[Scale, ...]:
-    """What each column is, by its name where that says it, else by its numbers."""
+def scales_of(
+    names: Sequence[str], rows: Sequence[BlockRow], *, titled: bool
+) -> tuple[tuple[Scale, Scale], ...]:
+    """What each column is taken for, and what it looks like."""
     return tuple(_scale(name, position, rows, titled) for position, name in enumerate(names))
 
 
@@ -35,9 +40,14 @@ def first_rows(file: BlockFile) -> list[BlockRow]:
     return list(islice(file.rows(), LOOKED_AT))
 
 
-def _scale(name: str, position: int, rows: Sequence[BlockRow], titled: bool) -> Scale:
+def _scale(name: str, position: int, rows: Sequence[BlockRow], titled: bool) -> tuple[Scale, Scale]:
     if name.lower() == WEIGHT:
-        return Scale.WEIGHT
+        return Scale.WEIGHT, Scale.WEIGHT
+    alike = _looks(position, rows, titled)
+    return Scale.CYCLES if titled else alike, alike
+
+
+def _looks(position: int, rows: Sequence[BlockRow], titled: bool) -> Scale:
     found = [(row.numbers[position], row.instructions) for row in rows]
     numbers = [(number, length) for number, length in found if number is not None and number > 0]
     if not numbers:

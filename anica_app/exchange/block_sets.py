@@ -18,17 +18,19 @@ from django.db import transaction
 
 from anica_app.core.answers import Answer
 from anica_app.exchange.block_doubts import Bounds, Doubts
-from anica_app.exchange.block_rows import insert_answers, insert_blocks
+from anica_app.exchange.block_rows import BlockToStore, insert_answers, insert_blocks
 from anica_app.exchange.block_scales import first_rows, scales_of
 from anica_app.exchange.blocks_csv import (
+    ORIGIN,
     WEIGHT,
+    WORDS,
     BlockFile,
     BlockRow,
     Broken,
     Scale,
     answer_of,
 )
-from anica_app.models import BasicBlockSet, BlockColumn, Prediction
+from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.exchange.csv_cells import cell
 from inference.exchange.errors import ExchangeError, RefusedError
 from inference.exchange.names import free_or_refuse
@@ -53,7 +55,8 @@ Told = Callable[[int], None]
 class Reading:
     """How a file shall be read.
 
-    `scales`: what each column is; None for one, or () for all, is what its numbers look like.
+    `scales`: what each column is; None for one, or () for all, is what its title says, else what its numbers
+    look like.
     """
 
     broken: Broken = Broken.STOP
@@ -67,10 +70,17 @@ class ColumnFacts:
 
     name: str
     scale: Scale
+    looks: Scale
+    """What the numbers seem to be, which the user may know better."""
     answers: int = 0
     failures: int = 0
     least: float | None = None
     most: float | None = None
+
+    @property
+    def alike(self) -> str:
+        """What the numbers look like, in words."""
+        return WORDS[self.looks]
 
     def count(self, values: Sequence[Answer | None]) -> None:
         """Take in some rows of the column."""
@@ -84,7 +94,10 @@ class ColumnFacts:
 
 @dataclass
 class Look:
-    """What is in a file. `rows` can be stored; of them, `duplicates` repeat the blocks of earlier ones."""
+    """What is in a file.
+
+    `rows` can be stored; of them, `duplicates` repeat the blocks of earlier ones. `empty` have no block.
+    """
 
     file_name: str
     columns: tuple[ColumnFacts, ...]
@@ -93,6 +106,7 @@ class Look:
     broken: Broken
     rows: int = 0
     left_out: int = 0
+    empty: int = 0
     instructions: int = 0
     duplicates: int = 0
     duplicate_lines: list[int] = field(default_factory=list)
@@ -111,12 +125,16 @@ class Look:
         """What a stored set keeps of this."""
         return {
             "left_out": self.left_out,
+            "empty": self.empty,
             "problems": [asdict(problem) for problem in self.problems.listed],
             "problem_count": self.problems.count,
             "duplicates": self.duplicates,
             "duplicate_lines": self.duplicate_lines,
             "instructions": self.instructions,
             "scales": {column.name: column.scale.value for column in self.columns},
+            "looks": {
+                column.name: column.looks.value for column in self.columns if column.looks != column.scale
+            },
             "doubts": [asdict(doubt) for doubt in self.doubts.listed],
             "doubt_counts": self.doubts.counts,
         }
@@ -189,12 +207,12 @@ def _start(file: BinaryIO, file_name: str, reading: Reading) -> tuple[Look, Iter
     if len(told) != len(names):
         raise ExchangeError(f"{file_name} has {len(names)} columns behind the blocks, not {len(told)}")
     alike = scales_of(names, first, titled=titled)
-    scales = tuple(known or found for known, found in zip(told, alike, strict=True))
+    scales = tuple(known or taken for known, (taken, _) in zip(told, alike, strict=True))
     if scales.count(Scale.WEIGHT) > 1:
         raise ExchangeError("a set has one column with weights at most")
     columns = tuple(
-        ColumnFacts(WEIGHT if scale is Scale.WEIGHT else name, scale)
-        for name, scale in zip(names, scales, strict=True)
+        ColumnFacts(WEIGHT if scale is Scale.WEIGHT else name, scale, looks)
+        for name, scale, (_, looks) in zip(names, scales, alike, strict=True)
     )
     found = Look(file_name, columns, blocks.problems, Doubts(reading.bounds), reading.broken)
     return found, _chunks(blocks, first, found)
@@ -210,6 +228,7 @@ def _chunks(blocks: BlockFile, first: Sequence[BlockRow], found: Look) -> Iterat
         rows += islice(rest, CHUNK - len(rows))
         if not rows:
             found.left_out = blocks.left_out
+            found.empty = blocks.empty
             return
         chunk = _chunk(rows, found.columns)
         _note(chunk, found, seen)
@@ -254,7 +273,7 @@ def _insert(block_set: BasicBlockSet, columns: Sequence[BlockColumn], position: 
     insert_blocks(
         block_set,
         (
-            (row.code, row.text, weight, row.mnemonics)
+            BlockToStore(row.code, row.mnemonics, row.text, weight, row.origin)
             for row, weight in zip(chunk.rows, chunk.weights, strict=True)
         ),
         position,
@@ -272,28 +291,35 @@ def _insert(block_set: BasicBlockSet, columns: Sequence[BlockColumn], position: 
 
 
 def export(block_set: BasicBlockSet) -> Iterator[str]:
-    """The set as CSV text, a piece at a time: `bb`, `weight` where some block has one, a column per tool.
+    """The set as CSV text, a piece at a time: `bb`, `weight` and `origin` where blocks have one, then tools.
 
     Ahead of the table comes, as comments, where it is from.
     """
     columns = list(block_set.columns.order_by("position").values_list("pk", "name"))
-    weighted = block_set.blocks.filter(weight__isnull=False).exists()
+    extra = [
+        *([WEIGHT] if block_set.blocks.filter(weight__isnull=False).exists() else []),
+        *([ORIGIN] if block_set.blocks.exclude(origin="").exists() else []),
+    ]
     facts = {"basic-block set": block_set.name, "source": block_set.source, "note": block_set.note}
     yield head_of(**{label: text for label, text in facts.items() if text})
-    yield _csv([["bb", *([WEIGHT] if weighted else []), *(cell(name) for _, name in columns)]])
+    yield _csv([["bb", *extra, *(cell(name) for _, name in columns)]])
     place = {pk: at for at, (pk, _) in enumerate(columns)}
     for start in range(0, block_set.size, CHUNK):
         rows = block_set.blocks.filter(position__range=(start, start + CHUNK - 1)).order_by("position")
         found = {
-            pk: [bytes(code).hex(), *([_cell(weight)] if weighted else []), *[""] * len(columns)]
-            for pk, code, weight in rows.values_list("pk", "code", "weight")
+            row.pk: [bytes(row.code).hex(), *(_extra(row, title) for title in extra), *[""] * len(columns)]
+            for row in rows.only("code", "weight", "origin")
         }
         answers = Prediction.objects.filter(
             block__block_set=block_set, block__position__range=(start, start + CHUNK - 1)
         )
         for pk, column, cycles in answers.values_list("block_id", "column_id", "cycles"):
-            found[pk][1 + weighted + place[column]] = FAILED if cycles is None else _cell(cycles)
+            found[pk][1 + len(extra) + place[column]] = FAILED if cycles is None else _cell(cycles)
         yield _csv(list(found.values()))
+
+
+def _extra(row: BasicBlock, title: str) -> str:
+    return _cell(row.weight) if title == WEIGHT else cell(row.origin)
 
 
 def _cell(value: float | None) -> str:

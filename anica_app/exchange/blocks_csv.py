@@ -3,9 +3,10 @@
     bb,llvm-mca 13,osaca        a title row: machine code in hexadecimal digits or assembly, a column per tool
     4801d8,1.03,-1.0            cycles per execution; -1: the tool failed; empty: nobody asked it
 
-    4801d8,126.00               BHive's way: no title row, machine code, and one number
+    4801d8,126.00               BHive's way: no title row, machine code, and one number or none
 
-Lines ahead of the table that begin with # are skipped: our own files say there where they come from.
+Tabs or semicolons may part the cells as well. Lines ahead of the table that begin with # are skipped: our own
+files say there where they come from. Rows without a block are passed over and counted.
 
 What the one number means is found out by `block_scales`. Rows are read as they are asked for: a file of any
 length takes the memory of one row.
@@ -23,10 +24,13 @@ from itertools import chain
 from typing import BinaryIO
 
 from anica_app.core.answers import Answer, Failure
+from anica_app.exchange.block_cells import block_of_cell, code_of, is_first_cell, separator_of
+from anica_app.models.block_set import ORIGIN_LIMIT
+from inference.exchange.csv_cells import plain_text
 from inference.exchange.experiment_columns import COLUMN_LIMIT
 from inference.exchange.problems import Problems, excerpt
 from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
-from inference.isa.x86.blocks import BlockError, block_of_text, mnemonics_of
+from inference.isa.x86.blocks import BlockError, mnemonics_of
 from inference.isa.x86.blocks.reading import TITLES
 
 ROW_LIMIT = 400_000  # rows are not held, but stored in one transaction
@@ -36,11 +40,11 @@ THE_NUMBER = "cycles"
 HIGHEST = 1e9  # cycles
 NAME_LENGTH = 200
 HEADER_IS = "the title row is bb,NAME,NAME …, a column per tool"
+ORIGIN = "origin"
+"""Title of the column that says where a block was found."""
 
-_HEX = re.compile(r"(?:[0-9a-f]{2})+")
-_LOOKS_HEX = re.compile(r"[0-9a-f]+")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]{1,4})?")
-_UNTITLED = re.compile(r'"?(?:[0-9a-f]{2})*"?\s*,\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*', re.IGNORECASE)
+_UNTITLED = re.compile(r"\s*-?[0-9.]+(?:e[+-]?[0-9]+)?\s*", re.IGNORECASE)
 _FAILED = Answer(failure=Failure.NO_NUMBER)
 
 
@@ -64,12 +68,26 @@ class Scale(StrEnum):
     """No answer at all: how often the block ran."""
 
 
+WORDS = {
+    Scale.CYCLES: "cycles per execution",
+    Scale.HUNDREDTHS: "cycles of a hundred executions",
+    Scale.WEIGHT: "how often a block ran",
+}
+
+
 @dataclass(frozen=True)
 class Columns:
-    """The columns behind the blocks, in their order; `titled`: whether the first row says so."""
+    """The columns of numbers, in their order; `titled`: whether the first row says so.
+
+    `places`: which cell of a row each is, `origin` that which says where the block was found, if any is;
+    `cells`: how many a row has.
+    """
 
     names: tuple[str, ...]
     titled: bool
+    places: tuple[int, ...]
+    cells: int
+    origin: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +95,7 @@ class BlockRow:
     """One row: its line (from 1), the block, the text if the file had assembly, and the numbers as written.
 
     `mnemonics`: one per instruction. `numbers` has one entry per column: the number, -1 for a failure, None
-    where the cell is empty.
+    where the cell is empty. `origin`: where it was found, "" where the file does not say.
     """
 
     line: int
@@ -85,6 +103,7 @@ class BlockRow:
     text: str
     mnemonics: tuple[str, ...]
     numbers: tuple[float | None, ...]
+    origin: str = ""
 
     @property
     def instructions(self) -> int:
@@ -108,12 +127,14 @@ class BlockFile:
     """Rows met so far, broken ones among them, the title row not."""
     left_out: int = 0
     """Rows with problems."""
+    empty: int = 0
+    """Rows without a block."""
 
     def __post_init__(self) -> None:
         # What is no UTF-8 shows up in its cell, so that the row can be told.
         text = io.TextIOWrapper(self.file, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        self._head, lines = _behind_head(text)
-        self._records = csv.reader(lines, strict=True)
+        self._head, begin, lines = _behind_head(text)
+        self._records = csv.reader(lines, strict=True, delimiter=separator_of(begin))
         self._waiting: tuple[int, list[str]] | None = None
         first = self._next()
         if first is None:
@@ -121,12 +142,11 @@ class BlockFile:
         elif _is_title(first[1]):
             self.columns = self._titles(*first)
         else:
-            self.columns = Columns((THE_NUMBER,) * (len(first[1]) - 1), titled=False)
+            cells = len(first[1])
+            self.columns = Columns((THE_NUMBER,) * (cells - 1), False, tuple(range(1, cells)), cells)
             self._waiting = first
-            if len(first[1]) > 2:
-                self.problems.add(
-                    f"{len(first[1])} columns and no title row", HEADER_IS, row=first[0], column="bb"
-                )
+            if cells > 2:
+                self.problems.add(f"{cells} columns and no title row", HEADER_IS, row=first[0], column="bb")
                 self.columns = None
 
     def rows(self) -> Iterator[BlockRow]:
@@ -142,6 +162,9 @@ class BlockFile:
                 self.problems.add(f"more than {ROW_LIMIT:,} rows", "split the file", row=record[0])
                 self.left_out += 1
                 return
+            if not record[1][0].strip():
+                self.empty += 1
+                continue
             before = self.problems.count
             row = self._row(*record)
             if row is not None and self.problems.count == before:
@@ -172,46 +195,53 @@ class BlockFile:
                 return line, cells
 
     def _titles(self, line: int, cells: Sequence[str]) -> Columns | None:
-        names = tuple(cell.strip() for cell in cells[1:])
+        titles = [cell.strip() for cell in cells]
+        origin = next((at for at, title in enumerate(titles) if at and title.lower() == ORIGIN), None)
+        places = tuple(at for at in range(1, len(titles)) if at != origin)
+        names = tuple(titles[at] for at in places)
         before = self.problems.count
         if len(names) > COLUMN_LIMIT:
             self.problems.add(f"{len(names)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=line)
             return None
-        for number, name in enumerate(names, start=2):
+        for at, name in zip(places, names, strict=True):
             if fault := _fault_of_name(name) or ("occurs twice" if names.count(name) > 1 else ""):
                 self.problems.add(
-                    f"the title {excerpt(name)} of column {number} {fault}", HEADER_IS, row=line
+                    f"the title {excerpt(name)} of column {at + 1} {fault}", HEADER_IS, row=line
                 )
-        return Columns(names, titled=True) if self.problems.count == before else None
+        found = Columns(names, True, places, len(titles), origin)
+        return found if self.problems.count == before else None
 
     def _row(self, line: int, cells: list[str]) -> BlockRow | None:
         assert self.columns is not None
-        wanted = len(self.columns.names) + 1
-        if len(cells) != wanted:
+        columns = self.columns
+        if len(cells) != columns.cells:
             self.problems.add(
-                f"{len(cells)} fields where {wanted} are expected",
+                f"{len(cells)} fields where {columns.cells} are expected",
                 "put assembly with commas in double quotes",
                 row=line,
             )
             return None
         found = self._block(line, cells[0])
-        numbers = tuple(
-            self._number(line, name, cell) for name, cell in zip(self.columns.names, cells[1:], strict=True)
-        )
-        return None if found is None else BlockRow(line, *found, numbers)
+        wanted = zip(columns.names, columns.places, strict=True)
+        numbers = tuple(self._number(line, name, cells[at]) for name, at in wanted)
+        origin = "" if columns.origin is None else self._origin(line, cells[columns.origin])
+        return None if found is None else BlockRow(line, *found, numbers, origin)
+
+    def _origin(self, line: int, cell: str) -> str:
+        text = plain_text(cell.strip())
+        if len(text) > ORIGIN_LIMIT or not text.isprintable():
+            self.problems.add(
+                f"{excerpt(text)} says of no block where it was found",
+                f"printable text of {ORIGIN_LIMIT} characters at most is expected",
+                row=line,
+                column=ORIGIN,
+            )
+        return text
 
     def _block(self, line: int, cell: str) -> tuple[bytes, str, tuple[str, ...]] | None:
         """(code, text, mnemonics) of a block, None after noting what is wrong."""
-        digits = cell.strip().lower()
         try:
-            code, text = _code_of(digits), ""
-            if not digits:
-                raise BlockError("the block is empty")
-            if not code and _LOOKS_HEX.fullmatch(digits):
-                raise BlockError(f"machine code has two hexadecimal digits per byte; these are {len(digits)}")
-            if not code:
-                text = _readable(cell).strip().replace("\r\n", "\n").replace(";", "\n")
-                code = block_of_text(text).code
+            code, text = block_of_cell(cell)
             return code, text, mnemonics_of(code)
         except BlockError as error:
             foreign = looks_like_aarch64(cell.replace(";", "\n"))
@@ -257,50 +287,41 @@ def is_block_csv(beginning: bytes) -> bool:
     text = beginning[:8192].decode("utf-8-sig", errors="replace").lstrip()
     if not text or text[0] in "{[<":
         return False
-    _, lines = _behind_head(text.splitlines())
-    first = next(lines, "")
-    return first.partition(",")[0].strip().strip('"').lower() in TITLES or bool(_UNTITLED.fullmatch(first))
+    _, first, _ = _behind_head(text.splitlines())
+    separator = separator_of(first)
+    cell, _, rest = first.partition(separator)
+    name = cell.strip().strip('"').strip().lower()
+    if name in TITLES:
+        return True
+    if not rest.strip():  # one column: not every word of letters from a to f
+        return bool(code_of(name)) and any(char.isdigit() for char in name)
+    return is_first_cell(cell) and bool(_UNTITLED.fullmatch(rest))
 
 
-def _behind_head(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
-    """How many lines of comments come first, and all lines behind them."""
+def _behind_head(lines: Iterable[str]) -> tuple[int, str, Iterator[str]]:
+    """How many lines of comments and blanks come first, the line behind them, and all from that on."""
     rest = iter(lines)
     head = 0
     for line in rest:
-        if not line.startswith("#"):
-            return head, chain([line], rest)
+        if line.strip() and not line.startswith("#"):
+            return head, line, chain([line], rest)
         head += 1
-    return head, iter(())
+    return head, "", iter(())
 
 
 def _is_title(cells: Sequence[str]) -> bool:
     first = cells[0].strip().lower()
-    return first in TITLES or (not _HEX.fullmatch(first) and not _numbers(cells[1:]))
+    return first in TITLES or (bool(first) and not code_of(first) and not _numbers(cells[1:]))
 
 
 def _numbers(cells: Sequence[str]) -> bool:
     return all(not cell.strip() or _NUMBER.fullmatch(cell.strip().lower()) for cell in cells)
 
 
-def _code_of(digits: str) -> bytes:
-    """Machine code from two hexadecimal digits per byte without blanks; nothing from anything else."""
-    try:
-        code = bytes.fromhex(digits)
-    except ValueError:
-        return b""
-    return code if 2 * len(code) == len(digits) else b""
-
-
 def _is_plain(text: str) -> bool:
     """Whether it is a number of digits and a point, as nearly all cells are: cheaper than the pattern."""
     digits = text.replace(".", "", 1)
     return digits.isascii() and digits.isdigit()
-
-
-def _readable(cell: str) -> str:
-    if not cell.isascii() and any("\udc80" <= char <= "\udcff" for char in cell):
-        raise BlockError("these bytes are no UTF-8")
-    return cell
 
 
 def _fault_of_name(name: str) -> str:

@@ -15,8 +15,11 @@ from anica_app.exchange.blocks_csv import is_block_csv
 from anica_app.exchange.campaign_rows import CampaignRows
 from anica_app.exchange.campaign_zip import is_campaign_archive, read_archive
 from anica_app.exchange.file_trees import Archive, Directory, FileTree
+from anica_app.exchange.listings import is_listing
+from anica_app.exchange.perf_texts import is_script
 from inference.exchange.errors import ExchangeError
 from inference.exchange.other_formats import BEGINNING
+from inference.isa.x86.binaries import is_binary
 
 _ZIP = b"PK\x03\x04"
 
@@ -28,6 +31,9 @@ class Sort(StrEnum):
     """What a file brings, by its format."""
 
     BLOCKS = block_sets.TITLE
+    PROGRAM = "compiled program"
+    LISTING = "listing of machine code"
+    SAMPLES = "samples of a profiler"
     PUBLISHED = anica_campaigns.TITLE
     ARCHIVE = campaign_zip.TITLE
 
@@ -48,7 +54,7 @@ def sort_of_file(file: BinaryIO) -> Sort | None:
     beginning = file.read(BEGINNING)
     file.seek(0)
     if not beginning.startswith(_ZIP):
-        return Sort.BLOCKS if is_block_csv(beginning) else None
+        return _sort_of_text(beginning)
     try:
         names = Archive(file, "archive").names()
     except ExchangeError:
@@ -59,6 +65,17 @@ def sort_of_file(file: BinaryIO) -> Sort | None:
     if is_campaign_archive(names):
         return Sort.ARCHIVE
     return Sort.PUBLISHED if is_published(names) else None
+
+
+def _sort_of_text(beginning: bytes) -> Sort | None:
+    if is_binary(beginning):
+        return Sort.PROGRAM
+    text = beginning.decode("utf-8-sig", "replace")
+    if is_listing(text):
+        return Sort.LISTING
+    if is_script(text):
+        return Sort.SAMPLES
+    return Sort.BLOCKS if is_block_csv(beginning) else None
 
 
 def sort_of_content(content: bytes) -> Sort | None:

@@ -11,6 +11,8 @@ from django.db.models import Q
 from anica_app.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
 from inference.models.naming import Named
 
+ORIGIN_LIMIT = 300
+
 
 def searchable(mnemonics: Iterable[str]) -> str:
     """Mnemonics as `BasicBlock.mnemonics` has them: " add imul "."""
@@ -80,8 +82,9 @@ class BasicBlock(models.Model):
     """One basic block of a set: its machine code, at its place in the file (from 0).
 
     `text` is the assembly that the file had in place of machine code, "" otherwise. `weight` is how often
-    it ran, as a share or a count, where the file says so. `length` is the number of its instructions;
-    `mnemonics` has each of theirs once, for searches, with a blank before and behind every one.
+    it ran, as a share or a count, where the file says so; or how much time was spent in it. `length` is the
+    number of its instructions; `mnemonics` has each of theirs once, for searches, with a blank before and
+    behind every one. `origin` says where it was found: "a.out, dot, 0x11c8".
     """
 
     block_set = models.ForeignKey(
@@ -93,6 +96,7 @@ class BasicBlock(models.Model):
     weight = models.FloatField(null=True, blank=True)
     length = models.PositiveSmallIntegerField(default=0)
     mnemonics = models.TextField(blank=True)
+    origin = models.CharField(max_length=ORIGIN_LIMIT, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["block_set_id", "position"]

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from anica_app.exchange.block_rows import Floats, cycles_of
+from anica_app.exchange.block_rows import Floats, cycles_of, weights_of
 from anica_app.models import BasicBlockSet, BlockColumn, Prediction
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
@@ -32,7 +32,8 @@ class ColumnAccuracy:
     """A column beside the reference: `scores` of the blocks compared, and their heat map.
 
     `answered`: blocks for which it has a number, compared or not; `failed`: those for which the tool failed.
-    `worst`: places of the blocks with the largest relative errors, the largest first.
+    `worst`: places of the blocks with the largest relative errors, the largest first. `weighted`: the MAPE,
+    in per cent, in which each block counts by its share of all weights; None where no compared one has any.
     """
 
     column: int
@@ -42,6 +43,7 @@ class ColumnAccuracy:
     scores: Scores
     heat_map: HeatMap
     worst: tuple[int, ...]
+    weighted: float | None = None
 
     def as_json(self) -> Json:
         """Plain data; `from_json` reads it back."""
@@ -51,6 +53,7 @@ class ColumnAccuracy:
             "scores": self.scores.as_json(),
             "heat_map": self.heat_map.as_json(),
             "worst": list(self.worst),
+            "weighted": self.weighted,
         }
 
     @classmethod
@@ -64,6 +67,7 @@ class ColumnAccuracy:
             Scores(**data["scores"]),
             HeatMap.from_json(data["heat_map"]),
             tuple(data["worst"]),
+            data.get("weighted"),  # runs of earlier versions have none
         )
 
 
@@ -115,11 +119,12 @@ def accuracy_of(
     failed = _failures(columns)
     seen = cycles_of(reference, block_set.size)
     usable = seen > 0
+    weights = weights_of(block_set)
     compared = []
     for done, column in enumerate(columns):
         told(done, len(columns))
         if column.pk != reference.pk:
-            compared.append(_beside(column, seen, usable, cycles_of(column, block_set.size), failed))
+            compared.append(_beside(column, seen, usable, cycles_of(column, block_set.size), failed, weights))
     zeros = int((seen == 0).sum())
     return Accuracy(reference.pk, block_set.size, int(usable.sum()), zeros, tuple(compared))
 
@@ -172,7 +177,12 @@ def _first_of(drawn: HeatMap, index: int) -> float:
 
 
 def _beside(
-    column: BlockColumn, seen: Floats, usable: Any, said: Floats, failed: Mapping[int, int]
+    column: BlockColumn,
+    seen: Floats,
+    usable: Any,
+    said: Floats,
+    failed: Mapping[int, int],
+    weights: Floats,
 ) -> ColumnAccuracy:
     known = ~np.isnan(said)
     at = np.flatnonzero(usable & known)
@@ -186,7 +196,14 @@ def _beside(
         score(seen[at], said[at]),
         heat_map(seen[at], said[at]),
         tuple(worst.tolist()),
+        _weighted(errors, weights[at]),
     )
+
+
+def _weighted(errors: Floats, weights: Floats) -> float | None:
+    """The mean of the errors in per cent by their weights."""
+    total = float(weights.sum())
+    return 100 * float(errors @ weights) / total if total > 0 else None
 
 
 def _failures(columns: Sequence[BlockColumn]) -> dict[int, int]:

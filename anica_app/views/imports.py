@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
+from anica_app.campaigning.importing_loops import SORTS as LOOP_SORTS
 from anica_app.exchange.anica_documents import CONFIG, DISCOVERIES, WITNESSES
 from anica_app.exchange.block_sets import Look
 from anica_app.exchange.campaign_zip import GENERALISATIONS
@@ -45,6 +46,8 @@ class Contents:
 def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
     """Show what a file would bring; a POST starts its import, or reads its beginning in another way."""
     found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
+    if sort_of_content(bytes(found.content)) in LOOP_SORTS:
+        return redirect("anica-loops", pk)
     seen = _contents(found)
     form = _form(request, found, seen)
     looked = request.POST.get("press") == "look"

@@ -71,6 +71,7 @@ WITHOUT = {
     "accuracy": _ONCE,
     "compare-sets": _ONCE,
     "merge-sets": _ONCE,
+    "loops": _ONCE,
     "llvm-difference": "asks llvm-mca, which is not everywhere; stores as `evaluate` does",
 }
 """Registered kinds that are not disturbed, each with the reason."""

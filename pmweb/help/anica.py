@@ -36,8 +36,8 @@ PAGES = {
         operators=("Ask another predictor for all blocks, or have its accuracy or [[coverage]] computed.",),
     ),
     "block-set-upload": Help(
-        "Where a file of blocks comes in: code in hexadecimal digits and a column per tool.",
-        operators=("Drop a file; nothing is stored before you have seen a preview.",),
+        "Where blocks come in: a table with a column per tool, or a program whose loops are found.",
+        operators=("Drop a file or paste a listing; nothing is stored before you have seen a preview.",),
     ),
     "block-set-ask": Help(
         "The form that asks predictors for all blocks of a set.",
@@ -149,6 +149,10 @@ PAGES = {
     "anica-import": Help(
         "What is in a file of AnICA’s own, before it is imported.",
         operators=("Look it through, then import it.",),
+    ),
+    "anica-loops": Help(
+        "The loops of an uploaded program, with what samples of a profiler say of each.",
+        operators=("Have them found, choose some, and make a set of these [[basic block]]s.",),
     ),
     "mapping-llvm": Help(
         "Every scheme of a mapping beside what LLVM’s scheduling model says of it, by llvm-mca.",

@@ -17,6 +17,7 @@ from anica_app.campaigning.comparison_config import ComparisonConfig
 from anica_app.campaigning.config import GROUPS, CampaignConfig
 from anica_app.campaigning.covering import CoverageConfig
 from anica_app.campaigning.llvm_difference import DifferenceConfig
+from anica_app.campaigning.loop_config import FIELDS
 from anica_app.campaigning.matrix import MatrixConfig
 from anica_app.campaigning.single import GeneraliseConfig
 from anica_app.core.search.settings import Termination
@@ -65,6 +66,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
             for kind, (config, shape) in described.items()
         },
         "import-anica": ({"upload": upload.pk}, list(importing._FIELDS)),
+        "loops": ({"upload": upload.pk}, ["upload", *FIELDS]),
         "ask": ({"predictors": tools, "blocks": ["90"]}, ["predictors", "blocks", "anew", "about"]),
         "columns": ({"block_set": blocks.pk, "predictors": tools}, ["block_set", "predictors"]),
         "accuracy": ({"block_set": blocks.pk, "reference": column.pk}, ["block_set", "reference"]),

@@ -102,9 +102,11 @@ class Command(RunCommand):
         self.stdout.write(f"{reference}: a number above 0 for {found.numbers:,} of {found.blocks:,} blocks")
         for one in found.columns:
             scores = one.scores
+            weighted = "" if one.weighted is None else f" ({one.weighted:.2f} % by weight)"
             self.stdout.write(
                 f"  {one.name}: {one.answered:,} numbers, {one.failed:,} failures; {scores.n:,} compared, "
-                f"MAPE {_told(scores.mape, 2)} %, r {_told(scores.pearson, 3)}, τ {_told(scores.kendall, 3)}"
+                f"MAPE {_told(scores.mape, 2)} %{weighted}, r {_told(scores.pearson, 3)}, "
+                f"τ {_told(scores.kendall, 3)}"
             )
 
 

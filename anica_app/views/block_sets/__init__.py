@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from anica_app.campaigning import new_columns
+from anica_app.campaigning import new_columns, searching_loops
 from anica_app.models import BasicBlockSet
 from anica_app.queries import accuracy as accuracies
 from anica_app.queries.set_dependents import of_block_set
 from anica_app.views import asked_runs
-from anica_app.views.block_sets import accuracy, actions, asking, coverage, listing, page
-from anica_app.views.block_sets.outcomes import imports_of, sets_of
+from anica_app.views.block_sets import accuracy, actions, asking, coverage, listing, loops, page
+from anica_app.views.block_sets.outcomes import imports_of, loops_of, sets_of
 from inference.queries import dependents
 from inference.views.runs import outcome
 
 asked_runs.register()
 dependents.register(BasicBlockSet, of_block_set)
 outcome.register("import-anica", imports_of)
+outcome.register(searching_loops.KIND, loops_of)
 outcome.register(new_columns.KIND, sets_of)
 outcome.register(accuracies.KIND, sets_of)
 
 urlpatterns = [
     *listing.urlpatterns,
+    *loops.urlpatterns,
     *page.urlpatterns,
     *asking.urlpatterns,
     *accuracy.urlpatterns,

@@ -85,6 +85,7 @@ def accuracy_tab(request: HttpRequest, found: BasicBlockSet, columns: list[Block
         "accuracy": known.accuracy,
         "shown": shown,
         "chosen": chosen,
+        "weighted": any(one.accuracy.weighted is not None for one in shown),
         "heat_map": {"figure": _figure(chosen.accuracy.heat_map, reference.name, column.name)},
         **_listed(request, found, reference, column, chosen.accuracy),
     }
@@ -175,7 +176,17 @@ def block_set_accuracy_csv(request: HttpRequest, pk: int) -> HttpResponse:
     return table_answer(written(HEADS, _lines(known, reference)), f"{found.name} accuracy", blocks=found.name)
 
 
-HEADS = ("column", "reference", "numbers", "failures", "compared", "mape", "pearson", "kendall")
+HEADS = (
+    "column",
+    "reference",
+    "numbers",
+    "failures",
+    "compared",
+    "mape",
+    "pearson",
+    "kendall",
+    "weighted_mape",
+)
 
 
 def _lines(known: Accuracy, reference: BlockColumn) -> list[tuple[object, ...]]:
@@ -185,7 +196,7 @@ def _lines(known: Accuracy, reference: BlockColumn) -> list[tuple[object, ...]]:
             reference.name,
             one.answered,
             one.failed,
-            *(one.scores.n, one.scores.mape, one.scores.pearson, one.scores.kendall),
+            *(one.scores.n, one.scores.mape, one.scores.pearson, one.scores.kendall, one.weighted),
         )
         for one in known.columns
     ]

@@ -9,6 +9,7 @@ from django.urls import reverse
 from anica_app.models import BasicBlockSet
 from anica_app.views.campaigns.outcomes import campaigns_of
 from inference.models import Run
+from inference.queries.uploads import waiting_uploads
 from inference.views.runs.outcome import Outcome
 
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}
@@ -29,6 +30,18 @@ def sets_of(runs: Sequence[Run]) -> dict[int, Outcome]:
 def imports_of(runs: Sequence[Run]) -> dict[int, Outcome]:
     """The campaigns and basic-block sets that came out of files (two queries)."""
     return campaigns_of(runs) | sets_of(runs)
+
+
+def loops_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+    """The lists of loops that these runs have found, as long as their files wait (one query)."""
+    of_uploads = {run.pk: run.result["upload"] for run in runs if run.result.get("upload")}
+    waiting = set(waiting_uploads().filter(pk__in=of_uploads.values()).values_list("pk", flat=True))
+    there = {run: upload for run, upload in of_uploads.items() if upload in waiting}
+    names = {run.pk: run.result["name"] for run in runs if run.pk in there}
+    return {
+        run: Outcome(names[run], f"{reverse('anica-loops', args=[upload])}?run={run}")
+        for run, upload in there.items()
+    }
 
 
 def _address(run: Run) -> str:

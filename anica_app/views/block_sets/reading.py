@@ -10,7 +10,7 @@ from django import forms
 from anica_app.campaigning.importing import FOUND_OUT, reading_of
 from anica_app.exchange.block_doubts import Bounds
 from anica_app.exchange.block_sets import ColumnFacts, Look, Reading, look
-from anica_app.exchange.blocks_csv import Broken, Scale
+from anica_app.exchange.blocks_csv import WORDS, Broken, Scale
 from anica_app.models import BasicBlockSet
 from anica_app.views.naming_form import ImportForm
 from inference.core.protocols import Json
@@ -22,12 +22,6 @@ SEEN = 1 << 19
 
 WIDEST = 8.0
 """Instructions per cycle that hardly any processor exceeds: what answers are held against unless told."""
-
-SCALES = {
-    Scale.CYCLES: "cycles per execution",
-    Scale.HUNDREDTHS: "cycles of a hundred executions",
-    Scale.WEIGHT: "how often a block ran",
-}
 
 
 def beginning_of(content: bytes, file_name: str, reading: Reading | None = None) -> tuple[Look, bool]:
@@ -78,11 +72,12 @@ class BlocksForm(ImportForm):
         self.fields["bounds"].queryset = rows  # type: ignore[attr-defined]
         self.columns = columns  # whoever reads the file again puts in what it found
         for number, column in enumerate(columns):
-            usual = f"as they look: {SCALES[column.scale]}"
+            how = "as they look" if column.looks is column.scale else "as they are"
+            usual = f"{how}: {WORDS[column.scale]}"
             self.fields[f"numbers_{number}"] = forms.ChoiceField(
                 required=False,
                 label=f"The numbers of {column.name} are",
-                choices=[(FOUND_OUT, usual), *((scale.value, text) for scale, text in SCALES.items())],
+                choices=[(FOUND_OUT, usual), *((scale.value, text) for scale, text in WORDS.items())],
                 widget=forms.Select(attrs={"aria-label": f"The numbers of {column.name} are"}),
             )
 

@@ -19,6 +19,8 @@ from inference.isa.x86.assembly.errors import BlockError
 
 Flow = Literal["next", "jump", "branch", "call", "end"]
 LOOP, STRAIGHT = "loop", "straight"
+MOST_DETOURS = 50
+"""Jumps forward that a loop may have. With hundreds it is no loop that anybody looks at."""
 
 _FLOWS: dict[int, Flow] = {
     FlowControl.NEXT: "next",
@@ -95,8 +97,10 @@ def cut(steps: Sequence[Step], entries: Collection[int] = ()) -> list[Cut]:
     begins = _begins(steps, numbers, entries)
     found: list[Cut] = []
     taken: set[int] = set()
-    for first in sorted(begins):
-        if (loop := _loop_from(first, steps, numbers)) is not None and taken.isdisjoint(loop.steps):
+    stops = _stops(steps, numbers)
+    heads = {numbers[step.target] for step in steps if step.target is not None and _is_back(step, numbers)}
+    for first in sorted(heads):
+        if (loop := _loop_from(first, steps, numbers, stops)) is not None and taken.isdisjoint(loop.steps):
             found.append(loop)
             taken.update(loop.steps, loop.left_out, [loop.closing or 0])
     for first in sorted(begins):
@@ -124,32 +128,48 @@ def _begins(steps: Sequence[Step], numbers: dict[int, int], entries: Collection[
     return begins
 
 
-def _loop_from(first: int, steps: Sequence[Step], numbers: dict[int, int]) -> Cut | None:
-    """The loop that begins with this step, if one does whose path meets no other jump back and no call."""
-    path: list[int] = []
-    left_out: list[int] = []
-    seen: set[int] = set()
-    start = steps[first].address
-    number = first
-    while 0 <= number < len(steps) and number not in seen:
-        seen.add(number)
+def _stops(steps: Sequence[Step], numbers: dict[int, int]) -> list[int]:
+    """For each step, the number of the first one from it on that a path does not just pass, or of the end.
+
+    That is a call, a return, a jump, a branch back, and what something missing follows.
+    """
+    found = [len(steps)] * (len(steps) + 1)
+    for number in range(len(steps) - 1, -1, -1):
         step = steps[number]
-        if step.flow in ("call", "end"):
+        passed = step.flow == "next" or (step.flow == "branch" and not _is_back(step, numbers))
+        whole = number + 1 < len(steps) and steps[number + 1].address == step.address + len(step.code)
+        found[number] = found[number + 1] if passed and whole else number
+    return found
+
+
+def _is_back(step: Step, numbers: dict[int, int]) -> bool:
+    return (
+        step.flow in ("jump", "branch")
+        and step.target is not None
+        and step.target <= step.address
+        and step.target in numbers
+    )
+
+
+def _loop_from(first: int, steps: Sequence[Step], numbers: dict[int, int], stops: list[int]) -> Cut | None:
+    """The loop that begins with this step, if one does whose path meets no other jump back and no call."""
+    start = steps[first].address
+    parts: list[range] = []
+    number = first
+    for _ in range(MOST_DETOURS):
+        stop = stops[number]
+        if stop == len(steps):
             return None
+        parts.append(range(number, stop))
+        step = steps[stop]
         if step.flow in ("jump", "branch") and step.target == start:
-            return Cut(tuple(path), LOOP, number, tuple(left_out)) if path else None
-        if step.flow == "branch":
-            if step.target is not None and step.target <= step.address and step.target in numbers:
-                return None  # another loop within, or around
-            left_out.append(number)
-        elif step.flow == "jump":
-            if step.target is None or step.target <= step.address or step.target not in numbers:
-                return None
-            number = numbers[step.target]
-            continue
-        else:
-            path.append(number)
-        if number + 1 < len(steps) and steps[number + 1].address != step.address + len(step.code):
-            return None  # something in between is not here
-        number += 1
+            passed = [one for part in parts for one in part]
+            path = tuple(one for one in passed if steps[one].flow == "next")
+            left_out = tuple(one for one in passed if steps[one].flow == "branch")
+            return Cut(path, LOOP, stop, left_out) if path else None
+        if step.flow != "jump" or step.target is None or step.target <= step.address:
+            return None
+        if step.target not in numbers:
+            return None
+        number = numbers[step.target]
     return None

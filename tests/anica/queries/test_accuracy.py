@@ -78,6 +78,19 @@ def test_the_worst_blocks_have_the_largest_relative_errors(
     assert list(far.worst) == sorted(errors, key=lambda at: (-errors[at], at))[: accuracy.WORST]
 
 
+@pytest.mark.django_db
+def test_weights_say_how_much_a_block_counts() -> None:
+    text = "bb,weight,measured,said\n4801d8,9,1.0,1.1\n4829d8,1,1.0,2.0\n0fafc3,,1.0,9.0\n"
+    made, _ = store(io.BytesIO(text.encode()), "w.csv", "weighted", Reading())
+    (one,) = accuracy_of(made, made.columns.get(name="measured")).columns
+    assert one.weighted == pytest.approx(0.9 * 10 + 0.1 * 100)
+    assert one.scores.mape == pytest.approx((10 + 100 + 800) / 3)
+
+
+def test_without_weights_there_is_no_weighted_error(block_set: BasicBlockSet, measured: BlockColumn) -> None:
+    assert {one.weighted for one in accuracy_of(block_set, measured).columns} == {None}
+
+
 def test_what_is_kept_reads_back(block_set: BasicBlockSet, measured: BlockColumn) -> None:
     found = accuracy_of(block_set, measured)
     assert Accuracy.from_json(found.as_json()) == found

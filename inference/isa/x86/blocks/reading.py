@@ -265,7 +265,8 @@ def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str) -> P
         for number in one.left_out:
             jump = instructions[number]
             notes.append(f"{jump.text.strip()} (line {jump.line}) is taken as not jumping, and left out")
-    counts = [each.count for each in inside if each.count is not None]
+    jumps = [instructions[number] for number in (*one.left_out, one.closing) if number is not None]
+    counts = [each.count for each in (*inside, *jumps) if each.count is not None]
     return Piece(name, _decoded(code, line), line, tuple(notes), sum(counts) if counts else None)
 
 

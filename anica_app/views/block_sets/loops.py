@@ -1,0 +1,121 @@
+"""The loops of an uploaded program or listing: found by a run, chosen from, and imported by another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+
+from anica_app.campaigning.searching_loops import KIND, LISTED
+from anica_app.exchange.incoming import Sort, sort_of_content
+from anica_app.models import BasicBlockSet
+from anica_app.views.block_sets.loop_forms import ChooseForm, ListingForm, SearchForm, waiting_programs
+from inference.core.protocols import Json
+from inference.exchange.names import free_name
+from inference.isa.x86.binaries import BinaryFileError
+from inference.isa.x86.binaries.headers import described
+from inference.models import Run, Upload
+from inference.queries.uploads import waiting_uploads
+from inference.runs.errors import RunsError
+from inference.runs.lifecycle import submit, unused_name
+from inference.views.address import whole_number
+from inference.views.runs.pages import SUMMARIES
+
+IMPORT = "import-anica"
+_HEADER = 64
+
+SUMMARIES[KIND] = "The loops of a compiled program"
+
+
+def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what is known of the loops; a POST starts to look for them, or imports those that are chosen."""
+    found = get_object_or_404(waiting_uploads().defer(None), pk=pk)
+    content = bytes(found.content)
+    match sort_of_content(content):
+        case Sort.PROGRAM:
+            return _program(request, found, content)
+        case Sort.LISTING:
+            return _listing(request, found)
+        case Sort.SAMPLES:
+            context = {"upload": found, "programs": waiting_programs()}
+            return render(request, "anica/loops/samples.html", context)
+    raise Http404("this file has no machine code")
+
+
+def _program(request: HttpRequest, found: Upload, content: bytes) -> HttpResponse:
+    try:
+        context: dict[str, Any] = {"upload": found, "kind": described(content[:_HEADER])}
+    except BinaryFileError as error:
+        context = {"upload": found, "problem": str(error)}
+        return render(request, "anica/loops/program.html", context)
+    run = _run(request, found)
+    done = run is not None and run.state == Run.State.DONE
+    press = request.POST.get("press") if request.method == "POST" else None
+    given = dict(run.config) if run is not None else {}
+    search = SearchForm(request.POST if press == "look" else None, initial=given)
+    keys = request.POST.getlist("loop")
+    choose = ChooseForm(keys, request.POST if press == "import" else None, initial={"name": _name(found)})
+    if press == "look" and search.is_valid():
+        try:
+            name = unused_name(f"Loops of {found.file_name}"[:180])
+            made = submit(KIND, search.config(found), name, user=request.user)
+            return redirect(f"{reverse('anica-loops', args=[found.pk])}?run={made.pk}")
+        except RunsError as error:
+            search.add_error(None, str(error))
+    if press == "import" and done and run is not None and choose.is_valid():
+        try:
+            name = unused_name(f"Import {found.file_name}"[:180])
+            return redirect("run", submit(IMPORT, choose.config(run.config), name, user=request.user).pk)
+        except RunsError as error:
+            choose.add_error(None, str(error))
+    context |= {
+        "search": search,
+        "choose": choose,
+        "run": run,
+        "working": run is not None and run.state not in Run.FINAL,
+        "loops": _rows(run.result["loops"], set(keys)) if done and run else [],
+        "found": run.result if done and run else None,
+        "listed": LISTED,
+        "which": request.POST.get("which", "all"),
+    }
+    refused = (search.is_bound and bool(search.errors)) or (choose.is_bound and bool(choose.errors))
+    return render(request, "anica/loops/program.html", context, status=400 if refused else 200)
+
+
+def _rows(loops: list[Json], ticked: set[str]) -> list[tuple[Json, bool]]:
+    """Each loop as the table has it, and whether it is ticked."""
+    return [
+        ({**one, "place": f"{one['address']:#x}", "bytes": bytes.fromhex(one["code"])}, one["key"] in ticked)
+        for one in loops
+    ]
+
+
+def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
+    form = ListingForm(request.POST if request.method == "POST" else None, initial={"name": _name(found)})
+    if form.is_bound and form.is_valid():
+        try:
+            name = unused_name(f"Import {found.file_name}"[:180])
+            config = {"upload": found.pk, **form.cleaned_data}
+            return redirect("run", submit(IMPORT, config, name, user=request.user).pk)
+        except RunsError as error:
+            form.add_error(None, str(error))
+    context = {"upload": found, "form": form, "programs": waiting_programs()}
+    refused = form.is_bound and bool(form.errors)
+    return render(request, "anica/loops/listing.html", context, status=400 if refused else 200)
+
+
+def _run(request: HttpRequest, found: Upload) -> Run | None:
+    """The search for loops of this file that the address names, else the newest."""
+    runs = Run.objects.filter(kind=KIND, config__upload=found.pk).order_by("-pk")
+    wanted = whole_number(request, "run")
+    return (runs.filter(pk=wanted).first() if wanted is not None else None) or runs.first()
+
+
+def _name(found: Upload) -> str:
+    stem = found.file_name.rpartition(".")[0] or found.file_name
+    return free_name(BasicBlockSet, stem[:180])
+
+
+urlpatterns = [path("uploads/<int:pk>/anica/loops/", anica_loops, name="anica-loops")]

@@ -1,0 +1,235 @@
+"""The headers of an ELF file, checked against its size before anything is believed.
+
+pyelftools reads the structures. Sections are not built by it: of some kinds it would read all of what a
+header claims, and unpack without limit what is compressed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.common.utils import struct_parse
+from elftools.elf.descriptions import describe_e_machine
+from elftools.elf.elffile import ELFFile
+
+from inference.isa.x86.binaries.errors import BinaryFileError
+
+MAGIC = b"\x7fELF"
+MOST_SECTIONS = 100_000
+MOST_SEGMENTS = 1000
+NAME_LIMIT = 200
+"""Bytes of a name that are kept."""
+
+OBJECT = "object file"
+_TYPES = {"ET_REL": OBJECT, "ET_EXEC": "executable", "ET_DYN": "shared library or executable"}
+_HEADER_BYTES = 64
+_ADDRESSES = (1 << 64) - (1 << 12)  # the last page is nowhere
+_WANTED = "an object file, an executable or a shared library of x86-64 in the format ELF is expected"
+_COMPILED = (b"MZ\x90", b"\xcf\xfa\xed\xfe", b"!<arch>\n", b"!<thin>\n", b"PERFILE2")
+_EXTENDED = 0xFFFF  # the number of segments, or the section with names, is in section 0
+_OTHERS = {
+    b"MZ": "a program of Windows",
+    b"\xcf\xfa\xed\xfe": "a program of macOS",
+    b"\xca\xfe\xba\xbe": "a program of macOS, or a class of Java",
+    b"!<arch>\n": "an archive of object files: take them out with `ar x` and give one of them",
+    b"!<thin>\n": "a list of object files: give one of them",
+    b"PERFILE2": "a recording of perf: give what `perf script` or `perf annotate --stdio` prints of it",
+    b"\x1f\x8b": "compressed: unpack it first",
+    b"\xfd7zXZ": "compressed: unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed: unpack it first",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section's header; `kind` as pyelftools names it, "SHT_PROGBITS". It lies within the file."""
+
+    index: int
+    name: str
+    kind: str
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    executable: bool
+    compressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What is loaded: bytes of the file from `offset` on to `address`."""
+
+    offset: int
+    address: int
+    size: int
+    executable: bool
+
+
+@dataclass(frozen=True)
+class Headers:
+    """What the headers of a file say."""
+
+    kind: str
+    fixed: bool
+    """Whether it is loaded where its addresses say."""
+    sections: tuple[Section, ...]
+    segments: tuple[Segment, ...]
+    exception_index: tuple[int, int] | None
+    """(address, offset in the file) of the table of functions for unwinding, where there is one."""
+
+
+def is_binary(beginning: bytes) -> bool:
+    """Whether a file that begins so is compiled, for whatever computer, or a recording of perf."""
+    return beginning.startswith(
+        (MAGIC, b"PERFILE2", b"!<arch>\n", b"!<thin>\n", b"\xcf\xfa\xed\xfe", b"MZ\x90")
+    )
+
+
+def described(beginning: bytes) -> str:
+    """What a file is by its first 64 bytes, "x86-64 executable". Raises `BinaryFileError`."""
+    return f"x86-64 {_kind(_opened(beginning))}"
+
+
+def read_headers(content: bytes) -> Headers:
+    """Raises `BinaryFileError` for what is no file for x86-64, and for headers that contradict its size."""
+    file = _opened(content)
+    kind = _kind(file)
+    try:
+        raw = list(_table(file, content, "section"))
+        sections = tuple(_sections(file, content, raw))
+        segments, index = _segments(file, content)
+    except (ELFError, ValueError, OverflowError) as error:
+        if isinstance(error, BinaryFileError):
+            raise
+        raise BinaryFileError(f"the file is damaged: {error}"[:300]) from error
+    return Headers(kind, file["e_type"] == "ET_EXEC", sections, segments, index)
+
+
+def _opened(content: bytes) -> ELFFile:
+    if not content.startswith(MAGIC):
+        found = next((what for magic, what in _OTHERS.items() if content.startswith(magic)), "")
+        raise BinaryFileError(f"this is {found}" if found else f"this is no ELF file; {_WANTED}")
+    if len(content) < _HEADER_BYTES:
+        raise BinaryFileError(
+            f"the file ends after {len(content)} bytes, within its header, which has {_HEADER_BYTES}: "
+            "it has been cut off"
+        )
+    try:
+        return ELFFile(io.BytesIO(content))
+    except (ELFError, ValueError) as error:
+        raise BinaryFileError(f"the header of the file is damaged: {error}"[:300]) from error
+
+
+def _kind(file: ELFFile) -> str:
+    machine = file["e_machine"]
+    name = describe_e_machine(machine) if isinstance(machine, str) else f"machine-{machine}"
+    if machine == "EM_386":
+        raise BinaryFileError("this is a 32-bit x86 file (i386); 64-bit code is expected: compile with -m64")
+    if machine != "EM_X86_64":
+        article = "an" if name[:1] in "AEIOU" else "a"
+        raise BinaryFileError(f"this is {article} {_plain(name)} file; {_WANTED}")
+    if file.elfclass != 64:
+        raise BinaryFileError("this is an x32 file; 64-bit code is expected: compile with -m64")
+    if not file.little_endian:
+        raise BinaryFileError("the file says that it is big-endian, which x86-64 never is: it is damaged")
+    kind = file["e_type"]
+    if kind not in _TYPES:
+        what = "a core dump" if kind == "ET_CORE" else "of an unknown type"
+        raise BinaryFileError(f"this file is {what}; {_WANTED}")
+    return _TYPES[kind]
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name if char.isprintable())[:80]
+
+
+def _table(file: ELFFile, content: bytes, what: str) -> Iterator[Any]:
+    """The headers of sections or segments, as many as there can be."""
+    short = "sh" if what == "section" else "ph"
+    at, each = file[f"e_{short}off"], file[f"e_{short}entsize"]
+    shape = file.structs.Elf_Shdr if what == "section" else file.structs.Elf_Phdr
+    count = file[f"e_{short}num"]
+    if at == 0:
+        return
+    if each != shape.sizeof():
+        raise BinaryFileError(f"a {what} header has {shape.sizeof()} bytes, not {each}: the file is damaged")
+    if count == (0 if what == "section" else _EXTENDED):
+        if file["e_shoff"] == 0 or file["e_shoff"] + file.structs.Elf_Shdr.sizeof() > len(content):
+            return
+        first = struct_parse(file.structs.Elf_Shdr, file.stream, file["e_shoff"])
+        count = first["sh_size"] if what == "section" else first["sh_info"]
+    most = MOST_SECTIONS if what == "section" else MOST_SEGMENTS
+    if count > most:
+        raise BinaryFileError(f"the file is said to have {count:,} {what}s, of {most:,} at most")
+    if at + count * each > len(content):
+        raise BinaryFileError(
+            f"the table of {what}s is said to end at byte {at + count * each:,}, but the file has "
+            f"{len(content):,}: it has been cut off"
+        )
+    for number in range(count):
+        yield struct_parse(shape, file.stream, at + number * each)
+
+
+def _sections(file: ELFFile, content: bytes, raw: list[Any]) -> Iterator[Section]:
+    strings = file["e_shstrndx"]
+    if strings == _EXTENDED and raw:
+        strings = raw[0]["sh_link"]
+    names = raw[strings] if 0 < strings < len(raw) else None
+    for index, one in enumerate(raw):
+        kind = one["sh_type"] if isinstance(one["sh_type"], str) else str(one["sh_type"])
+        flags = one["sh_flags"]
+        start, size = one["sh_offset"], 0 if kind in ("SHT_NOBITS", "SHT_NULL") else one["sh_size"]
+        name = "" if names is None else text_at(content, names["sh_offset"], names["sh_size"], one["sh_name"])
+        if start + size > len(content):
+            raise BinaryFileError(
+                f"section {index} ({name or 'without a name'}) is said to end at byte {start + size:,}, but "
+                f"the file has {len(content):,}: it has been cut off"
+            )
+        if one["sh_addr"] + size > _ADDRESSES:
+            raise BinaryFileError(f"section {index} ({name}) lies behind all addresses: the file is damaged")
+        yield Section(
+            index,
+            name,
+            kind,
+            one["sh_addr"],
+            start,
+            size,
+            one["sh_link"],
+            one["sh_info"],
+            executable=bool(flags & 4) and kind == "SHT_PROGBITS",
+            compressed=bool(flags & 0x800),
+        )
+
+
+def _segments(file: ELFFile, content: bytes) -> tuple[tuple[Segment, ...], tuple[int, int] | None]:
+    found, index = [], None
+    for one in _table(file, content, "segment"):
+        if one["p_type"] == "PT_GNU_EH_FRAME":
+            index = (one["p_vaddr"], one["p_offset"])
+        if one["p_type"] == "PT_LOAD" and one["p_filesz"]:
+            if one["p_offset"] + one["p_filesz"] > len(content):
+                end = one["p_offset"] + one["p_filesz"]
+                raise BinaryFileError(
+                    f"a segment is said to end at byte {end:,}, but the file has {len(content):,}: it has "
+                    "been cut off"
+                )
+            if one["p_vaddr"] + one["p_filesz"] > _ADDRESSES:
+                raise BinaryFileError("a segment lies behind all addresses: the file is damaged")
+            found.append(Segment(one["p_offset"], one["p_vaddr"], one["p_filesz"], bool(one["p_flags"] & 1)))
+    return tuple(found), index
+
+
+def text_at(content: bytes, table: int, size: int, at: int) -> str:
+    """A name of a string table, "" where it would be behind it; at most `NAME_LIMIT` bytes, printable."""
+    if at >= size:
+        return ""
+    begin = table + at
+    most = min(begin + NAME_LIMIT, table + size, len(content))
+    end = content.find(b"\0", begin, most)
+    text = content[begin : most if end < 0 else end].decode("utf-8", "replace")
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)

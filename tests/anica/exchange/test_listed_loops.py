@@ -1,0 +1,69 @@
+"""Loops of listings: weighed by their samples, and the same as those of the program that was listed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from anica_app.exchange.listed_loops import find_listed_loops
+from anica_app.exchange.program_loops import Found, Wanted, find_loops
+from inference.exchange.errors import ExchangeError
+from tests.compiled import compiled, tool
+
+ANNOTATED = """\
+ Percent |\tSource code & Disassembly of a.out for cycles:u (50 samples, percent: local period)
+--------------------------------------------------------------------------------------------------
+         :
+         : 3    Disassembly of section .text:
+         :
+         : 5    0000000000001200 <count>:
+         : 6    count():
+    0.00 :   1200:   movzbl (%rdi),%eax
+    0.00 :   1203:   xor    %edx,%edx
+    0.00 :   1205:   nopw   0x0(%rax,%rax,1)
+   10.00 :   1210:   cmp    $0x20,%al
+   60.00 :   1212:   sete   %al
+    0.00 :   1215:   add    $0x1,%rdi
+    0.00 :   1219:   movzbl %al,%eax
+    0.00 :   121c:   add    %eax,%edx
+    0.00 :   121e:   movzbl (%rdi),%eax
+    0.00 :   1221:   test   %al,%al
+   20.00 :   1223:   jne    1210 <count+0x10>
+   10.00 :   1225:   mov    %edx,%eax
+    0.00 :   1227:   ret
+"""
+LOOP = "3c200f94c04883c7010fb6c001c20fb60784c075eb"
+
+
+def listed(text: str, wanted: Wanted | None = None) -> Found:
+    return find_listed_loops(text.encode(), "list.txt", wanted or Wanted(), lambda done, of: None)
+
+
+def test_the_loops_of_an_annotation_weigh_their_samples() -> None:
+    (loop,) = listed(ANNOTATED).loops
+    assert loop.code.hex() == LOOP
+    assert loop.percent == pytest.approx(100 * loop.weight / (listed(ANNOTATED).total or 1))
+    assert loop.percent == pytest.approx(90.0)
+
+
+def test_loops_below_the_wanted_share_are_left_out_and_counted() -> None:
+    found = listed(ANNOTATED, Wanted(least=95.0))
+    assert (found.loops, found.below) == ((), 1)
+
+
+def test_what_cannot_be_read_is_told_with_its_line() -> None:
+    with pytest.raises(ExchangeError, match=r"list\.txt: line 11\b.*frobnicate"):
+        listed(ANNOTATED.replace("cmp    $0x20,%al", "frobnicate %al"))
+
+
+@pytest.mark.parametrize("options", [("-d",), ("-d", "--no-show-raw-insn"), ("-d", "-Mintel")])
+def test_the_loops_of_a_listing_are_those_of_its_program(options: tuple[str, ...], tmp_path: Path) -> None:
+    path = compiled(tmp_path)
+    done = subprocess.run([tool("objdump"), *options, str(path)], capture_output=True, text=True, check=True)
+    of_program = find_loops(path.read_bytes(), "a.out", Wanted()).loops
+    of_listing = listed(done.stdout).loops
+    assert of_program
+    assert sorted(one.code for one in of_program) == sorted(one.code for one in of_listing)
+    assert {one.weight for one in of_listing} == {1.0}

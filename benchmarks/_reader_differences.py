@@ -1,0 +1,143 @@
+"""Listings without bytes, read, and compared with the bytes: what is the same, and why the rest is not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction
+
+from benchmarks._reader_libraries import Stretch
+
+LINES = 400
+"""Lines of a listing that are read in one go."""
+_ADDRESS = re.compile(r"\s*([0-9a-f]+):\s+(\S.*)")
+_TAIL = re.compile(r"\s*(?:#|<).*")
+_NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\b\d+\b)")
+
+
+@dataclass
+class Comparison:
+    """How many instructions are read to the same bytes, to a jump of another length to the same place.
+
+    `rest`: {reason: {instruction as it is written, followed by both bytes: how many}}.
+    """
+
+    same: int = 0
+    jumps: int = 0
+    rest: dict[str, Counter[str]] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """How many instructions there were."""
+        return self.same + self.jumps + sum(found.total() for found in self.rest.values())
+
+    def add(self, other: Comparison) -> None:
+        """Count what another comparison has found."""
+        self.same += other.same
+        self.jumps += other.jumps
+        for reason, found in other.rest.items():
+            self.rest.setdefault(reason, Counter()).update(found)
+
+    def reasons(self) -> dict[str, int]:
+        """How many there are for each reason, the most frequent ones first."""
+        counted = {reason: found.total() for reason, found in self.rest.items()}
+        return dict(sorted(counted.items(), key=lambda one: -one[1]))
+
+
+def compared(stretch: Stretch) -> Comparison:
+    """Read a stretch of a listing as somebody would paste it, and compare each of its instructions."""
+    found = Comparison()
+    for start in range(0, len(stretch.lines), LINES):
+        for line, got in _read(stretch.lines[start : start + LINES]):
+            row = _ADDRESS.fullmatch(line)
+            if row is None:  # a heading
+                continue
+            address = int(row[1], 16)
+            if address in stretch.code:
+                _count(found, row[2], address, stretch.code[address], got)
+    return found
+
+
+def _read(lines: Sequence[str]) -> Iterator[tuple[str, bytes | str]]:
+    """(line, bytes or why it is refused) of all lines; halving finds those that are refused."""
+    from inference.isa.x86.assembly.program import read_program
+    from inference.isa.x86.blocks import BlockError
+
+    rows = [(number, _ADDRESS.fullmatch(line)) for number, line in enumerate(lines)]
+    if not any(row for _, row in rows):
+        return
+    try:
+        codes = {one.address: one.code for one in read_program("\n".join(lines)).instructions}
+    except BlockError as error:
+        if len(lines) == 1:
+            yield lines[0], error.message
+            return
+        middle = len(lines) // 2
+        yield from _read(lines[:middle])
+        yield from _read(lines[middle:])
+        return
+    for number, row in rows:
+        if row is not None:
+            yield lines[number], codes.get(int(row[1], 16), "passed over")
+
+
+def _count(found: Comparison, text: str, address: int, expected: bytes, got: bytes | str) -> None:
+    if got == expected:
+        found.same += 1
+        return
+    reason, shown = _reason(address, expected, got)
+    if reason == "jump":
+        found.jumps += 1
+        return
+    text = " ".join(_TAIL.sub("", text).split())
+    found.rest.setdefault(reason, Counter())[f"{text}  |  {expected.hex()}  |  {shown}"] += 1
+
+
+def _reason(address: int, expected: bytes, got: bytes | str) -> tuple[str, str]:
+    """(why it is not the same, what was got); "jump" is one of another length to the same place."""
+    if isinstance(got, str):
+        return f"refused: {_NUMBER.sub('…', got)[:160]}", got[:200]
+    wanted, found = _decoded(expected, address), _decoded(got, address)
+    if wanted is None or found is None:
+        return "no single instruction", got.hex()
+    if _is_jump(wanted) and _is_jump(found) and wanted.mnemonic == found.mnemonic:
+        if wanted.near_branch_target == found.near_branch_target:
+            return "jump", ""
+        return "jump to another place", got.hex()
+    if _written(wanted) != _written(found):
+        return "another instruction", f"{got.hex()} {_written(found)}"
+    kind = "shorter" if len(got) < len(expected) else "longer" if len(got) > len(expected) else "as long"
+    return f"same text, other encoding, {kind}", got.hex()
+
+
+def _decoded(code: bytes, address: int) -> Instruction | None:
+    """The instruction, None where the bytes are not exactly one."""
+    one = Decoder(64, code, ip=address).decode()
+    return None if one.is_invalid or one.len != len(code) else one
+
+
+def _is_jump(one: Instruction) -> bool:
+    return bool(
+        one.is_jmp_short_or_near
+        or one.is_jcc_short_or_near
+        or one.is_call_near
+        or one.is_xbegin
+        or one.is_jcx_short
+        or one.is_loop
+        or one.is_loopcc
+    )
+
+
+def _written(one: Instruction) -> str:
+    return str(_formatter().format(one))
+
+
+@cache
+def _formatter() -> Formatter:
+    formatter = Formatter(FormatterSyntax.INTEL)
+    formatter.show_branch_size = False
+    return formatter

@@ -95,27 +95,26 @@ def _starts(library: Path) -> Sequence[int]:
     return tuple(apart)
 
 
-def _stretch(library: Path, by: Disassembler, first: int) -> Stretch:
-    asked = [
-        by.program,
-        "-d",
-        *by.options,
-        f"--start-address={first:#x}",
-        f"--stop-address={first + STRETCH:#x}",
-    ]
+def listed(library: Path, by: Disassembler, part: Sequence[str]) -> Stretch:
+    """What a disassembler lists of a file, or of the part that its own options name."""
+    asked = [by.program, "-d", *by.options, *part]
     code = {}
     for line in _told([*asked, str(library)]).splitlines():
         row = _WITH_BYTES.fullmatch(line)
         if row is not None and not _NO_INSTRUCTION.search(row[3]):
             code[int(row[1], 16)] = bytes.fromhex(row[2])
+    lines = _told([*asked, "--no-show-raw-insn", str(library)]).splitlines()
+    return Stretch(tuple(lines), code)
+
+
+def _stretch(library: Path, by: Disassembler, first: int) -> Stretch:
+    part = [f"--start-address={first:#x}", f"--stop-address={first + STRETCH:#x}"]
+    found = listed(library, by, part)
+    code = dict(found.code)
     if code:
         code.pop(max(code))  # which the end may have cut in two
-    lines = []
-    for line in _told([*asked, "--no-show-raw-insn", str(library)]).splitlines():
-        row = _WITHOUT_BYTES.fullmatch(line)
-        if row is None or int(row[1], 16) in code:
-            lines.append(line)
-    return Stretch(tuple(lines), code)
+    rows = ((line, _WITHOUT_BYTES.fullmatch(line)) for line in found.lines)
+    return Stretch(tuple(line for line, row in rows if row is None or int(row[1], 16) in code), code)
 
 
 def _told(command: Sequence[str]) -> str:

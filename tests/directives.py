@@ -63,7 +63,7 @@ SPELLINGS = (
     '.rept 1\n.incbin "{file}"\n.endr',
     '.irp f,"{file}"\n.incbin \\f\n.endr',
     '.if 1\n.incbin "{file}"\n.endif',
-    '.altmacro\n.incbin <{file}>',
+    ".altmacro\n.incbin <{file}>",
     '.set f, "{file}"\n.incbin f',
     '.pushsection x; .incbin "{file}"; .popsection',
     '.section .text; .incbin "{file}"',

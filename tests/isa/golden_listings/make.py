@@ -19,6 +19,7 @@ from iced_x86 import Decoder, FlowControl, Formatter, FormatterSyntax, Instructi
 from benchmarks._reader_corpus import sections_of
 
 HERE = Path(__file__).parent
+COMPILERS = ("gcc", "clang")
 FUNCTIONS = ("saxpy", "weighted", "characters", "cleared")
 OPTIONS = ("-O2", "-march=haswell", "-fPIC", "-fno-asynchronous-unwind-tables")
 EXPECTED = HERE / "expected.json"
@@ -34,7 +35,7 @@ def main() -> None:
         work = Path(directory)
         for name in ("kernel.c", "driver.c"):
             (work / name).write_text((HERE / name).read_text())
-        for compiler in ("gcc", "clang"):
+        for compiler in COMPILERS:
             for syntax in ("att", "intel"):
                 expected[f"{compiler}-{syntax}.txt"] = _compiled(work, compiler, syntax)
         for name, (text, codes) in _listings(work).items():

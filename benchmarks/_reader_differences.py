@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction
+from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction, OpKind
 
 from benchmarks._reader_libraries import Stretch
 
@@ -121,15 +121,8 @@ def _decoded(code: bytes, address: int) -> Instruction | None:
 
 
 def _is_jump(one: Instruction) -> bool:
-    return bool(
-        one.is_jmp_short_or_near
-        or one.is_jcc_short_or_near
-        or one.is_call_near
-        or one.is_xbegin
-        or one.is_jcx_short
-        or one.is_loop
-        or one.is_loopcc
-    )
+    """Whether it names a place in the code: jumps, calls and loops, and where a transaction goes on."""
+    return one.op_count > 0 and one.op_kind(0) == OpKind.NEAR_BRANCH64
 
 
 def _written(one: Instruction) -> str:

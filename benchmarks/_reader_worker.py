@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmarks._reader_texts import text_of
@@ -101,9 +102,8 @@ def judge(text: str, attempt: Callable[[], str], found: Findings) -> None:
     except SlowError:
         outcome = "failed: it takes too long"
     except Exception as error:  # noqa: BLE001 that is what is counted
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        name = place.filename.rpartition("/")[2]
-        outcome = f"failed: {type(error).__name__} in {name}:{place.lineno}"
+        frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
+        outcome = f"failed: {type(error).__name__} in {Path(frame.f_code.co_filename).name}:{line}"
     spent = time.process_time() - began
     found.slowest = max(found.slowest, spent)
     if outcome.startswith("failed: "):

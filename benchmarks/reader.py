@@ -1,9 +1,10 @@
 """What the reader of assembly makes of listings, our own printing and compilers' output, and how quickly.
 
-`LIBRARY-DISASSEMBLER`: instructions of a library as a disassembler lists them without their bytes.
-`printer`, `printer-att`: BHive's blocks as we print them. `compilers`, `compilers-same-code`: a corpus of C
-and C++ files at several levels of optimisation. `cold-1000`: a thousand different instructions in a fresh
-process. What differs is listed, with its reason, in `benchmarks/out/`.
+`cold-1000`: a thousand different instructions in a fresh process. `printer`, `printer-att`: BHive's blocks
+as we print them. `compilers`, `compilers-same-code`: a corpus of C and C++ files at several levels of
+optimisation. `LIBRARY-DISASSEMBLER`: instructions of a library as a disassembler lists them without their
+bytes; `schemes-DISASSEMBLER`: an instance of every scheme. What differs is listed, with its reason, in
+`benchmarks/out/`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -23,7 +25,15 @@ from benchmarks import MissingDataError, Result
 from benchmarks._reader_cold import milliseconds
 from benchmarks._reader_corpus import LEVELS, compiled, files
 from benchmarks._reader_differences import Comparison, compared
-from benchmarks._reader_libraries import DISASSEMBLERS, SEED, STRETCH, Disassembler, libraries, stretches
+from benchmarks._reader_libraries import (
+    DISASSEMBLERS,
+    SEED,
+    STRETCH,
+    Disassembler,
+    libraries,
+    listed,
+    stretches,
+)
 from benchmarks._reader_same_code import differing
 
 INSTRUCTIONS = 100_000
@@ -52,10 +62,27 @@ def run(quick: bool) -> Iterator[Result]:
         if case.startswith(chosen):
             yield from measured()
     wanted = int(os.environ.get("PMWEB_READER_INSTRUCTIONS", INSTRUCTIONS)) // less
+    for by in DISASSEMBLERS:
+        if f"schemes-{by.name}".startswith(chosen):
+            yield _schemes(by, less)
     for library, path in libraries().items():
         for by in DISASSEMBLERS:
             if f"{library}-{by.name}".startswith(chosen):
                 yield _listing(library, path, by, wanted)
+
+
+def _schemes(by: Disassembler, less: int) -> Result:
+    """An instance of each scheme, one after the other in an object file."""
+    from inference.isa.x86 import schemes
+    from inference.isa.x86.att import encoded
+    from inference.isa.x86.blocks.surrounding import object_file
+
+    codes = [encoded(scheme.text) for scheme in schemes()[::less]]
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        file.write(object_file(b"".join(code for code in codes if code), "work"))
+        file.flush()
+        found = compared(listed(Path(file.name), by, []))
+    return _share(f"schemes-{by.name}", found, {"schemes": len(codes)})
 
 
 def _listing(library: str, path: Path, by: Disassembler, wanted: int) -> Result:
@@ -63,15 +90,19 @@ def _listing(library: str, path: Path, by: Disassembler, wanted: int) -> Result:
     for stretch in stretches(path, by, wanted):
         found.add(compared(stretch))
         parts += 1
-    case = f"{library}-{by.name}"
+    sample = f"{parts} stretches of {STRETCH} bytes from functions drawn with seed {SEED}"
+    return _share(f"{library}-{by.name}", found, {"sample": sample})
+
+
+def _share(case: str, found: Comparison, about: Mapping[str, Any]) -> Result:
     more = {
+        **about,
         "instructions": found.total,
         "jumps_of_another_length": found.jumps,
         "reasons": found.reasons(),
-        "sample": f"{parts} stretches of {STRETCH} bytes from functions drawn with seed {SEED}",
         "listed_in": _listed(case, found.rest),
     }
-    share = 100 * (found.same + found.jumps) / found.total
+    share = 100 * (found.same + found.jumps) / max(1, found.total)
     return Result(case, round(share, 4), "%", LEAST_SHARE, more)
 
 

@@ -58,7 +58,7 @@ def _told(case: str, many: int, fuzz: Callable[[], Findings]) -> Result:
     found = fuzz()
     seconds = round(time.monotonic() - began, 1)
     more = {"seed": SEED, **found.as_json(), "seconds": seconds, "memory_mb": [before, resident()]}
-    return Result(case, many - found.failed, "answered", many, more)
+    return Result(case, max(0, many - found.failed), "answered", many, more)
 
 
 def _watched(many: int, file: str) -> Findings:

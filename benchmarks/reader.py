@@ -158,8 +158,7 @@ def _printer(codes: list[bytes]) -> Iterator[Result]:
 
 def _read_again(text: str, code: bytes) -> tuple[str, str]:
     """(reason, what is other) of a printed block that is not read to the same bytes; empty where it is."""
-    from inference.isa.x86.assembly import read
-    from inference.isa.x86.blocks import BlockError, block_of_bytes
+    from inference.isa.x86.blocks import BlockError, block_of_bytes, read
 
     try:
         pieces = read(text, MOST_PIECES).pieces
@@ -179,9 +178,8 @@ def _read_again(text: str, code: bytes) -> tuple[str, str]:
 
 
 def _compilers(quick: bool) -> Iterator[Result]:
-    from inference.isa.x86.assembly import read
     from inference.isa.x86.assembly.program import read_program
-    from inference.isa.x86.blocks import BlockError
+    from inference.isa.x86.blocks import BlockError, read
 
     paths = files()[:: 9 if quick else 1]
     texts = total = 0

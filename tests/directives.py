@@ -1,7 +1,7 @@
 """Directives hidden from a reader of assembly, a file that they would read, and a watch over both.
 
-In an assembler each of `SPELLINGS` reads a file, emits or repeats bytes without end, or makes other code of what
-stands below it.
+In an assembler each of `SPELLINGS` reads a file, emits or repeats bytes without end, or makes other code of
+what stands below it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Writes the golden listings anew: `python -m tests.isa.golden_listings.make`, where all tools are installed.
 
-Each is what a tool prints of `kernel.c`. `expected.json` has the machine code of each instruction in the order
-of the listing, in hexadecimal digits; direct jumps and calls, which may be of another length, are their mnemonic
-and the address that they lead to. In what a compiler writes, the bytes that the linker fills in are zero.
+Each is what a tool prints of `kernel.c`. `expected.json` has the machine code of each instruction in the
+order of the listing, in hexadecimal digits; direct jumps and calls, which may be of another length, are their
+mnemonic and the address that they lead to. In what a compiler writes, the bytes that the linker fills in are
+zero.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from benchmarks._reader_libraries import Stretch
 
 LINES = 400
 """Lines of a listing that are read in one go."""
+BEHIND = 2
+"""Lines that are read with them."""
 _ADDRESS = re.compile(r"\s*([0-9a-f]+):\s+(\S.*)")
 _TAIL = re.compile(r"\s*(?:#|<).*")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\b\d+\b)")
@@ -52,37 +54,39 @@ def compared(stretch: Stretch) -> Comparison:
     """Read a stretch of a listing as somebody would paste it, and compare each of its instructions."""
     found = Comparison()
     for start in range(0, len(stretch.lines), LINES):
-        for line, got in _read(stretch.lines[start : start + LINES]):
+        end = start + LINES
+        for line, got in _read(stretch.lines[start:end], stretch.lines[end : end + BEHIND]):
             row = _ADDRESS.fullmatch(line)
-            if row is None:  # a heading
-                continue
-            address = int(row[1], 16)
-            if address in stretch.code:
+            address = int(row[1], 16) if row else -1  # of a heading
+            if row is not None and address in stretch.code:
                 _count(found, row[2], address, stretch.code[address], got)
     return found
 
 
-def _read(lines: Sequence[str]) -> Iterator[tuple[str, bytes | str]]:
-    """(line, bytes or why it is refused) of all lines; halving finds those that are refused."""
+def _read(lines: Sequence[str], behind: Sequence[str]) -> Iterator[tuple[str, bytes | str]]:
+    """(line, bytes or why it is refused) of all lines; halving finds those that are refused.
+
+    The lines `behind` are read with them, for where they lie tells how long the instruction before is.
+    """
     from inference.isa.x86.assembly.program import read_program
     from inference.isa.x86.blocks import BlockError
 
-    rows = [(number, _ADDRESS.fullmatch(line)) for number, line in enumerate(lines)]
+    rows = [(line, _ADDRESS.fullmatch(line)) for line in lines]
     if not any(row for _, row in rows):
         return
     try:
-        codes = {one.address: one.code for one in read_program("\n".join(lines)).instructions}
+        codes = {one.address: one.code for one in read_program("\n".join([*lines, *behind])).instructions}
     except BlockError as error:
-        if len(lines) == 1:
+        if len(lines) > 1:
+            middle = len(lines) // 2
+            yield from _read(lines[:middle], lines[middle : middle + BEHIND])
+            yield from _read(lines[middle:], behind)
+        elif behind:
+            yield from _read(lines, behind[:-1])
+        else:
             yield lines[0], error.message
-            return
-        middle = len(lines) // 2
-        yield from _read(lines[:middle])
-        yield from _read(lines[middle:])
         return
-    for number, row in rows:
-        if row is not None:
-            yield lines[number], codes.get(int(row[1], 16), "passed over")
+    yield from ((line, codes.get(int(row[1], 16), "passed over")) for line, row in rows if row)
 
 
 def _count(found: Comparison, text: str, address: int, expected: bytes, got: bytes | str) -> None:

@@ -10,7 +10,7 @@ import random
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -23,8 +23,8 @@ STRETCH = 8192
 """Bytes of code that are disassembled in one go."""
 _PLACES = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib")
 _FUNCTION = re.compile(r"^([0-9a-f]{16}) .{6}F \.text\t", re.MULTILINE)
-_WITH_BYTES = re.compile(r"\s*([0-9a-f]+):\s+((?:[0-9a-f]{2} )+)\s*(.*)")
-_WITHOUT_BYTES = re.compile(r"\s*([0-9a-f]+):\s+(\S.*)")
+_WITH_BYTES = re.compile(r"\s*([0-9a-f]+):\s+((?:[0-9a-f]{2}[ \t])+)\s*(.*)")
+_PREFIXES = re.compile(rb"[\xf0\xf2\xf3\x66\x67\x2e\x36\x3e\x26\x64\x65\x40-\x4f]+")
 _NO_INSTRUCTION = re.compile(r"\(bad\)|\.byte|<unknown>|\.\.\.")
 
 
@@ -104,7 +104,22 @@ def listed(library: Path, by: Disassembler, part: Sequence[str]) -> Stretch:
         if row is not None and not _NO_INSTRUCTION.search(row[3]):
             code[int(row[1], 16)] = bytes.fromhex(row[2])
     lines = _told([*asked, "--no-show-raw-insn", str(library)]).splitlines()
-    return Stretch(tuple(lines), code)
+    return Stretch(tuple(lines), _with_prefixes(code))
+
+
+def _with_prefixes(code: Mapping[int, bytes]) -> dict[int, bytes]:
+    """The same with prefixes that have a line of their own, as `lock`, joined with what follows them.
+
+    Where nothing follows, as at the end of a stretch, they are no instruction.
+    """
+    found: dict[int, bytes] = {}
+    before = 0
+    for address, bytes_ in code.items():
+        if found and _PREFIXES.fullmatch(found[before]) and address == before + len(found[before]):
+            found[before] += bytes_
+        else:
+            found[address], before = bytes_, address
+    return {address: bytes_ for address, bytes_ in found.items() if not _PREFIXES.fullmatch(bytes_)}
 
 
 def _stretch(library: Path, by: Disassembler, first: int) -> Stretch:
@@ -112,9 +127,8 @@ def _stretch(library: Path, by: Disassembler, first: int) -> Stretch:
     found = listed(library, by, part)
     code = dict(found.code)
     if code:
-        code.pop(max(code))  # which the end may have cut in two
-    rows = ((line, _WITHOUT_BYTES.fullmatch(line)) for line in found.lines)
-    return Stretch(tuple(line for line, row in rows if row is None or int(row[1], 16) in code), code)
+        code.pop(max(code))  # which the end may have cut in two, or has no line behind it
+    return Stretch(found.lines, code)
 
 
 def _told(command: Sequence[str]) -> str:

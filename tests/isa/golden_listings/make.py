@@ -26,7 +26,7 @@ OPTIONS = ("-O2", "-march=haswell", "-fPIC", "-fno-asynchronous-unwind-tables")
 EXPECTED = HERE / "expected.json"
 _DIRECT = (FlowControl.UNCONDITIONAL_BRANCH, FlowControl.CONDITIONAL_BRANCH, FlowControl.CALL)
 _BYTES = re.compile(r"\s*([0-9a-f]+):\t((?:[0-9a-f]{2} )+)\s*(?:\t.*)?")
-_ADDRESS = re.compile(r"^[ =>]*(?:[0-9.]+ : *)?(?:0x)?0*([0-9a-f]+)(?::| <)", re.MULTILINE)
+_ADDRESS = re.compile(r"^[ =>]*(?:[0-9.]+ : *)?(?:0x)?0*([0-9a-f]+)(?: <[^>]*>)?:[ \t]", re.MULTILINE)
 
 
 def main() -> None:

@@ -51,7 +51,6 @@ SPELLINGS = (
     '.incb\\\nin "{file}"',
     '. incbin "{file}"',
     '  401000:\t.incbin "{file}"',
-    '  401000:\t48 01 d8 \t.incbin "{file}"',
     '0000000000401000 <f>: .incbin "{file}"',
     '=> 0x0000000000401000 <+0>:\t.incbin "{file}"',
     '#APP\n.incbin "{file}"\n#NO_APP',

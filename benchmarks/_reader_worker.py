@@ -85,8 +85,12 @@ def _tried(text: str, found: Findings) -> None:
             reading = read(text, MOST)
         except BlockError:
             return "refused"
-        if any(SECRET[:8] in piece.block.code for piece in reading.pieces):
-            return "failed: the file's content is in a block"
+        for piece in reading.pieces:
+            if SECRET[:8] in piece.block.code:
+                return "failed: the file's content is in a block"
+            again = [one.block.code for one in read(piece.block.text, MOST).pieces]
+            if again != [piece.block.code]:
+                return "failed: what is printed of it is read as other code"
         return "read"
 
     judge(text, attempt, found)

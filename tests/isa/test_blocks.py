@@ -69,7 +69,9 @@ def test_what_we_write_is_read_as_the_same_code(syntax: str):
 
 def test_few_instructions_have_to_be_written_as_numbers():
     forms = [form for _, form in sample() if decoded(code_of(form)).flow_control == FlowControl.NEXT]
-    as_numbers = [one for one in (text_of(code_of(form), "intel") for form in forms) if one.startswith(".byte")]
+    as_numbers = [
+        one for one in (text_of(code_of(form), "intel") for form in forms) if one.startswith(".byte")
+    ]
     assert len(as_numbers) <= 0.01 * len(forms), as_numbers
 
 

@@ -1,0 +1,123 @@
+"""Every page and every operation of the API that reads assembly, for texts that nobody should send."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+
+from benchmarks._input_site import furnished
+from benchmarks._reader_texts import text_of
+from benchmarks._reader_trace import traced
+from benchmarks._reader_worker import SECRET, Findings, judge
+
+STARTS = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.spawn")
+_LONGEST_ADDRESS = 3000
+_RARE = 40
+"""One text in so many is uploaded as a file, which takes far longer than a page."""
+
+Door = Callable[[str], Any]
+
+
+def knocked(seed: int, many: int, file: str) -> Findings:
+    """Send the texts of these numbers, each to a door of a site in this process, in turn."""
+    logging.getLogger("django.request").setLevel(logging.CRITICAL)
+    logging.getLogger("django.security").setLevel(logging.CRITICAL)
+    found = Findings()
+    opened = doors()
+    names = list(opened)
+    for name in names:
+        _answer(opened[name], "nop")
+    with traced() as events:
+        for number in range(many):
+            text = text_of(seed, number, file)
+            name = "upload" if number % _RARE == 0 else names[number % len(names)]
+            judge(text, lambda door=opened[name], text=text, name=name: _answered(door, text, name), found)  # type: ignore[misc]
+            for event in events:
+                if event.startswith(STARTS) or file in event:
+                    found.fail(f"{name}: it opens or starts {event}", text)
+            events.clear()
+    return found
+
+
+def doors() -> Mapping[str, Door]:
+    """What sends a text to each place of a furnished site that reads assembly; the answer is a response."""
+    from inference.core.mapping import PortMapping as Value
+    from inference.exchange.instruction_sets import X86
+    from inference.exchange.stored import store_mapping
+    from inference.models import ISA, PortMapping
+
+    browser, token = furnished()
+    usage = {"add GPR[64]:RW, GPR[64]:R": ((3, 1),)}
+    value = Value(ports=("0", "1"), usage=usage)
+    isa = ISA.objects.get(name=X86)
+    mapping = store_mapping("two ports", isa, value, origin=PortMapping.Origin.IMPORT)
+    program = Client(raise_request_exception=False, headers={"Authorization": f"Bearer {token}"})
+
+    def page(path: str, name: str, more: str = "") -> Door:
+        return lambda text: browser.get(f"{path}?{more}{name}={_quoted(text[:_LONGEST_ADDRESS])}")
+
+    def form(press: str) -> Door:
+        kind = "application/x-www-form-urlencoded"
+        return lambda text: browser.post(reverse("blocks"), f"press={press}&code={_quoted(text)}", kind)
+
+    def operation(path: str, **more: Any) -> Door:
+        return lambda text: program.post(
+            f"/api/v1{path}", json.dumps({"code": text, **more}), "application/json"
+        )
+
+    return {
+        "form": form("decode"),
+        "address": page(reverse("blocks"), "code"),
+        "loop": page(reverse("mapping", args=[mapping.pk]), "code", "tab=loop&"),
+        "search": page(reverse("search"), "q"),
+        "ask": form("ask"),
+        "API blocks": operation("/blocks"),
+        "API loads": operation(f"/mappings/{mapping.pk}/block-loads"),
+        "API questions": operation("/questions", predictors=["mapping:mapping=two ports"]),
+        "API explanations": operation("/explanations", predictors=["mapping:mapping=two ports"] * 2),
+        "API search": lambda text: program.get(f"/api/v1/search?q={_quoted(text[:_LONGEST_ADDRESS])}"),
+        "upload": lambda text: _uploaded(browser, text),
+    }
+
+
+def _answered(door: Door, text: str, name: str) -> str:
+    response = _answer(door, text)
+    if response.status_code >= 500:
+        return f"failed: {name} answers {response.status_code}"
+    content = b"".join(response.streaming_content) if response.streaming else response.content
+    if SECRET[:8].hex().encode() in content.lower().replace(b" ", b"") or b"imul r15, r14" in content:
+        return f"failed: {name} shows the file's content"
+    return f"{name}: {response.status_code}"
+
+
+def _answer(door: Door, text: str) -> Any:
+    """What a door says; whatever it has stored is taken back."""
+    with transaction.atomic():
+        response = door(text)
+        transaction.set_rollback(True)
+    return response
+
+
+def _uploaded(browser: Client, text: str) -> Any:
+    """The preview of a set of blocks with the text as a row, or the answer that refuses the file."""
+    import io
+
+    from inference.models import Upload
+
+    cell = text.replace('"', '""')
+    content = io.BytesIO(f'bb,a tool\n"{cell}",1.5\n'.encode("utf-8", "surrogatepass"))
+    content.name = "blocks.csv"
+    told = browser.post(reverse("upload"), {"files": [content]})
+    number = Upload.objects.values_list("pk", flat=True).first()
+    return told if number is None else browser.get(reverse("upload-preview", args=[number]), follow=True)
+
+
+def _quoted(text: str) -> str:
+    return quote(text.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,228 @@
+"""What the reader of assembly makes of listings, our own printing and compilers' output, and how quickly.
+
+`cold-1000`: a thousand different instructions in a fresh process. `printer`, `printer-att`: BHive's blocks
+as we print them. `compilers`, `compilers-same-code`: a corpus of C and C++ files at several levels of
+optimisation. `LIBRARY-DISASSEMBLER`: instructions of a library as a disassembler lists them without their
+bytes; `schemes-DISASSEMBLER`: an instance of every scheme. What differs is listed, with its reason, in
+`benchmarks/out/`.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from benchmarks import MissingDataError, Result
+from benchmarks._reader_cold import milliseconds
+from benchmarks._reader_corpus import LEVELS, compiled, files
+from benchmarks._reader_differences import Comparison, compared
+from benchmarks._reader_libraries import (
+    DISASSEMBLERS,
+    SEED,
+    STRETCH,
+    Disassembler,
+    libraries,
+    listed,
+    stretches,
+)
+from benchmarks._reader_same_code import differing
+
+INSTRUCTIONS = 100_000
+"""Of each listing; `PMWEB_READER_INSTRUCTIONS` is another number."""
+QUICK = 50
+"""Times fewer of each, to see whether it works."""
+LEAST_SHARE = 99.9
+DIFFERENT, COLD_MS, PROCESSES = 1000, 100.0, 9
+MOST_PIECES = 100_000
+OUT = Path(__file__).parent / "out"
+_PARAGRAPH = 100
+_SHOWN = 10
+
+
+def run(quick: bool) -> Iterator[Result]:
+    """All cases, those of a few seconds first; `PMWEB_READER` names a few of them by their beginnings."""
+    chosen = tuple(os.environ.get("PMWEB_READER", "").split()) or ("",)
+    less = QUICK if quick else 1
+    codes = _bhive()[::less]
+    cases: dict[str, Callable[[], Iterator[Result]]] = {
+        "cold-1000": lambda: _cold(3 if quick else PROCESSES),
+        "printer": lambda: _printer(codes),
+        "compilers": lambda: _compilers(quick),
+    }
+    for case, measured in cases.items():
+        if case.startswith(chosen):
+            yield from measured()
+    wanted = int(os.environ.get("PMWEB_READER_INSTRUCTIONS", INSTRUCTIONS)) // less
+    for by in DISASSEMBLERS:
+        if f"schemes-{by.name}".startswith(chosen):
+            yield _schemes(by, less)
+    for library, path in libraries().items():
+        for by in DISASSEMBLERS:
+            if f"{library}-{by.name}".startswith(chosen):
+                yield _listing(library, path, by, wanted)
+
+
+def _schemes(by: Disassembler, less: int) -> Result:
+    """An instance of each scheme, one after the other in an object file."""
+    from inference.isa.x86 import schemes
+    from inference.isa.x86.att import encoded
+    from inference.isa.x86.blocks.surrounding import object_file
+
+    codes = [encoded(scheme.text) for scheme in schemes()[::less]]
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        file.write(object_file(b"".join(code for code in codes if code), "work"))
+        file.flush()
+        found = compared(listed(Path(file.name), by, []))
+    return _share(f"schemes-{by.name}", found, {"schemes": len(codes)})
+
+
+def _listing(library: str, path: Path, by: Disassembler, wanted: int) -> Result:
+    found, parts = Comparison(), 0
+    for stretch in stretches(path, by, wanted):
+        found.add(compared(stretch))
+        parts += 1
+    sample = f"{parts} stretches of {STRETCH} bytes from functions drawn with seed {SEED}"
+    return _share(f"{library}-{by.name}", found, {"sample": sample})
+
+
+def _share(case: str, found: Comparison, about: Mapping[str, Any]) -> Result:
+    more = {
+        **about,
+        "instructions": found.total,
+        "jumps_of_another_length": found.jumps,
+        "reasons": found.reasons(),
+        "listed_in": _listed(case, found.rest),
+    }
+    share = 100 * (found.same + found.jumps) / max(1, found.total)
+    return Result(case, round(share, 4), "%", LEAST_SHARE, more)
+
+
+def _listed(case: str, rest: Mapping[str, Counter[str]]) -> str:
+    """Write what differs into a file: by reason, the most frequent first; its name."""
+    OUT.mkdir(exist_ok=True)
+    path = OUT / f"reader-{case}.txt"
+    with path.open("w") as file:
+        for reason, found in sorted(rest.items(), key=lambda one: -one[1].total()):
+            file.write(f"{found.total()} × {reason}\n")
+            file.writelines(f"    {times} × {written}\n" for written, times in found.most_common())
+    return f"out/{path.name}"
+
+
+def _bhive() -> list[bytes]:
+    """The machine code of all different blocks of the published sets. Raises `MissingDataError`."""
+    directory = settings.SHARED / "data" / "blocks"
+    found: dict[bytes, None] = {}
+    for path in sorted(directory.glob("*.csv")):
+        with path.open() as file:
+            for row in csv.reader(file):
+                if row and row[0] and row[0] != "bb":
+                    found[bytes.fromhex(row[0])] = None
+    if not found:
+        raise MissingDataError(f"no blocks in {directory}: set PMWEB_SHARED")
+    return list(found)
+
+
+def _printer(codes: list[bytes]) -> Iterator[Result]:
+    from inference.isa.x86.blocks import BlockError, block_of_bytes
+    from inference.isa.x86.blocks.listing import att_of_bytes
+
+    def att(code: bytes) -> str:
+        return "\n".join(att_of_bytes(code))
+
+    printers = {"printer": lambda code: block_of_bytes(code).text, "printer-att": att}
+    for case, printed in printers.items():
+        same, none, rest = 0, 0, {}
+        for code in codes:
+            try:
+                text = printed(code)
+            except BlockError:
+                none += 1
+                continue
+            reason, shown = _read_again(text, code)
+            same += not reason
+            if reason:
+                rest.setdefault(reason, Counter())[f"{code.hex()}  |  {shown}"] += 1
+        reasons = {one: found.total() for one, found in rest.items()}
+        more = {"blocks": len(codes), "no_block": none, "reasons": reasons, "listed_in": _listed(case, rest)}
+        yield Result(case, round(100 * same / (len(codes) - none), 4), "%", 100.0, more)
+
+
+def _read_again(text: str, code: bytes) -> tuple[str, str]:
+    """(reason, what is other) of a printed block that is not read to the same bytes; empty where it is."""
+    from inference.isa.x86.blocks import BlockError, block_of_bytes, read
+
+    try:
+        pieces = read(text, MOST_PIECES).pieces
+    except BlockError as error:
+        return "refused", str(error)[:300]
+    got = b"".join(piece.block.code for piece in pieces)
+    if got == code and len(pieces) == 1:
+        return "", ""
+    if got == code:
+        return f"{len(pieces)} pieces", ""
+    instructions = [one for piece in pieces for one in piece.block.instructions]
+    pairs = zip(block_of_bytes(code).instructions, instructions, strict=False)
+    first = next(((a, b) for a, b in pairs if a.code != b.code), None)
+    if first is None:
+        return "other bytes", got.hex()
+    return "other bytes", f"{first[0].text}: {first[0].code.hex()} is read as {first[1].code.hex()}"
+
+
+def _compilers(quick: bool) -> Iterator[Result]:
+    from inference.isa.x86.assembly.program import read_program
+    from inference.isa.x86.blocks import BlockError, read
+
+    paths = files()[:: 9 if quick else 1]
+    texts = total = 0
+    pieces: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    other: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory(prefix="pmweb-corpus-") as work:
+        for one in compiled(paths, list(LEVELS), Path(work)):
+            texts += 1
+            try:
+                reading = read(one.text, MOST_PIECES)
+                counted, differs = differing(one, read_program(one.text).instructions)
+            except BlockError as error:
+                refused[f"{one.name}: {error}"] += 1
+                continue
+            pieces.update(piece.block.kind for piece in reading.pieces)
+            total += counted
+            other.update(differs)
+    sizes = {"files": len(paths), "compilers": 2, "levels": list(LEVELS), "syntaxes": 2}
+    listed = {"listed_in": _listed("compilers", {"refused": refused, "other code": other})}
+    more = {**sizes, "pieces": dict(pieces), "refused": list(refused)[:_SHOWN], **listed}
+    yield Result("compilers", texts - len(refused), "texts", texts, more)
+    if total:
+        share = 100 * (1 - other.total() / total)
+        more = {"instructions": total, "other": other.total(), "examples": list(other)[:_SHOWN], **listed}
+        yield Result("compilers-same-code", round(share, 4), "%", 100.0, more)
+
+
+def _cold(processes: int) -> Iterator[Result]:
+    from inference.isa.x86.blocks import BlockError, block_of_bytes
+
+    lines: dict[str, None] = {}
+    for code in _bhive():
+        try:
+            block = block_of_bytes(code)
+        except BlockError:
+            continue
+        lines.update(dict.fromkeys(one.text for one in block.instructions if not one.obstacle))
+    drawn = random.Random(SEED).sample(sorted(lines), DIFFERENT)
+    paragraphs = ["\n".join(drawn[at : at + _PARAGRAPH]) for at in range(0, DIFFERENT, _PARAGRAPH)]
+    with tempfile.NamedTemporaryFile("w", suffix=".s") as file:
+        file.write("\n\n".join(paragraphs))
+        file.flush()
+        times = milliseconds(Path(file.name), processes)
+    more = {"different_instructions": DIFFERENT, "processes": processes, "all": sorted(times), "seed": SEED}
+    yield Result("cold-1000", statistics.median(times), "ms", COLD_MS, more)

@@ -1,0 +1,28 @@
+"""What is pasted into the loop of a mapping or the search box reaches no program that knows directives."""
+
+from __future__ import annotations
+
+from django.test import Client
+from django.urls import reverse
+
+from inference.models import PortMapping
+from tests.directives import SPELLINGS, watching, written
+
+
+def test_the_loop_of_a_mapping_refuses_directives(visitor: Client, mapping: PortMapping, tmp_path):
+    address = reverse("mapping", args=[mapping.pk])
+    with watching(tmp_path) as watch:
+        for spelling in SPELLINGS:
+            page = visitor.get(address, {"tab": "loop", "code": written(spelling, watch.file)})
+            assert page.status_code == 400, spelling
+            assert "Nothing was decoded" in page.text, spelling
+            watch.expect_silence(page.text)
+
+
+def test_the_search_box_takes_directives_for_words(visitor: Client, mapping: PortMapping, tmp_path):
+    with watching(tmp_path) as watch:
+        for spelling in SPELLINGS:
+            for text in (spelling, f"addq %rax, %rbx\n{spelling}"):
+                page = visitor.get(reverse("search"), {"q": written(text, watch.file)})
+                assert page.status_code == 200, spelling
+                watch.expect_silence(page.text)

@@ -178,7 +178,7 @@ def _read_again(text: str, code: bytes) -> tuple[str, str]:
 
 
 def _compilers(quick: bool) -> Iterator[Result]:
-    from inference.isa.x86.assembly.program import read_program
+    from inference.isa.x86.assembly.reading import read_program
     from inference.isa.x86.blocks import BlockError, read
 
     paths = files()[:: 9 if quick else 1]

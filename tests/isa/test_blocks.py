@@ -10,7 +10,7 @@ from django.conf import settings
 from iced_x86 import Decoder, Encoder, FlowControl, Formatter, FormatterSyntax
 
 from inference.isa.x86 import forms_by_text
-from inference.isa.x86.assembly.program import read_program
+from inference.isa.x86.assembly.reading import read_program
 from inference.isa.x86.blocks import (
     GENERAL,
     BlockError,

@@ -10,6 +10,7 @@ import re
 
 from iced_x86 import Register
 
+from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,
@@ -20,7 +21,6 @@ from inference.isa.x86.assembly.operands import (
     registers,
     sum_of,
 )
-from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.iced_types import RegisterValue
 
 _SEGMENT = re.compile(r"%([c-gs]s)\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)

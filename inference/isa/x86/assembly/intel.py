@@ -11,6 +11,7 @@ import re
 
 from iced_x86 import Register
 
+from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.operands import (
     SEGMENTS,
     SIZES,
@@ -24,7 +25,6 @@ from inference.isa.x86.assembly.operands import (
     registers,
     sum_of,
 )
-from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.iced_types import RegisterValue
 
 _SIZED = re.compile(rf"({'|'.join(SIZES)})\b\s*(?:(ptr|bcst)\b)?\s*(.*)", re.IGNORECASE | re.DOTALL)
@@ -59,7 +59,7 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
     if "[" in rest or "]" in rest:
         return _memory(rest, width, segment, broadcast, constants)
     if width is not None or segment:
-        if rest.strip().lower() in registers() or number_of(rest.strip()) is not None and not segment:
+        if rest.strip().lower() in registers() or (number_of(rest.strip()) is not None and not segment):
             return _sized_value(rest.strip(), width)
         value = _displacement(rest, constants)
         return MemoryOperand(

@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from inference.isa.x86.assembly.statements import begins_instruction
 
 _PERF = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*%?\s*[:│┃|](.*)")
-_PERF_SIGN = re.compile(r"│|^\s*(?:\d+\.\d+|Percent)\s*[:|]", re.MULTILINE)
+_PERF_SIGN = re.compile(r"│|^[ \t]*(?:\d+\.\d+|Percent)[ \t]*[:|]", re.MULTILINE)
 _PERF_ARROW = re.compile(r"[↓↑→←│┃├└┌─▶◀╭╰]")
-_XED = re.compile(r"XDIS\s+(?P<address>[0-9a-f]+):\s+\S+\s+\S+\s+(?P<bytes>[0-9a-f]+)\s+(?P<text>.*)", re.IGNORECASE)
+_XED = re.compile(
+    r"XDIS\s+(?P<address>[0-9a-f]+):\s+\S+\s+\S+\s+(?P<bytes>(?:[0-9a-f]{2})+)\s+(?P<text>.*)", re.IGNORECASE
+)
 _XED_SHORT = re.compile(r"SHORT:\s+(?P<text>\S.*)")
 _PLAIN = re.compile(
     r"\s*(?:=>\s*)?(?:0x)?(?P<address>[0-9a-f]+)\s*(?:<(?P<label>[^>]*?(?:\([^)]*\)[^>]*)?)>)?\s*:(?P<rest>.*)",
@@ -34,7 +36,11 @@ _SPACED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:[\s|]+(.*))?", 
 _JOINED_BYTES = re.compile(r"\s*((?:[0-9a-f]{2}){1,15})[\s|]+(\S.*)", re.IGNORECASE)
 _RELOCATION = re.compile(r"\s*(?:R_X86_64_|IMAGE_REL_|X86_64_RELOC_)")
 _OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$", re.IGNORECASE)
-_LOCAL_TARGET = re.compile(r"\s(?:j\w+|call|loop\w*)\s+(\d+)[bf]\s*(?:[#;]|//|$)", re.IGNORECASE)
+_LOCAL_TARGET = re.compile(
+    r"\s(?:j\w+|call|loop\w*)[ \t]+(\d+)[bf][ \t]*(?:[#;]|//|$)", re.IGNORECASE | re.MULTILINE
+)
+_WIDE = re.compile(r"[ \t]{40,}")
+_LONGEST_LINE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,12 @@ def listing_of(lines: Sequence[tuple[int, str]]) -> tuple[list[ListedLine], int]
     skipped = unlisted = 0
     pending = b""
     for number, line in lines:
+        line = _WIDE.sub(" ", line)
         if not line.strip():
+            continue
+        if len(line) > _LONGEST_LINE:
+            skipped += 1
+            unlisted += 1
             continue
         if (short := _XED_SHORT.match(line)) and pending:
             found.append(ListedLine(number, _end(found), pending, short["text"]))
@@ -96,7 +107,11 @@ def _listed(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
         count = float(perf[1]) if perf[1] else None
         line = _PERF_ARROW.sub(" ", perf[2])
         line = re.sub(r"^\s*\d+\s+(?=(?:0x)?[0-9a-f]+(?::|\s+<))", "", line)
-        if count is not None and not re.match(r"\s*(?:0x)?[0-9a-f]+\s*:", line) and begins_instruction(line.strip()):
+        if (
+            count is not None
+            and not re.match(r"\s*(?:0x)?[0-9a-f]+\s*:", line)
+            and begins_instruction(line.strip())
+        ):
             return ListedLine(number, None, b"", line.strip(), "", count)
     if heading := _HEADING.fullmatch(line):
         label = heading["label"]
@@ -129,7 +144,9 @@ def _placed(number: int, address: int, rest: str, count: float | None) -> Listed
 
 
 def _continues(before: ListedLine, one: ListedLine) -> bool:
-    return before.address is not None and bool(before.code) and one.address == before.address + len(before.code)
+    return (
+        before.address is not None and bool(before.code) and one.address == before.address + len(before.code)
+    )
 
 
 def _end(found: Sequence[ListedLine]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from inference.isa.x86.forms import MNEMONICS
 
@@ -69,8 +69,24 @@ class Reading:
     long: bool = False
 
 
-def readings(name: str) -> Iterator[Reading]:
+@lru_cache(maxsize=1 << 12)
+def readings(name: str) -> tuple[Reading, ...]:
     """What a mnemonic of Intel's syntax can mean, the plainest first."""
+    return tuple(dict.fromkeys(_readings(name)))
+
+
+@lru_cache(maxsize=1 << 12)
+def att_readings(name: str) -> tuple[Reading, ...]:
+    """What a mnemonic of AT&T's syntax can mean: as it is, or with a letter for a size behind it."""
+    return tuple(dict.fromkeys(_att_readings(name)))
+
+
+def known_name(name: str) -> bool:
+    """Whether any assembler has an instruction by this name, in either syntax."""
+    return bool(readings(name) or att_readings(name))
+
+
+def _readings(name: str) -> Iterator[Reading]:
     known = known_mnemonics()
     if name in known and name not in ("sal", "pushf", "popf", "iret"):  # iced has others by these names
         yield Reading(name)
@@ -91,10 +107,11 @@ def readings(name: str) -> Iterator[Reading]:
                     yield Reading(f"{start}{one}{end}")
     if name in ("leaveq", "retq"):
         yield Reading(name[:-1], size=64)
+    elif name in ("pushw", "popw"):  # objdump writes them so
+        yield Reading(name[:-1], size=16)
 
 
-def att_readings(name: str) -> Iterator[Reading]:
-    """What a mnemonic of AT&T's syntax can mean: as it is, or with a letter for a size behind it."""
+def _att_readings(name: str) -> Iterator[Reading]:
     if found := _EXTENDING.fullmatch(name):
         sign, source, target = found.groups()
         mnemonic = "movzx" if sign == "z" else "movsxd" if source == "l" else "movsx"
@@ -110,15 +127,14 @@ def att_readings(name: str) -> Iterator[Reading]:
         yield from _sized(stem, size)
 
 
-def known_name(name: str) -> bool:
-    """Whether any assembler has an instruction by this name, in either syntax."""
-    return any(True for _ in readings(name)) or any(True for _ in att_readings(name))
-
-
 def _att_string(name: str) -> Iterator[Reading]:
     """`movsl` moves 32 bits; the SSE instruction by the name of `movsd` and others has operands of its own."""
     letters = {"b": "b", "w": "w", "l": "d", "q": "q"}
-    if name[:-1] in _STRINGS and name[-1] in letters and f"{name[:-1]}{letters[name[-1]]}" in known_mnemonics():
+    if (
+        name[:-1] in _STRINGS
+        and name[-1] in letters
+        and f"{name[:-1]}{letters[name[-1]]}" in known_mnemonics()
+    ):
         yield Reading(f"{name[:-1]}{letters[name[-1]]}")
 
 
@@ -145,9 +161,10 @@ def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
 
 def _sized(stem: str, size: int) -> Iterator[Reading]:
     for one in readings(stem):
-        if not one.size:
+        if one.mnemonic == "crc32":
+            yield Reading(one.mnemonic, source=size)
+        elif not one.size:
             yield Reading(one.mnemonic, one.implied, size, long=one.long)
-
 
 
 def exchanged(mnemonic: str) -> str:

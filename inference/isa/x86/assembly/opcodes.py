@@ -10,27 +10,39 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 
-from iced_x86 import Code, CpuidFeature, EncodingKind, Instruction, MemorySizeExt, OpCodeInfo, OpKind, Register
+from iced_x86 import (
+    Code,
+    CpuidFeature,
+    EncodingKind,
+    Instruction,
+    MemorySizeExt,
+    OpCodeInfo,
+    OpKind,
+    Register,
+)
 from iced_x86 import OpCodeOperandKind as Kind
 
 from inference.isa.x86.forms import MNEMONICS, enum_names
 from inference.isa.x86.iced_types import CodeValue, OpKindValue, RegisterValue
 
 _VIA_ONLY = ("PADLOCK", "CENTAUR", "CYRIX")
-_NOT_OF_64_BITS = frozenset({Kind.BR16_1, Kind.BR16_2, Kind.BR32_1, Kind.BR32_4, Kind.BRDISP_2, Kind.BRDISP_4})
+_NOT_OF_64_BITS = frozenset(
+    {Kind.BR16_1, Kind.BR16_2, Kind.BR32_1, Kind.BR32_4, Kind.BRDISP_2, Kind.BRDISP_4}
+)
 _IGNORED = frozenset({Code.RETNW, Code.RETNW_IMM16, Code.CALL_RM16, Code.JMP_RM16, Code.UD0})
 """Near branches whose 66 prefix Intel's processors ignore, and `ud0` without the operand that they read."""
 
 _FAR = frozenset(
     {Code.CALL_M1616, Code.CALL_M1632, Code.CALL_M1664, Code.JMP_M1616, Code.JMP_M1632, Code.JMP_M1664}
 )
-_ANY_WIDTH = frozenset(
-    "lea prefetch prefetchw prefetchwt1 prefetcht0 prefetcht1 prefetcht2 prefetchnta prefetchit0 prefetchit1 "
-    "clflush clflushopt clwb cldemote invlpg invept invvpid invpcid lgdt lidt sgdt sidt fxsave fxsave64 fxrstor "
-    "fxrstor64 xsave xsave64 xsavec xsavec64 xsaveopt xsaveopt64 xsaves xsaves64 xrstor xrstor64 xrstors "
-    "xrstors64 fldenv fnstenv fstenv fnsave fsave frstor ldtilecfg sttilecfg tileloadd tileloaddt1 tilestored "
-    "movdir64b enqcmd enqcmds bndldx bndstx bndmov vmclear vmptrld vmptrst vmxon".split()  # noqa: SIM905
-)
+_ANY_WIDTH_WORDS = """
+    lea prefetch prefetchw prefetchwt1 prefetcht0 prefetcht1 prefetcht2 prefetchnta prefetchit0 prefetchit1
+    clflush clflushopt clwb cldemote invlpg invept invvpid invpcid lgdt lidt sgdt sidt fxsave fxsave64
+    fxrstor fxrstor64 xsave xsave64 xsavec xsavec64 xsaveopt xsaveopt64 xsaves xsaves64 xrstor xrstor64
+    xrstors xrstors64 fldenv fnstenv fstenv fnsave fsave frstor ldtilecfg sttilecfg tileloadd tileloaddt1
+    tilestored movdir64b enqcmd enqcmds bndldx bndstx bndmov vmclear vmptrld vmptrst vmxon
+"""
+_ANY_WIDTH = frozenset(_ANY_WIDTH_WORDS.split())
 """Instructions for which programs disagree how wide their memory is, or that access none."""
 
 _GENERAL = {

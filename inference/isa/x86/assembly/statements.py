@@ -10,7 +10,8 @@ from dataclasses import replace
 from iced_x86 import Register
 
 from inference.isa.x86.assembly import att, intel
-from inference.isa.x86.assembly.encoding import PREFIX_BYTES, PSEUDO_PREFIXES, ROUNDINGS
+from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.instructions import ROUNDINGS
 from inference.isa.x86.assembly.mnemonics import known_mnemonics, known_name
 from inference.isa.x86.assembly.operands import (
     MemoryOperand,
@@ -22,23 +23,19 @@ from inference.isa.x86.assembly.operands import (
     is_vector,
     registers,
 )
-from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.iced_types import RegisterValue
 
-PREFIXES = frozenset({*PREFIX_BYTES, *PSEUDO_PREFIXES, "data32", "data64", "rex64", "addr64"})
 _BRANCH = re.compile(r"(j[a-z]{1,5}|call[qw]?|jmp[qw]?|loop[a-z]*|xbegin)(?:,p([nt]))?")
 _MNEMONIC = re.compile(r"[a-z][a-z0-9_.]*(?:,p[nt])?", re.ASCII)
 _DECORATION = re.compile(r"\{([^{}]*)\}")
 _DISTANCE = re.compile(r"(?:short|near|far)\b\s*(?:ptr\b)?\s*", re.IGNORECASE)
-_PLACE = re.compile(r"(?:0x)?(?P<address>[0-9a-f]+)?\s*<(?P<label>.*?)(?P<offset>[+-]0x[0-9a-f]+)?>", re.IGNORECASE)
+_PLACE = re.compile(
+    r"(?:0x)?(?P<address>[0-9a-f]+)?\s*<(?P<label>.*?)(?P<offset>[+-]0x[0-9a-f]+)?>", re.IGNORECASE
+)
 _ATT = re.compile(r"(?:^|[\s,(*:{])%[a-z]|(?:^|[\s,])\$[\w.(-]", re.IGNORECASE)
 _INTEL = re.compile(r"\[|\bptr\b|\boffset\b|\bbcst\b", re.IGNORECASE)
-_LONGEST = 500
-
-
-def is_prefix(word: str) -> bool:
-    """Whether the word can stand before a mnemonic."""
-    return word.lower() in PREFIXES
+LONGEST_INSTRUCTION = 500
 
 
 def begins_instruction(text: str) -> bool:
@@ -48,7 +45,11 @@ def begins_instruction(text: str) -> bool:
         if len(words) == 1:
             return True
         words = words[1].split(None, 1)
-    return bool(words) and bool(_MNEMONIC.fullmatch(words[0].lower())) and known_name(words[0].lower().partition(",")[0])
+    return (
+        bool(words)
+        and bool(_MNEMONIC.fullmatch(words[0].lower()))
+        and known_name(words[0].lower().partition(",")[0])
+    )
 
 
 def evidence(text: str) -> str:
@@ -67,8 +68,8 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
 
     An empty mnemonic means that there are prefixes alone.
     """
-    if len(text) > _LONGEST:
-        raise BlockError(f"an instruction has at most {_LONGEST} characters")
+    if len(text) > LONGEST_INSTRUCTION:
+        raise BlockError(f"an instruction has at most {LONGEST_INSTRUCTION} characters")
     rest = text.strip()
     prefixes: list[str] = []
     while rest:
@@ -124,7 +125,9 @@ def _target(text: str, *, is_att: bool) -> TargetOperand | None:
         )
     if is_att and (stripped.startswith("*") or "(%" in stripped or stripped.startswith("%")):
         return None
-    if not is_att and ("[" in stripped or stripped.lower() in registers() or " ptr " in f" {stripped.lower()} "):
+    if not is_att and (
+        "[" in stripped or stripped.lower() in registers() or " ptr " in f" {stripped.lower()} "
+    ):
         return None
     return TargetOperand(stripped.removeprefix("$") if is_att else stripped)
 
@@ -166,7 +169,11 @@ def _decorated(found: Written, names: list[str], operands: list[Operand]) -> Wri
             if broadcast:
                 operands[k] = one = replace(one, broadcast=broadcast)
             if is_vector(one.index):
-                for other in [other for other in operands if isinstance(other, RegisterOperand) and is_mask(other.register)]:
+                for other in [
+                    other
+                    for other in operands
+                    if isinstance(other, RegisterOperand) and is_mask(other.register)
+                ]:
                     operands.remove(other)  # of gathers and scatters, some write the mask as an operand
                     mask = other.register
                 break

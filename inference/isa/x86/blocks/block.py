@@ -82,7 +82,7 @@ class Block:
 
     @property
     def kind(self) -> str:
-        """"straight" or "loop"."""
+        """ "straight" or "loop"."""
         return STRAIGHT if self.closing is None else LOOP
 
     @property

@@ -24,7 +24,10 @@ ASSEMBLY = f"iced-x86 {version('iced-x86')}"
 LABEL = ".loop"
 """What the first instruction of a loop is called."""
 
-_WISHES = ("{load}", "{store}", "{disp32}", "{disp8}", "{vex3}", "{evex}", "{vex}", "{load} {disp32}", "{evex} {disp32}")
+_WISHES = (
+    *("{load}", "{store}", "{disp32}", "{disp8}", "{vex3}", "{evex}", "{vex}", "data16", "rex.w"),
+    *("{load} {disp32}", "{evex} {disp32}"),
+)
 
 
 def intel_of_bytes(code: bytes) -> tuple[str, ...]:

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from iced_x86 import Decoder
 
 from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
+from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.encoding import encode_jump
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.program import (
-    Program,
-    ProgramInstruction,
-    program_of_listing,
-    program_of_text,
-)
-from inference.isa.x86.assembly.source import lines_of, source_lines
+from inference.isa.x86.assembly.program import Program, ProgramInstruction
+from inference.isa.x86.assembly.reading import program_of_lines
+from inference.isa.x86.assembly.source import lines_of
 from inference.isa.x86.blocks.block import Block, block_of_bytes, block_of_hex
 from inference.isa.x86.control_flow import LOOP, Cut, cut
 from inference.isa.x86.forms import MNEMONICS
@@ -29,7 +26,10 @@ TITLES = ("bb", "hex", "block", "code", "bytes")
 _HEX = re.compile(r"[0-9a-f\s]+|(0x[0-9a-f]{2}[\s,]*)+|(\\x[0-9a-f]{2}\s*)+")
 _CSV = re.compile(r"\"?((?:[0-9a-f]{2})+)\"?(,[^,\n]*)*")
 _JUMP = re.compile(r"(?:^|[\s:;])(?:j[a-z]{1,5}|loop[a-z]*)\s+([^\s#;]+)", re.IGNORECASE)
-_LABEL = re.compile(r"^\s*(\"[^\"]+\"|[\w.$?@]+)\s*:", re.MULTILINE)
+_LABEL = re.compile(r"^[ \t]*(\"[^\"\n]+\"|[\w.$?@]+)[ \t]*:", re.MULTILINE)
+_COMPILED = re.compile(
+    r"^[ \t]*\.(?:intel_syntax|att_syntax|text|section|data|file|globl|type)\b", re.MULTILINE
+)
 _SHOWN = 6
 
 
@@ -128,10 +128,8 @@ def _programs(lines: list[str], most: int) -> Iterator[Program | Piece]:
     for first, part in _joined(paragraphs, lines):
         if _is_hex(part):
             yield Piece("", _block(first, "\n".join(part)), first)
-        elif listing := listing_of(list(enumerate(part, start=first))):
-            yield program_of_listing(*listing)
         else:
-            yield program_of_text(source_lines(part, first))
+            yield program_of_lines(part, first)
 
 
 def _paragraphs(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
@@ -168,7 +166,7 @@ def _joined(paragraphs: list[tuple[int, list[str]]], lines: list[str]) -> Iterat
                 nearest = min(others, key=lambda other: abs(other - number))
                 low, high = sorted((number, nearest))
                 until[low] = max(until[low], high)
-        if re.search(r"^\s*\.(?:intel_syntax|att_syntax|text|section|data|file|globl|type)\b", text, re.MULTILINE):
+        if _COMPILED.search(text):
             until[number] = len(paragraphs) - 1
     number = 0
     while number < len(paragraphs):
@@ -231,24 +229,22 @@ def _cut(instructions: Sequence[ProgramInstruction], region: str) -> Iterator[Pi
     function = ""
     names = {}
     for number, one in enumerate(instructions):
-        if one.labels and (one.is_entry or not one.labels[-1].startswith((".", "L")) and not one.labels[-1].isdigit()):
+        if one.labels and (
+            one.is_entry or (not one.labels[-1].startswith((".", "L")) and not one.labels[-1].isdigit())
+        ):
             function = one.labels[-1]
         names[number] = function
     for one in cuts:
         first = instructions[one.steps[0]]
-        begin = instructions[_beginning(one, steps)]
-        label = next((name for name in begin.labels if not name.isdigit()), "") or next(iter(begin.labels), "")
+        begin = instructions[min(one.steps[:1] + one.left_out[:1])]
+        label = next((name for name in begin.labels if not name.isdigit()), "") or next(
+            iter(begin.labels), ""
+        )
         inside = names[one.steps[0]]
         name = label or (f"{inside}, line {first.line}" if inside else "")
         if region:
             name = region if len(cuts) == 1 else f"{region}: {name or f'line {first.line}'}"
         yield _piece(one, instructions, name)
-
-
-def _beginning(one: Cut, steps: Sequence[object]) -> int:
-    """The number of the instruction that a piece begins with: a jump that it leaves out may come first."""
-    del steps
-    return min([one.steps[0], *(number for number in one.left_out if number < one.steps[0])][:1] or [0])
 
 
 def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str) -> Piece:
@@ -289,7 +285,9 @@ def _open_loop(instructions: Sequence[ProgramInstruction]) -> Piece | None:
     if len(instructions) < 2:
         return None
     *body, last = instructions
-    if last.step.flow != "branch" or last.step.target is not None and _is_within(last.step.target, instructions):
+    if last.step.flow != "branch" or (
+        last.step.target is not None and _is_within(last.step.target, instructions)
+    ):
         return None
     if any(one.step.flow != "next" for one in body) or any(one.is_entry for one in body[1:]):
         return None
@@ -301,7 +299,11 @@ def _open_loop(instructions: Sequence[ProgramInstruction]) -> Piece | None:
     counts = [one.count for one in body if one.count is not None]
     name = next(iter(body[0].labels), "")
     return Piece(
-        name, _decoded(looped, body[0].line), body[0].line, (*_assumed(body), note), sum(counts) if counts else None
+        name,
+        _decoded(looped, body[0].line),
+        body[0].line,
+        (*_assumed(body), note),
+        sum(counts) if counts else None,
     )
 
 
@@ -346,7 +348,11 @@ def _notes_on(program: Program) -> Iterator[str]:
         more = f" and {len(common) - _SHOWN} other kinds" if len(common) > _SHOWN else ""
         yield f"{total:,} {'lines that are' if total > 1 else 'line that is'} no code passed over: {shown}{more}"
     if program.remarks:
-        yield f"{program.remarks:,} remarks behind a ; passed over" if program.remarks > 1 else "1 remark behind a ; passed over"
+        yield (
+            f"{program.remarks:,} remarks behind a ; passed over"
+            if program.remarks > 1
+            else "1 remark behind a ; passed over"
+        )
     if program.regions:
         outside = sum(not one.regions for one in program.instructions)
         if outside:
@@ -357,6 +363,10 @@ def _notes_on(program: Program) -> Iterator[str]:
         (flows.count("call"), "call"),
         (flows.count("end"), "return or the like"),
     ]
-    told = [f"{count:,} {what}{'s' if count > 1 and what != 'return or the like' else ''}" for count, what in ends if count]
+    told = [
+        f"{count:,} {what}{'s' if count > 1 and what != 'return or the like' else ''}"
+        for count, what in ends
+        if count
+    ]
     if told:
         yield f"blocks end at {', '.join(told)}"

@@ -1,0 +1,184 @@
+"""Whether operands as they are written can stand at the places of an opcode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from iced_x86 import Register
+
+from inference.isa.x86.assembly.meanings import Meaning
+from inference.isa.x86.assembly.mnemonics import Reading
+from inference.isa.x86.assembly.opcodes import Opcode, Place, opcodes_of
+from inference.isa.x86.assembly.operands import (
+    ImmediateOperand,
+    MemoryOperand,
+    Operand,
+    RegisterOperand,
+    Written,
+    is_vector,
+)
+from inference.isa.x86.iced_types import RegisterValue
+
+_WISHES_FOR_VEX = frozenset({"{vex}", "{vex2}", "{vex3}"})
+_OF_TABLES = frozenset({"lgdt", "lidt", "sgdt", "sidt"})
+"""Instructions whose names AT&T's disassemblers give a letter that is not the width of their memory."""
+
+_FAR_WIDTHS = (48, 80)
+_IMMEDIATE, _MEMORY, _TARGET = -1, -2, -3
+
+_Shape = tuple[int, ...]
+"""Of each operand its register, or what it is instead of one."""
+
+
+def candidates(meaning: Meaning) -> tuple[Opcode, ...]:
+    """The opcodes whose places take operands of such kinds, in iced's order."""
+    return _candidates(meaning.reading.mnemonic, tuple(_kind(one) for one in meaning.operands))
+
+
+@lru_cache(maxsize=1 << 13)
+def _candidates(mnemonic: str, shape: _Shape) -> tuple[Opcode, ...]:
+    return tuple(opcode for opcode in opcodes_of(mnemonic) if _choices(opcode, shape))
+
+
+def filled(opcode: Opcode, operands: Sequence[Operand], *, small_symbols: bool) -> list[int] | None:
+    """Which places the operands fill, in order; None where they do not.
+
+    `small_symbols`: names may stand for immediates of less than 32 bits.
+    """
+    for positions in _choices(opcode, tuple(_kind(one) for one in operands)):
+        places = (opcode.places[position] for position in positions)
+        pairs = zip(places, operands, strict=True)
+        if all(_fits(place, one, opcode, small_symbols=small_symbols) for place, one in pairs):
+            return list(positions)
+    return None
+
+
+def stored(place: Place, value: int) -> int | None:
+    """The number as the code has it, None where it does not fit."""
+    assert place.immediate is not None
+    _, bits, wide = place.immediate
+    if place.only_value is not None:
+        return value if value == place.only_value else None
+    if not wide:
+        return value % 2**bits if -(2 ** (bits - 1)) <= value < 2**bits else None
+    if 2 ** (wide - 1) <= value < 2**wide:
+        value -= 2**wide
+    return value % 2**64 if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
+
+
+def suits(opcode: Opcode, meaning: Meaning, written: Written) -> bool:
+    """Whether all that the text says beside the operands is so of the opcode."""
+    if opcode.is_evex:
+        if not _WISHES_FOR_VEX.isdisjoint(written.prefixes):
+            return False
+    elif "{evex}" in written.prefixes:
+        return False
+    width = next((one.width for one in meaning.operands if isinstance(one, MemoryOperand)), None)
+    return _is_as_far(opcode, meaning, written, width) and _is_as_wide(opcode, meaning.reading, width)
+
+
+def _is_as_far(opcode: Opcode, meaning: Meaning, written: Written, width: int | None) -> bool:
+    """Whether both are far jumps or calls, or neither is."""
+    far = written.mnemonic.startswith("l") and meaning.reading.mnemonic in ("call", "jmp")
+    if far:
+        return opcode.is_far and opcode.memory_width == (_far_width(meaning.reading) or width or 48)
+    return not opcode.is_far or (width in _FAR_WIDTHS and width == opcode.memory_width)
+
+
+def _far_width(reading: Reading) -> int:
+    """Bits of a far pointer whose offset has the size that a letter says: the selector has 16 more."""
+    return reading.size + 16 if reading.size else 0
+
+
+def _is_as_wide(opcode: Opcode, reading: Reading, width: int | None) -> bool:
+    """Whether all widths that the name and the memory say are those of the opcode."""
+    if opcode.is_far:
+        return True
+    if reading.size and reading.size not in opcode.widths and opcode.mnemonic not in _OF_TABLES:
+        return False
+    if reading.source:
+        if reading.size and opcode.places[0].width != reading.size:
+            return False
+        if reading.source not in (opcode.memory_width, opcode.places[-1].width):
+            return False
+    if reading.long and not any(
+        place.absolute or (place.immediate and place.immediate[1] == 64) for place in opcode.places
+    ):
+        return False
+    if opcode.any_width and opcode.operand_size == 16 and opcode.memory_width and not opcode.bare:
+        return width == opcode.memory_width
+    return opcode.bare or reading.size == opcode.operand_size
+
+
+# --------------------------------------------------------------------------- which operand goes where
+
+
+def _choices(opcode: Opcode, shape: _Shape) -> Sequence[tuple[int, ...]]:
+    """The ways in which operands of these kinds can fill the places, in order."""
+    places = opcode.places
+    count = len(shape)
+    if count == len(places):
+        ways = [tuple(range(count))]
+    elif count < len(places):
+        strings = any(place.string for place in places)
+        needed = tuple(
+            number
+            for number, place in enumerate(places)
+            if not (place.is_fixed and (strings or _may_be_unwritten(place)))
+        )
+        shown = tuple(number for number, place in enumerate(places) if place.string or not place.is_fixed)
+        ways = [way for way in ((needed, shown) if strings else (needed,)) if len(way) == count]
+    else:
+        return ()
+    return [way for way in ways if all(_takes(places[k], kind) for k, kind in zip(way, shape, strict=True))]
+
+
+def _may_be_unwritten(place: Place) -> bool:
+    return place.only_value is not None or place.registers == (Register.ST0, Register.ST0)
+
+
+def _kind(operand: Operand) -> int:
+    if isinstance(operand, RegisterOperand):
+        return operand.register
+    if isinstance(operand, ImmediateOperand):
+        return _IMMEDIATE
+    return _MEMORY if isinstance(operand, MemoryOperand) else _TARGET
+
+
+def _takes(place: Place, kind: int) -> bool:
+    if kind >= 0:
+        return place.registers is not None and place.registers[0] <= kind <= place.registers[1]
+    if kind == _IMMEDIATE:
+        return place.immediate is not None
+    return kind == _MEMORY and (place.memory or place.string is not None)
+
+
+def _fits(place: Place, operand: Operand, opcode: Opcode, *, small_symbols: bool) -> bool:
+    """Whether an operand of a kind that the place takes can stand there."""
+    if isinstance(operand, ImmediateOperand):
+        assert place.immediate is not None
+        if operand.symbol and not small_symbols and place.immediate[1] < 32:
+            return False
+        return stored(place, operand.value) is not None
+    return not isinstance(operand, MemoryOperand) or _is_there(place, operand, opcode)
+
+
+def _is_there(place: Place, operand: MemoryOperand, opcode: Opcode) -> bool:
+    """Whether the memory operand can stand at the place."""
+    if place.string:
+        return operand.base == place.string[0] and operand.width in (None, opcode.memory_width)
+    if place.index:  # the size that is written may be that of an element or of all
+        return _is_of(operand.index, place.index)
+    if is_vector(operand.index) or bool(operand.broadcast) > bool(opcode.element_width):
+        return False
+    if place.absolute and (operand.base or operand.index):
+        return False
+    if operand.broadcast > 0 and operand.broadcast * opcode.element_width != opcode.memory_width:
+        return False
+    width = opcode.element_width if operand.broadcast else opcode.memory_width
+    return operand.width is None or opcode.any_width or not width or operand.width == width
+
+
+def _is_of(register: RegisterValue, ends: tuple[RegisterValue, RegisterValue]) -> bool:
+    return ends[0] <= register <= ends[1]

@@ -1,0 +1,139 @@
+"""What an instruction as it is written can mean: mnemonics with operands that assemblers take for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from iced_x86 import Register
+
+from inference.isa.x86.assembly.mnemonics import (
+    Reading,
+    att_readings,
+    exchanged,
+    pops_without_operands,
+    readings,
+)
+from inference.isa.x86.assembly.operands import (
+    ImmediateOperand,
+    MemoryOperand,
+    Operand,
+    RegisterOperand,
+    Written,
+)
+from inference.isa.x86.iced_types import RegisterValue
+
+_WITH_XMM0 = frozenset({"blendvps", "blendvpd", "pblendvb", "sha256rnds2"})
+_WITH_REGISTERS = frozenset(
+    {"monitor", "mwait", "monitorx", "mwaitx", "clzero", "invlpga", "vmload", "vmsave", "vmrun", "skinit"}
+)
+_WITH_HALVES = frozenset({"umonitor", "tpause", "umwait"})
+"""Instructions whose registers listings write out although they are always the same; but for the first one."""
+
+_OF_SELECTORS = frozenset({"lldt", "ltr", "verr", "verw", "lmsw", "lar", "lsl"})
+"""Instructions that read 16 bits of a register, for which assemblers write no prefix of operand size."""
+
+_FIRST_REGISTERS = (Register.AX, Register.EAX, Register.RAX)
+_WORDS = (Register.AX, Register.R15W)
+_ACCUMULATORS = tuple(RegisterOperand(one) for one in (Register.AX, Register.EAX, Register.RAX))
+_TOP, _BELOW = RegisterOperand(Register.ST0), RegisterOperand(Register.ST1)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A mnemonic of iced's tables with what its name says, and operands in Intel's order."""
+
+    reading: Reading
+    operands: tuple[Operand, ...]
+
+
+def meanings(written: Written) -> Iterator[Meaning]:
+    """What the text can mean, the plainest first."""
+    names = (att_readings if written.is_att else readings)(written.mnemonic)
+    if not names and not written.operands:  # listings have names of AT&T's in Intel's syntax here and there
+        names = att_readings(written.mnemonic)
+    for reading in names:
+        for meaning in _with_operands(reading, written.operands):
+            yield _in_order(meaning, is_att=written.is_att)
+
+
+def _with_operands(reading: Reading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
+    """The text, and what it means with an operand written or left out that assemblers take for granted."""
+    name = reading.mnemonic
+    if name.startswith("f"):
+        yield from _on_the_stack(reading, operands)
+        return
+    if name in ("xchg", "test") and len(operands) == 2:
+        yield Meaning(reading, _either_way(name, operands))
+        return
+    if name in _OF_SELECTORS and operands:
+        yield Meaning(reading, _with_wide_selector(operands))
+        return
+    yield Meaning(reading, operands)
+    if name == "imul" and len(operands) == 2:
+        yield Meaning(reading, (operands[0], *operands))
+    elif name in _WITH_XMM0 and len(operands) == 3 and operands[2] == RegisterOperand(Register.XMM0):
+        yield Meaning(reading, operands[:2])
+    elif name in _WITH_REGISTERS:
+        yield Meaning(reading, ())
+    elif name in _WITH_HALVES:
+        yield Meaning(reading, operands[:1])
+
+
+def _either_way(name: str, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """Operands of which it does not matter which comes first, as LLVM's assembler puts them into the code."""
+    first, second = operands
+    if isinstance(first, RegisterOperand) and isinstance(second, MemoryOperand):
+        return second, first
+    if name == "xchg" and isinstance(first, RegisterOperand) and isinstance(second, RegisterOperand):
+        return operands if second in _ACCUMULATORS else (second, first)
+    return operands
+
+
+def _with_wide_selector(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """With a selector's register of 16 bits as wide as the target, or of 32 bits where there is none."""
+    *targets, source = operands
+    if not isinstance(source, RegisterOperand) or not _WORDS[0] <= source.register <= _WORDS[1]:
+        return operands
+    number = source.register - _WORDS[0]
+    first = Register.EAX
+    for target in targets:
+        if isinstance(target, RegisterOperand):
+            first = next((one for one in _FIRST_REGISTERS if one <= target.register < one + 16), first)
+    return (*targets, RegisterOperand(cast(RegisterValue, first + number)))
+
+
+def _on_the_stack(reading: Reading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
+    """An x87 instruction: without operands, with one of its two registers, in AT&T's exchanged names."""
+    if not operands and pops_without_operands(reading.mnemonic):
+        yield Meaning(replace(reading, mnemonic=f"{reading.mnemonic}p"), (_BELOW, _TOP))
+        return
+    yield Meaning(reading, operands)
+    if not operands:
+        ways: Sequence[tuple[Operand, ...]] = ((_BELOW,), (_BELOW, _TOP), (_TOP, _BELOW))
+    elif len(operands) == 1 and isinstance(operands[0], RegisterOperand):
+        ways = ((_TOP, operands[0]), (operands[0], _TOP))
+    elif len(operands) == 2 and _TOP in operands:
+        ways = ((operands[1] if operands[0] == _TOP else operands[0],),)
+    else:
+        ways = ()
+    yield from (Meaning(reading, way) for way in ways)
+
+
+def _in_order(meaning: Meaning, *, is_att: bool) -> Meaning:
+    """With the operand that the name implies; AT&T's names of x87 as Intel's."""
+    reading, operands = meaning.reading, meaning.operands
+    if reading.implied is not None:
+        operands = (*operands, ImmediateOperand(reading.implied))
+    if is_att and _is_into_stack(operands):
+        reading = replace(reading, mnemonic=exchanged(reading.mnemonic))
+    return Meaning(reading, operands)
+
+
+def _is_into_stack(operands: Sequence[Operand]) -> bool:
+    """Whether the target is a register of x87's stack other than the top."""
+    registers = [one.register for one in operands if isinstance(one, RegisterOperand)]
+    return (
+        len(registers) == 2 and registers[1] == Register.ST0 and Register.ST0 < registers[0] <= Register.ST7
+    )

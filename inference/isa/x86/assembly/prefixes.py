@@ -1,0 +1,65 @@
+"""Prefixes as words before a mnemonic, and their bytes before the code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+PREFIX_BYTES = {
+    "lock": 0xF0, "rep": 0xF3, "repe": 0xF3, "repz": 0xF3, "repne": 0xF2, "repnz": 0xF2, "data16": 0x66,
+    "addr32": 0x67, "cs": 0x2E, "ss": 0x36, "ds": 0x3E, "es": 0x26, "fs": 0x64, "gs": 0x65, "bnd": 0xF2,
+    "notrack": 0x3E, "xacquire": 0xF2, "xrelease": 0xF3, "hnt": 0x2E, "ht": 0x3E, "rex": 0x40, "rex.b": 0x41,
+    "rex.x": 0x42, "rex.xb": 0x43, "rex.r": 0x44, "rex.rb": 0x45, "rex.rx": 0x46, "rex.rxb": 0x47,
+    "rex.w": 0x48, "rex.wb": 0x49, "rex.wx": 0x4A, "rex.wxb": 0x4B, "rex.wr": 0x4C, "rex.wrb": 0x4D,
+    "rex.wrx": 0x4E, "rex.wrxb": 0x4F, "rex64": 0x48, "data64": 0x48,
+}  # fmt: skip
+"""Prefixes that can stand before an instruction, each with its byte."""
+
+PSEUDO_PREFIXES = frozenset(
+    {"{vex}", "{vex2}", "{vex3}", "{evex}", "{load}", "{store}", "{disp8}", "{disp32}"}
+)
+"""Wishes for one of several encodings, as GNU's assembler has them."""
+
+PREFIXES = frozenset({*PREFIX_BYTES, *PSEUDO_PREFIXES, "data32", "addr64"})
+"""All of them, with those that 64-bit code has anyway."""
+
+REPEATING = (0xF2, 0xF3)
+_LOCK = 0xF0
+_OPERAND_SIZE = b"\x66"
+_LEGACY = frozenset({0xF0, 0xF2, 0xF3, 0x66, 0x67, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65})
+
+
+def is_prefix(word: str) -> bool:
+    """Whether the word can stand before a mnemonic."""
+    return word.lower() in PREFIXES
+
+
+def repetition_of(prefixes: Sequence[str]) -> int:
+    """The byte of the last prefix that repeats or has the byte of one that does; 0 where there is none."""
+    return next((byte for name in reversed(prefixes) if (byte := PREFIX_BYTES.get(name, 0)) in REPEATING), 0)
+
+
+def with_prefixes(code: bytes, prefixes: Sequence[str], *, padding: bool) -> bytes:
+    """Code of an encoder that has put `lock` and the last repetition, with the others before it.
+
+    `padding`: it is a no-op, before which compilers and assemblers have the operand sizes first.
+    """
+    legacy = bytearray()
+    extension = repeated = 0
+    for name in reversed(prefixes):
+        byte = PREFIX_BYTES.get(name, _LOCK)
+        if byte in REPEATING:
+            repeated += 1
+            if repeated == 1:
+                continue
+        if byte & 0xF0 == 0x40:
+            extension |= byte
+        elif byte != _LOCK:
+            legacy.insert(0, byte)
+    at = next(number for number, byte in enumerate(code) if byte not in _LEGACY)
+    before, behind = bytes(legacy) + code[:at], code[at:]
+    if extension:
+        has_one = behind[0] & 0xF0 == 0x40
+        behind = bytes([extension | (behind[0] if has_one else 0)]) + behind[has_one:]
+    if padding:
+        before = _OPERAND_SIZE * before.count(_OPERAND_SIZE) + before.replace(_OPERAND_SIZE, b"")
+    return before + behind

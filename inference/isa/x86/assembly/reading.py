@@ -1,0 +1,23 @@
+"""Any text as a program: a listing where it is one, else assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inference.isa.x86.assembly.disassembly import program_of_listing
+from inference.isa.x86.assembly.listings import listing_of
+from inference.isa.x86.assembly.program import Program
+from inference.isa.x86.assembly.source import lines_of, source_lines
+from inference.isa.x86.assembly.text import program_of_text
+
+
+def read_program(text: str) -> Program:
+    """All instructions of assembly or of a listing, jumps included. Raises `BlockError`."""
+    return program_of_lines(lines_of(text), 1)
+
+
+def program_of_lines(lines: Sequence[str], first: int) -> Program:
+    """The same of lines, the first of which has this number."""
+    if listing := listing_of(list(enumerate(lines, start=first))):
+        return program_of_listing(*listing)
+    return program_of_text(list(source_lines(lines, first)))

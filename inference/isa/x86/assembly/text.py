@@ -1,0 +1,312 @@
+"""Assembly text as a program: statement by statement, with what earlier lines say about later ones."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from inference.isa.x86.assembly import directives
+from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.layout import Content, Statement, content_of, laid_out
+from inference.isa.x86.assembly.operands import TargetOperand, Written, number_of, sum_of
+from inference.isa.x86.assembly.program import Program, between_markers
+from inference.isa.x86.assembly.regions import Regions
+from inference.isa.x86.assembly.sections import Sections
+from inference.isa.x86.assembly.source import Part, SourceLine, refuse_control_characters
+from inference.isa.x86.assembly.statements import (
+    LONGEST_INSTRUCTION,
+    begins_instruction,
+    evidence,
+    read_statement,
+    split_operands,
+)
+
+MOST_INSTRUCTIONS = 50_000
+MOST_DIFFERENT = 20_000
+
+_LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
+_DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"']*[(:<~ ].*:")
+_CONSTANT = re.compile(r"([A-Za-z_.$?@][\w.$?@]*)\s*==?\s*(.+)", re.DOTALL)
+_DIRECTIVE = re.compile(r"\.([A-Za-z0-9_.]+)\s*(.*)", re.DOTALL)
+_FUNCTION = re.compile(r"\s*\"?([^\s,\"]+)\"?\s*,\s*[@%\"]?(?:function|STT_FUNC|gnu_indirect_function)")
+_PREFIXED_REGISTER = re.compile(r"%(?=[a-z])")
+_ENDING = frozenset({"ret", "retq", "retf", "lret", "jmp", "jmpq", "ljmp", "ud2", "hlt", "iret", "iretq"})
+_LONGEST_STATEMENT = 2000
+"""Characters of what is no directive, labels included; compilers' names of functions can be long."""
+
+_MOST_NUMBERS = 4096
+
+
+def program_of_text(lines: Sequence[SourceLine]) -> Program:
+    """Read assembly. Raises `BlockError` with line and column."""
+    reader = _TextReader(_likely_syntax(lines))
+    for line in lines:
+        reader.line(line)
+    reader.end()
+    instructions, marked = between_markers(laid_out(reader.statements, reader.functions))
+    return Program(instructions, dict(reader.skipped), reader.remarks, reader.regions.names or marked)
+
+
+def _likely_syntax(lines: Sequence[SourceLine]) -> str:
+    """The syntax of the first instruction that shows one, for those that are alike in both."""
+    for line in lines:
+        for part in line.parts:
+            text = part.text[:_LONGEST_STATEMENT]
+            while labelled := _LABEL.fullmatch(text):
+                text = labelled[2]
+            if begins_instruction(text) and (found := evidence(text)):
+                return found
+    return "intel"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A statement that has been read: what it amounts to, and whether the next one can be reached from it."""
+
+    content: Content
+    falls_through: bool
+
+
+class _TextReader:
+    """Goes through the lines once, keeping what later ones depend on."""
+
+    def __init__(self, likely_syntax: str) -> None:
+        self.statements: list[Statement] = []
+        self.skipped: Counter[str] = Counter()
+        self.remarks = 0
+        self.regions = Regions()
+        self.functions: set[str] = set()
+        self._sections = Sections()
+        self._likely_syntax = likely_syntax
+        self._syntax = ""  # as a directive said
+        self._constants: dict[str, int] = {}
+        self._known: dict[str, _Known] = {}
+        self._labels: list[str] = []
+        self._lines_of_labels: dict[str, int] = {}
+        self._prefixes: tuple[str, ...] = ()
+        self._prefixed_at = (0, 0)
+        self._different = 0
+
+    def line(self, line: SourceLine) -> None:
+        """Read a line."""
+        for part in line.parts:
+            try:
+                self._statement(part, line.number)
+            except BlockError as error:
+                raise error.at(line.number, part.column + max(error.column - 1, 0)) from None
+        if line.comment:
+            self.regions.see(line.comment, line.number)
+
+    def end(self) -> None:
+        """What must not be left open at the end. Raises `BlockError`."""
+        if self._prefixes:
+            raise BlockError(f"no instruction follows {' '.join(self._prefixes)}", *self._prefixed_at)
+        self.regions.end()
+
+    def _statement(self, part: Part, number: int) -> None:
+        text = part.text
+        if text in self._known and not self._prefixes and self._sections.in_code:
+            self._append(number, part.column, text, self._known[text])
+            return
+        refuse_control_characters(text)
+        if len(text) > _LONGEST_STATEMENT and text[0] != "." and part.first:
+            raise BlockError(f"an instruction has at most {LONGEST_INSTRUCTION} characters")
+        if not part.first and not self._can_be_statement(text):
+            self.remarks += 1
+            return
+        while ":" in text and not self._prefixes and (labelled := _LABEL.fullmatch(text)):
+            self._label(labelled[1].strip('"'), number)
+            text = labelled[2]
+        if not text:
+            return
+        if text[-1] == ":" and self._is_demangled_label(text):
+            self._label(text[:-1].strip(), number)
+        elif text[0] == "." and (directive := _DIRECTIVE.fullmatch(text)):
+            self._directive(directive[1].lower(), directive[2], part, number)
+        elif "=" in text and (constant := _CONSTANT.fullmatch(text)):
+            self._constant(constant[1], constant[2])
+        elif not begins_instruction(text) and directives.is_bare(text):
+            self._bare(text)
+        else:
+            self._instruction(text, part, number)
+
+    def _can_be_statement(self, text: str) -> bool:
+        """Whether what follows a semicolon is a statement; otherwise it is a comment."""
+        if len(text) > _LONGEST_STATEMENT:
+            return False
+        while labelled := _LABEL.fullmatch(text):
+            text = labelled[2]
+            if not text:
+                return True
+        if directive := _DIRECTIVE.fullmatch(text):
+            return bool(directives.kind_of(directive[1].lower()))
+        if directives.is_refused_bare(text) and '"' in text:
+            return True
+        if not begins_instruction(text):
+            return False
+        try:
+            content = content_of(self._read(text))
+        except BlockError:
+            return bool(evidence(text))  # it has registers or the like: an instruction, and a wrong one
+        return content.jump is None or not any(
+            " " in one.label for one in content.jump.operands if isinstance(one, TargetOperand)
+        )
+
+    def _is_demangled_label(self, text: str) -> bool:
+        return bool(_DEMANGLED_LABEL.fullmatch(text)) and not begins_instruction(
+            text.split("(", maxsplit=1)[0]
+        )
+
+    def _label(self, name: str, number: int) -> None:
+        if not name.isdigit():
+            if name in self._lines_of_labels:
+                line = self._lines_of_labels[name]
+                raise BlockError(f"the label {name[:40]} stands in line {line} already")
+            self._lines_of_labels[name] = number
+        self._labels.append(name)
+        self._sections.reach_label()
+
+    # ------------------------------------------------------------------- directives
+
+    def _directive(self, name: str, rest: str, part: Part, number: int) -> None:
+        kind = directives.kind_of(name)
+        if kind == "refused":
+            raise BlockError(
+                f".{name} repeats, reads in or guards code, which is not done here: paste what comes of it"
+            )
+        if not kind:
+            raise BlockError(f"there is no directive .{name[:40]} that is known here")
+        if kind == "data":
+            self._data(name, rest, part, number)
+            return
+        if name in ("intel_syntax", "att_syntax"):
+            self._syntax = name.partition("_")[0]
+            self._known.clear()
+        elif name in ("set", "equ", "equiv", "eqv"):
+            self._set(rest)
+            return
+        elif name == "type" and (function := _FUNCTION.match(rest)):
+            self.functions.add(function[1])
+        else:
+            self._sections.directive(name, rest)
+        self.skipped[f".{name}"] += 1
+
+    def _set(self, rest: str) -> None:
+        name, *values = split_operands(rest)
+        if len(values) == 1:
+            self._constant(name.strip(), values[0])
+        else:
+            self.skipped["="] += 1
+
+    def _constant(self, name: str, written: str) -> None:
+        try:
+            found = sum_of(written, self._constants)
+        except BlockError:
+            found = None
+        if found is not None and not found.symbol:
+            self._constants[name] = found.value
+            self._known.clear()
+        self.skipped["="] += 1
+
+    def _data(self, name: str, rest: str, part: Part, number: int) -> None:
+        if self._sections.data_is_unreachable(bool(self._labels)):
+            self.skipped[f".{name}"] += 1
+            return
+        if name == "byte" and (code := _bytes_of(rest)):
+            self._numbers(code, f".byte {rest}", part, number)
+            return
+        what = "" if name != "byte" else " other than plain numbers"
+        raise BlockError(
+            f".{name}{what} puts bytes into the code, which is not done here: write them as .byte 0x90, 0x90 "
+            "or as instructions"
+        )
+
+    def _bare(self, text: str) -> None:
+        """A directive of an assembler that writes them without a dot."""
+        word = text.split(maxsplit=1)[0]
+        if directives.is_refused_bare(text):
+            raise BlockError(
+                f"{word.lower()} repeats or reads in code, which is not done here: paste what it stands for"
+            )
+        if directives.is_bare_data(text):
+            if not (directives.is_named_data(text) or self._sections.data_is_unreachable(bool(self._labels))):
+                raise BlockError(
+                    f"{word} puts bytes into the code, which is not done here: write them as .byte 0x90"
+                )
+        elif word.lower() in ("section", "segment"):
+            self._sections.directive("section", text.partition(" ")[2])
+        self.skipped[word] += 1
+
+    # ------------------------------------------------------------------- code
+
+    def _numbers(self, code: bytes, text: str, part: Part, number: int) -> None:
+        """Bytes in place of instructions: joined with those before, whose last instruction may go on."""
+        last = self.statements[-1] if self.statements else None
+        if last is not None and last.is_numbers and not self._labels:
+            last.code += code
+            last.text += f", {text.removeprefix('.byte').strip()}"
+        else:
+            self._append(number, part.column, text, _Known(Content(code), falls_through=True))
+            last = self.statements[-1]
+            last.is_numbers = True
+        if len(last.code) > _MOST_NUMBERS:
+            raise BlockError(f".byte has more than {_MOST_NUMBERS:,} numbers in a row")
+
+    def _instruction(self, text: str, part: Part, number: int) -> None:
+        if not self._sections.in_code:
+            raise BlockError("an instruction in a section of data: a .text before it is missing")
+        self._different += 1
+        if self._different > MOST_DIFFERENT:
+            raise BlockError(
+                f"a text has at most {MOST_DIFFERENT:,} different instructions: paste less of it"
+            )
+        written = self._read(text)
+        if not written.mnemonic:
+            self._prefixes += written.prefixes
+            self._prefixed_at = (number, part.column)
+            return
+        written = replace(written, prefixes=(*self._prefixes, *written.prefixes))
+        known = _Known(content_of(written), written.mnemonic not in _ENDING)
+        if not self._prefixes:
+            self._known[text] = known
+        self._prefixes = ()
+        self._append(number, part.column, text, known)
+
+    def _append(self, line: int, column: int, text: str, known: _Known) -> None:
+        if len(self.statements) >= MOST_INSTRUCTIONS:
+            raise BlockError(f"a text has at most {MOST_INSTRUCTIONS:,} instructions: paste less of it")
+        content = known.content
+        self.statements.append(
+            Statement(
+                line,
+                column,
+                text,
+                tuple(self._labels),
+                content.code,
+                content.jump,
+                content.symbols,
+                self.regions.inside,
+            )
+        )
+        self._labels.clear()
+        self._sections.reach_instruction(falls_through=known.falls_through)
+
+    def _read(self, text: str) -> Written:
+        if self._syntax == "intel" and "%" in text:
+            text = _PREFIXED_REGISTER.sub("", text)  # .intel_syntax prefix
+        return read_statement(text, self._syntax or evidence(text) or self._likely_syntax, self._constants)
+
+
+def _bytes_of(rest: str) -> bytes:
+    """A list of plain numbers as bytes; empty where it is anything else."""
+    found = bytearray()
+    for part in rest.split(","):
+        digits = part.strip().removeprefix("-")
+        value = number_of(digits) if digits else None
+        is_negative = part.strip().startswith("-")
+        if value is None or value > (128 if is_negative else 255):
+            return b""
+        found.append((-value if is_negative else value) % 256)
+    return bytes(found)

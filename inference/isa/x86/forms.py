@@ -94,12 +94,35 @@ def forms(mnemonic: str | None = None) -> Iterator[Form]:
     opcodes = [info for info in map(OpCodeInfo, codes) if _kept(info)]
     prefixes = _operand_size_prefixes(opcodes)
     for info in opcodes:
-        for filling in _fillings(info):
-            form = Form(info.code, MNEMONICS[info.mnemonic], filling, prefixes.get(info.code, ""))
-            for variant in _evex_forms(info, form) if info.encoding == EncodingKind.EVEX else [form]:
-                yield variant
-                yield from _prefixed(info, variant)
+        for form in _filled(info, prefixes):
+            yield from _with_variants(info, form)
             yield from _narrowed(info, form)
+
+
+def forms_of_code(code: CodeValue) -> Iterator[Form]:
+    """The forms of an opcode that narrow none, in the same order; many times quicker than all of a mnemonic."""
+    info = OpCodeInfo(code)
+    if _kept(info):
+        for form in _filled(info, _prefixes_of(MNEMONICS[info.mnemonic])):
+            yield from _with_variants(info, form)
+
+
+def _filled(info: OpCodeInfo, prefixes: dict[CodeValue, str]) -> Iterator[Form]:
+    for filling in _fillings(info):
+        yield Form(info.code, MNEMONICS[info.mnemonic], filling, prefixes.get(info.code, ""))
+
+
+def _with_variants(info: OpCodeInfo, form: Form) -> Iterator[Form]:
+    for variant in _evex_forms(info, form) if info.encoding == EncodingKind.EVEX else [form]:
+        yield variant
+        yield from _prefixed(info, variant)
+
+
+@cache
+def _prefixes_of(mnemonic: str) -> dict[CodeValue, str]:
+    return _operand_size_prefixes(
+        [info for info in map(OpCodeInfo, _codes_by_mnemonic()[mnemonic]) if _kept(info)]
+    )
 
 
 def has_forms(mnemonic: str) -> bool:

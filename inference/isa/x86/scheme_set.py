@@ -75,14 +75,23 @@ def schemes_of(mnemonic: str) -> tuple[Scheme, ...]:
 @cache
 def texts_of_forms(mnemonic: str) -> dict[Form, str]:
     """Every form of a mnemonic with the text of its scheme, several encodings of which are forms apart."""
-    known = _described(mnemonic)
-    found = {}
-    for form in forms(mnemonic):
-        scheme = _describe(form)
-        twin = known.get(scheme.text)
-        distinct = scheme.encoding == "EVEX" and twin is not None and twin[0].encoding != "EVEX"
-        found[form] = f"{_EVEX} {scheme.text}" if distinct else scheme.text
-    return found
+    return {form: text_of_form(form) for form in forms(mnemonic)}
+
+
+@cache
+def text_of_form(form: Form) -> str:
+    """The text of its scheme; describes nothing else of it."""
+    text = _text(form, explicit_operands(form, information(instance(form))))
+    if OpCodeInfo(form.code).encoding == EncodingKind.EVEX and text in _texts_before_evex(form.mnemonic):
+        return f"{_EVEX} {text}"
+    return text
+
+
+@cache
+def _texts_before_evex(mnemonic: str) -> frozenset[str]:
+    """The texts of schemes of a mnemonic that need no EVEX encoding."""
+    earlier = (one for one in forms(mnemonic) if OpCodeInfo(one.code).encoding != EncodingKind.EVEX)
+    return frozenset(map(text_of_form, earlier))
 
 
 @cache

@@ -32,9 +32,9 @@ _IN_ORDER = frozenset({"enter", "enterq", "enterw", "bound", "lcall", "ljmp"})
 _PORT = "(%dx)"
 
 
-def in_order_of_intel(mnemonic: str, operands: list[Operand]) -> tuple[Operand, ...]:
+def in_order_of_intel(mnemonic: str, operands: list[Operand]) -> list[Operand]:
     """AT&T's operands the other way round, but for the few instructions that have them as Intel."""
-    return tuple(operands if mnemonic in _IN_ORDER else operands[::-1])
+    return operands if mnemonic in _IN_ORDER else operands[::-1]
 
 
 def read_operand(text: str, constants: dict[str, int]) -> Operand:

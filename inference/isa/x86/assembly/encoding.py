@@ -139,12 +139,12 @@ def _all_that_fit(written: Written) -> list[Encoded]:
 def _encodings(written: Written, meaning: Meaning, *, everything: bool) -> Iterator[Encoded]:
     """One for each opcode, or `everything`; names stand for small immediates where nothing else fits."""
     operands = meaning.operands
-    opcodes = [opcode for opcode in candidates(meaning) if suits(opcode, meaning, written)]
+    opcodes = [(opcode, ways) for opcode, ways in candidates(meaning) if suits(opcode, meaning, written)]
     is_found = False
     has_names = any(isinstance(one, ImmediateOperand) and one.symbol for one in operands)
     for small_symbols in (False, True) if has_names else (False,):
-        for opcode in opcodes:
-            positions = filled(opcode, operands, small_symbols=small_symbols)
+        for opcode, ways in opcodes:
+            positions = filled(opcode, ways, operands, small_symbols=small_symbols)
             if positions is None:
                 continue
             for code in codes(opcode, positions, operands, written, everything=everything):

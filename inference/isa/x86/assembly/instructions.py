@@ -65,9 +65,9 @@ def codes(
         return
     memory = next((one for one in operands if isinstance(one, MemoryOperand)), None)
     padding = opcode.mnemonic == "nop"
-    prefixes = {True} if "{vex3}" in written.prefixes else {False, True} if everything else {False}
+    wishes = (True,) if "{vex3}" in written.prefixes else (False, True) if everything else (False,)
     for size in _displacements(memory, opcode, written.prefixes, everything=everything):
-        for long_prefix in sorted(prefixes):
+        for long_prefix in wishes:
             code = _with_displacement(instruction, memory, size, long_prefix=long_prefix)
             if code is not None:
                 yield with_prefixes(code, written.prefixes, padding=padding)
@@ -163,10 +163,11 @@ def _decorate(instruction: Instruction, written: Written, opcode: Opcode) -> boo
         instruction.suppress_all_exceptions = written.rounding == "sae"
         if written.rounding in _ROUNDINGS:
             instruction.rounding_control = _ROUNDINGS[written.rounding]
-    instruction.has_lock_prefix = "lock" in written.prefixes
-    repetition = repetition_of(written.prefixes)
-    instruction.has_repne_prefix = repetition == REPEATING[0]
-    instruction.has_rep_prefix = repetition == REPEATING[1]
+    if written.prefixes:
+        instruction.has_lock_prefix = "lock" in written.prefixes
+        repetition = repetition_of(written.prefixes)
+        instruction.has_repne_prefix = repetition == REPEATING[0]
+        instruction.has_rep_prefix = repetition == REPEATING[1]
     return True
 
 

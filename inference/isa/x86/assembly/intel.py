@@ -33,19 +33,21 @@ _OFFSET = re.compile(r"offset\s+(?:flat\s*:\s*)?(\S.*)", re.IGNORECASE | re.DOTA
 _TERM = re.compile(r"\s*([+-]?)\s*([^+-]+)")
 _DEMANGLED = re.compile(r"[A-Za-z_~][\w\s:<>,&*().~$@\[\]]*", re.ASCII)
 _SYMBOL_START = re.compile(r"[A-Za-z_.$?@]")
+_PAIR = re.compile(r"\]\s*\[")
+_RELATIVE = re.compile(r"(rel|abs)\s+(.*)", re.IGNORECASE | re.DOTALL)
 _NO_INDEX = ("riz", "eiz")
 
 
 def read_operand(text: str, constants: dict[str, int]) -> Operand:
     """An operand without its decorations. Raises `BlockError`."""
-    packed = "".join(text.split()).lower()
-    if packed in registers():
-        return RegisterOperand(registers()[packed])
-    if not packed:
+    known = registers()
+    if (register := known.get(text) or known.get("".join(text.split()).lower())) is not None:
+        return RegisterOperand(register)
+    if not text or text.isspace():
         raise BlockError("an operand is missing beside a comma")
     if "%" in text:
         raise BlockError(f"{text[:40]!r} has a %, as registers of AT&T syntax have, beside Intel syntax")
-    if found := _OFFSET.fullmatch(text):
+    if text[:1] in "oO" and (found := _OFFSET.fullmatch(text)):
         return ImmediateOperand(0, found.group(1).strip())
     width, broadcast, rest = None, 0, text
     if found := _SIZED.fullmatch(text):
@@ -54,7 +56,7 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
         if not rest.strip():
             raise BlockError(f"behind {text[:40]!r} memory like [rax+8] is missing")
     segment: RegisterValue = Register.NONE
-    if found := _SEGMENT.fullmatch(rest):
+    if ":" in rest and (found := _SEGMENT.fullmatch(rest)):
         segment, rest = registers()[found.group(1).lower()], found.group(2)
     if "[" in rest or "]" in rest:
         return _memory(rest, width, segment, broadcast, constants)
@@ -98,14 +100,14 @@ def _memory(
     before, bracket, inside = text.partition("[")
     if not bracket or not inside.rstrip().endswith("]"):
         raise BlockError(f"memory is written like 'qword ptr [rax+rcx*8+16]', not {text[:40]!r}")
-    parts = re.split(r"\]\s*\[", inside.rstrip()[:-1])
+    parts = _PAIR.split(inside.rstrip()[:-1])
     if any("[" in part or "]" in part for part in parts):
         raise BlockError(f"the brackets of {text[:40]!r} do not match")
-    if found := _SEGMENT.fullmatch(parts[0].strip()):
-        segment, parts[0] = registers()[found.group(1).lower()], found.group(2)
-    elif ":" in parts[0] and not _DEMANGLED.fullmatch(parts[0].partition("+")[2].strip() or " "):
-        name = parts[0].partition(":")[0].strip()
-        if "::" not in parts[0]:
+    if ":" in parts[0]:
+        if found := _SEGMENT.fullmatch(parts[0].strip()):
+            segment, parts[0] = registers()[found.group(1).lower()], found.group(2)
+        elif "::" not in parts[0] and not _DEMANGLED.fullmatch(parts[0].partition("+")[2].strip() or " "):
+            name = parts[0].partition(":")[0].strip()
             raise BlockError(f"there is no segment {name[:20]!r}; there are {', '.join(SEGMENTS)}")
     terms = _terms(parts, text)
     if before.strip():
@@ -118,13 +120,13 @@ def _terms(parts: list[str], text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for part in parts:
         inner = part.strip()
-        relative = re.fullmatch(r"(rel|abs)\s+(.*)", inner, re.IGNORECASE | re.DOTALL)
-        if relative:
+        if inner[:3].lower() in ("rel", "abs") and (relative := _RELATIVE.fullmatch(inner)):
             inner = relative.group(2) if relative.group(1).lower() == "abs" else f"rip+{relative.group(2)}"
-        if "".join(match.group(0) for match in _TERM.finditer(inner)) != inner or not inner:
+        terms = list(_TERM.finditer(inner))
+        if not terms or sum(term.end() - term.start() for term in terms) != len(inner):
             shown = text.strip()[:40]
             raise BlockError(f"{shown!r} is no address: registers, register*scale and numbers are added")
-        found += [(sign or "+", term.strip()) for sign, term in _TERM.findall(inner)]
+        found += [(term.group(1) or "+", term.group(2).strip()) for term in terms]
     return found
 
 
@@ -140,12 +142,16 @@ def _address(
     plain: list[RegisterValue] = []
     scaled: list[tuple[RegisterValue, int]] = []
     displacement, symbol, spelt = 0, "", False
+    known = registers()
     for sign, term in terms:
-        first, star, second = (part.strip() for part in term.partition("*"))
-        name, factor = (second, first) if star and second.lower() in registers() else (first, second)
+        first, star, second = term.partition("*")
+        name, factor = first.strip(), second.strip()
+        if star and factor.lower() in known:
+            name, factor = factor, name
         if name.lower() in _NO_INDEX:
             continue
-        if name.lower() not in registers():
+        register = known.get(name.lower())
+        if register is None:
             value, named = _displacement(term, constants)
             displacement += -value if sign == "-" else value
             symbol = symbol or named
@@ -153,7 +159,6 @@ def _address(
             continue
         if sign == "-":
             raise BlockError(f"a register cannot be subtracted in {shown[:40]}")
-        register = registers()[name.lower()]
         if not _can_address(register):
             raise BlockError(f"{name} cannot be part of an address, as in {shown[:40]}")
         if not star:
@@ -175,6 +180,8 @@ def _can_address(register: RegisterValue) -> bool:
 def _displacement(text: str, constants: dict[str, int]) -> tuple[int, str]:
     """(number, name) of a part of an address; names as C++ has them are taken whole."""
     stripped = text.strip()
+    if (value := number_of(stripped)) is not None:
+        return value, ""
     try:
         found = sum_of(stripped, constants)
     except BlockError:

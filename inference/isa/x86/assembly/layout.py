@@ -74,10 +74,13 @@ class Content:
 
 def content_of(written: Written, length: int | None = None) -> Content:
     """The content of an instruction, of `length` bytes where a listing tells it. Raises `BlockError`."""
-    if any(isinstance(one, TargetOperand) for one in written.operands):
-        return Content(jump=written)
-    values = (one for one in written.operands if isinstance(one, MemoryOperand | ImmediateOperand))
-    return Content(encode(written, length), None, tuple(one.symbol for one in values if one.symbol))
+    names = []
+    for one in written.operands:
+        if isinstance(one, TargetOperand):
+            return Content(jump=written)
+        if isinstance(one, (MemoryOperand, ImmediateOperand)) and one.symbol:
+            names.append(one.symbol)
+    return Content(encode(written, length), None, tuple(names))
 
 
 def laid_out(statements: Sequence[Statement], functions: Collection[str]) -> tuple[ProgramInstruction, ...]:

@@ -39,6 +39,9 @@ _OFFSET = re.compile(r"\+(?:0x)?[0-9a-f]+$", re.IGNORECASE)
 _LOCAL_TARGET = re.compile(
     r"\s(?:j\w+|call|loop\w*)[ \t]+(\d+)[bf][ \t]*(?:[#;]|//|$)", re.IGNORECASE | re.MULTILINE
 )
+_SIGN = re.compile(r":|│|^[ \t]*[0-9a-f]{8}", re.IGNORECASE | re.MULTILINE)
+"""Something that every listing has."""
+
 _WIDE = re.compile(r"[ \t]{40,}")
 _LONGEST_LINE = 1000
 
@@ -65,6 +68,8 @@ def listing_of(lines: Sequence[tuple[int, str]]) -> tuple[list[ListedLine], int]
     within a function.
     """
     text = "\n".join(line for _, line in lines)
+    if not _SIGN.search(text):
+        return None
     is_perf = bool(_PERF_SIGN.search(text))
     found: list[ListedLine] = []
     skipped = unlisted = 0
@@ -113,6 +118,8 @@ def _listed(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
             and begins_instruction(line.strip())
         ):
             return ListedLine(number, None, b"", line.strip(), "", count)
+    if ":" not in line and not _COLUMNS.fullmatch(line):
+        return None
     if heading := _HEADING.fullmatch(line):
         label = heading["label"]
         return None if _OFFSET.search(label) else ListedLine(number, int(heading["address"], 16), label=label)

@@ -9,7 +9,7 @@ from iced_x86 import Register
 
 from inference.isa.x86.assembly.meanings import Meaning
 from inference.isa.x86.assembly.mnemonics import Reading
-from inference.isa.x86.assembly.opcodes import Opcode, Place, opcodes_of
+from inference.isa.x86.assembly.opcodes import Opcode, Place, opcodes_of, representative
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,
@@ -28,29 +28,34 @@ _FAR_WIDTHS = (48, 80)
 _IMMEDIATE, _MEMORY, _TARGET = -1, -2, -3
 
 _Shape = tuple[int, ...]
-"""Of each operand its register, or what it is instead of one."""
+"""Of each operand its register (of those that no opcode tells apart the same one), or what else it is."""
+
+Ways = tuple[tuple[int, ...], ...]
+"""The positions that operands can take in order, for each way to place them."""
 
 
-def candidates(meaning: Meaning) -> tuple[Opcode, ...]:
-    """The opcodes whose places take operands of such kinds, in iced's order."""
+def candidates(meaning: Meaning) -> tuple[tuple[Opcode, Ways], ...]:
+    """The opcodes whose places take operands of such kinds, in iced's order, and which goes where."""
     return _candidates(meaning.reading.mnemonic, tuple(_kind(one) for one in meaning.operands))
 
 
 @lru_cache(maxsize=1 << 13)
-def _candidates(mnemonic: str, shape: _Shape) -> tuple[Opcode, ...]:
-    return tuple(opcode for opcode in opcodes_of(mnemonic) if _choices(opcode, shape))
+def _candidates(mnemonic: str, shape: _Shape) -> tuple[tuple[Opcode, Ways], ...]:
+    return tuple((opcode, ways) for opcode in opcodes_of(mnemonic) if (ways := _ways(opcode, shape)))
 
 
-def filled(opcode: Opcode, operands: Sequence[Operand], *, small_symbols: bool) -> list[int] | None:
-    """Which places the operands fill, in order; None where they do not.
+def filled(
+    opcode: Opcode, ways: Ways, operands: Sequence[Operand], *, small_symbols: bool
+) -> tuple[int, ...] | None:
+    """The first way in which the operands fit; None where there is none.
 
     `small_symbols`: names may stand for immediates of less than 32 bits.
     """
-    for positions in _choices(opcode, tuple(_kind(one) for one in operands)):
+    for positions in ways:
         places = (opcode.places[position] for position in positions)
         pairs = zip(places, operands, strict=True)
         if all(_fits(place, one, opcode, small_symbols=small_symbols) for place, one in pairs):
-            return list(positions)
+            return positions
     return None
 
 
@@ -114,7 +119,7 @@ def _is_as_wide(opcode: Opcode, reading: Reading, width: int | None) -> bool:
 # --------------------------------------------------------------------------- which operand goes where
 
 
-def _choices(opcode: Opcode, shape: _Shape) -> Sequence[tuple[int, ...]]:
+def _ways(opcode: Opcode, shape: _Shape) -> Ways:
     """The ways in which operands of these kinds can fill the places, in order."""
     places = opcode.places
     count = len(shape)
@@ -131,7 +136,9 @@ def _choices(opcode: Opcode, shape: _Shape) -> Sequence[tuple[int, ...]]:
         ways = [way for way in ((needed, shown) if strings else (needed,)) if len(way) == count]
     else:
         return ()
-    return [way for way in ways if all(_takes(places[k], kind) for k, kind in zip(way, shape, strict=True))]
+    return tuple(
+        way for way in ways if all(_takes(places[k], kind) for k, kind in zip(way, shape, strict=True))
+    )
 
 
 def _may_be_unwritten(place: Place) -> bool:
@@ -140,7 +147,7 @@ def _may_be_unwritten(place: Place) -> bool:
 
 def _kind(operand: Operand) -> int:
     if isinstance(operand, RegisterOperand):
-        return operand.register
+        return representative(operand.register)
     if isinstance(operand, ImmediateOperand):
         return _IMMEDIATE
     return _MEMORY if isinstance(operand, MemoryOperand) else _TARGET

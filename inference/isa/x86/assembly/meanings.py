@@ -55,7 +55,7 @@ def meanings(written: Written) -> Iterator[Meaning]:
         names = att_readings(written.mnemonic)
     for reading in names:
         for meaning in _with_operands(reading, written.operands):
-            yield _in_order(meaning, is_att=written.is_att)
+            yield _completed(meaning, is_att=written.is_att)
 
 
 def _with_operands(reading: Reading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
@@ -121,14 +121,14 @@ def _on_the_stack(reading: Reading, operands: tuple[Operand, ...]) -> Iterator[M
     yield from (Meaning(reading, way) for way in ways)
 
 
-def _in_order(meaning: Meaning, *, is_att: bool) -> Meaning:
+def _completed(meaning: Meaning, *, is_att: bool) -> Meaning:
     """With the operand that the name implies; AT&T's names of x87 as Intel's."""
-    reading, operands = meaning.reading, meaning.operands
+    reading = meaning.reading
     if reading.implied is not None:
-        operands = (*operands, ImmediateOperand(reading.implied))
-    if is_att and _is_into_stack(operands):
-        reading = replace(reading, mnemonic=exchanged(reading.mnemonic))
-    return Meaning(reading, operands)
+        return Meaning(reading, (*meaning.operands, ImmediateOperand(reading.implied)))
+    if is_att and reading.mnemonic.startswith("f") and _is_into_stack(meaning.operands):
+        return replace(meaning, reading=replace(reading, mnemonic=exchanged(reading.mnemonic)))
+    return meaning
 
 
 def _is_into_stack(operands: Sequence[Operand]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
+from typing import cast
 
 from iced_x86 import (
     Code,
@@ -188,6 +189,21 @@ def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
     """The opcodes of a mnemonic in iced's order."""
     codes = _codes_by_mnemonic().get(mnemonic, ())
     return _opcodes(mnemonic) if codes else ()
+
+
+def representative(register: RegisterValue) -> RegisterValue:
+    """The first of the registers that no place tells apart from this one."""
+    return _representatives().get(register, register)
+
+
+@cache
+def _representatives() -> dict[RegisterValue, RegisterValue]:
+    found: dict[RegisterValue, RegisterValue] = {}
+    fixed = frozenset(_FIXED.values())
+    for first, last in _REGISTERS:
+        alike = [one for one in range(first, last + 1) if one not in fixed]
+        found |= dict.fromkeys(cast(list[RegisterValue], alike), cast(RegisterValue, min(alike, default=first)))
+    return found
 
 
 @cache

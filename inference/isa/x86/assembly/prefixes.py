@@ -43,6 +43,8 @@ def with_prefixes(code: bytes, prefixes: Sequence[str], *, padding: bool) -> byt
 
     `padding`: it is a no-op, before which compilers and assemblers have the operand sizes first.
     """
+    if not prefixes and not padding:
+        return code
     legacy = bytearray()
     extension = repeated = 0
     for name in reversed(prefixes):

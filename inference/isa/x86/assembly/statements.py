@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from iced_x86 import Register
 
@@ -27,8 +27,12 @@ from inference.isa.x86.assembly.prefixes import is_prefix
 from inference.isa.x86.iced_types import RegisterValue
 
 _BRANCH = re.compile(r"(j[a-z]{1,5}|call[qw]?|jmp[qw]?|loop[a-z]*|xbegin)(?:,p([nt]))?")
+_HINTS = {None: "", "n": "hnt", "t": "ht"}
 _MNEMONIC = re.compile(r"[a-z][a-z0-9_.]*(?:,p[nt])?", re.ASCII)
 _DECORATION = re.compile(r"\{([^{}]*)\}")
+_BROADCAST = re.compile(r"1to(\d{1,2})")
+_MASK = re.compile(r"%?k[0-7]")
+_BRACKET = re.compile(r"[(\[{]")
 _DISTANCE = re.compile(r"(?:short|near|far)\b\s*(?:ptr\b)?\s*", re.IGNORECASE)
 _PLACE = re.compile(
     r"(?:0x)?(?P<address>[0-9a-f]+)?\s*<(?P<label>.*?)(?P<offset>[+-]0x[0-9a-f]+)?>", re.IGNORECASE
@@ -80,27 +84,60 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
         rest = after.strip()
     if not rest:
         return Written("", prefixes=tuple(prefixes))
-    mnemonic, written = (*rest.split(None, 1), "")[:2]
-    mnemonic = mnemonic.lower()
-    if not _MNEMONIC.fullmatch(mnemonic):
-        raise BlockError(f"an instruction begins with its mnemonic, not with {mnemonic[:40]!r}")
-    branch = _BRANCH.fullmatch(mnemonic)
-    if branch and branch.group(2):
-        prefixes.append("hnt" if branch.group(2) == "n" else "ht")
-        mnemonic = branch.group(1)
-    if not known_name(mnemonic):
-        near = difflib.get_close_matches(mnemonic, known_mnemonics(), 3)
-        hint = f"; is it {' or '.join(near)}?" if near else ""
-        raise BlockError(f"x86-64 has no instruction {mnemonic[:40]!r}{hint}")
+    word, written = (*rest.split(None, 1), "")[:2]
+    name = _name(word.lower())
+    if name.hint:
+        prefixes.append(name.hint)
     is_att = syntax == "att"
-    if branch and (target := _target(written, is_att=is_att)) is not None:
-        return Written(mnemonic, (target,), tuple(prefixes), is_att=is_att)
-    found = Written(mnemonic, (), tuple(prefixes), is_att=is_att)
-    return _with_operands(found, written, constants)
+    if name.is_branch and (target := _target(written, is_att=is_att)) is not None:
+        return Written(name.mnemonic, (target,), tuple(prefixes), is_att=is_att)
+    decorated = _decorations(written)
+    operands = _operands(written, name.mnemonic, constants, is_att=is_att)
+    if decorated.broadcast:
+        operands = [
+            replace(one, broadcast=decorated.broadcast) if isinstance(one, MemoryOperand) else one
+            for one in operands
+        ]
+    operands, mask = _with_mask_apart(operands, decorated.mask)
+    return Written(
+        name.mnemonic,
+        tuple(operands),
+        tuple(prefixes),
+        mask,
+        decorated.zeroing,
+        decorated.rounding,
+        is_att=is_att,
+    )
 
 
-def split_operands(text: str) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Name:
+    """What the first word of an instruction is; `hint`: the prefix of a jump with a ,pt or ,pn behind it."""
+
+    mnemonic: str
+    is_branch: bool = False
+    hint: str = ""
+
+
+@lru_cache(maxsize=1 << 12)
+def _name(word: str) -> _Name:
+    if not _MNEMONIC.fullmatch(word):
+        raise BlockError(f"an instruction begins with its mnemonic, not with {word[:40]!r}")
+    found = _Name(word)
+    if branch := _BRANCH.fullmatch(word):
+        found = _Name(branch[1], is_branch=True, hint=_HINTS[branch[2]])
+    if not known_name(found.mnemonic):
+        near = difflib.get_close_matches(word, known_mnemonics(), 3)
+        hint = f"; is it {' or '.join(near)}?" if near else ""
+        raise BlockError(f"x86-64 has no instruction {word[:40]!r}{hint}")
+    return found
+
+
+def split_operands(text: str) -> list[str]:
     """The operands between commas that are in no brackets of any kind."""
+    if not _BRACKET.search(text):
+        return text.split(",")
+    found = []
     depth = begin = 0
     for at, character in enumerate(text):
         if character in "([{":
@@ -108,9 +145,10 @@ def split_operands(text: str) -> Iterator[str]:
         elif character in ")]}":
             depth -= 1
         elif character == "," and depth <= 0:
-            yield text[begin:at]
+            found.append(text[begin:at])
             begin = at + 1
-    yield text[begin:]
+    found.append(text[begin:])
+    return found
 
 
 def _target(text: str, *, is_att: bool) -> TargetOperand | None:
@@ -132,49 +170,56 @@ def _target(text: str, *, is_att: bool) -> TargetOperand | None:
     return TargetOperand(stripped.removeprefix("$") if is_att else stripped)
 
 
-def _with_operands(found: Written, written: str, constants: dict[str, int]) -> Written:
-    decorations = [name.strip().lower() for name in _DECORATION.findall(written)]
+def _operands(text: str, mnemonic: str, constants: dict[str, int], *, is_att: bool) -> list[Operand]:
+    """The operands in Intel's order, without their decorations."""
     parts = []
-    if written.strip():
-        for part in split_operands(written):
-            bare = _DECORATION.sub("", part).strip()
-            if bare or not _DECORATION.search(part):  # a rounding stands between commas of its own
-                parts.append(bare)
-    read = att.read_operand if found.is_att else intel.read_operand
-    operands = [read(part.removeprefix("*") if found.is_att else part, constants) for part in parts]
-    if found.is_att:
-        operands = list(att.in_order_of_intel(found.mnemonic, operands))
-    decorated = _decorated(found, decorations, operands)
-    return replace(decorated, operands=tuple(operands))
+    for part in split_operands(text) if text and not text.isspace() else ():
+        bare = _DECORATION.sub("", part) if "{" in part else part
+        if bare is part or not bare.isspace() and bare:  # a rounding stands between commas of its own
+            parts.append(bare.strip())
+    if is_att:
+        found = [att.read_operand(part.removeprefix("*"), constants) for part in parts]
+        return att.in_order_of_intel(mnemonic, found)
+    return [intel.read_operand(part, constants) for part in parts]
 
 
-def _decorated(found: Written, names: list[str], operands: list[Operand]) -> Written:
+@dataclass(frozen=True, slots=True)
+class _Decorations:
+    """What stands in braces behind operands: see `Written`; `broadcast`: 8 of {1to8}."""
+
     mask: RegisterValue = Register.NONE
-    zeroing, rounding, broadcast = False, "", 0
-    for name in names:
+    zeroing: bool = False
+    rounding: str = ""
+    broadcast: int = 0
+
+
+_NONE = _Decorations()
+
+
+def _decorations(text: str) -> _Decorations:
+    if "{" not in text:
+        return _NONE
+    found = _NONE
+    for written in _DECORATION.findall(text):
+        name = written.strip().lower()
         if name == "z":
-            zeroing = True
+            found = replace(found, zeroing=True)
         elif name in ROUNDINGS:
-            rounding = name
-        elif re.fullmatch(r"1to\d{1,2}", name):
-            broadcast = int(name[3:])
-        elif re.fullmatch(r"%?k[0-7]", name):
-            mask = registers()[name.removeprefix("%")]
+            found = replace(found, rounding=name)
+        elif copies := _BROADCAST.fullmatch(name):
+            found = replace(found, broadcast=int(copies[1]))
+        elif _MASK.fullmatch(name):
+            found = replace(found, mask=registers()[name.removeprefix("%")])
         else:
             raise BlockError(
                 f"there is no decoration {{{name[:20]}}}: {{k1}}, {{z}}, {{1to8}}, {{rn-sae}} are some"
             )
-    for k, one in enumerate(operands):
-        if isinstance(one, MemoryOperand):
-            if broadcast:
-                operands[k] = one = replace(one, broadcast=broadcast)
-            if is_vector(one.index):
-                for other in [
-                    other
-                    for other in operands
-                    if isinstance(other, RegisterOperand) and is_mask(other.register)
-                ]:
-                    operands.remove(other)  # of gathers and scatters, some write the mask as an operand
-                    mask = other.register
-                break
-    return replace(found, mask=mask, zeroing=zeroing, rounding=rounding)
+    return found
+
+
+def _with_mask_apart(operands: list[Operand], mask: RegisterValue) -> tuple[list[Operand], RegisterValue]:
+    """Of gathers and scatters, which some write with the mask as an operand, the others and the mask."""
+    if not any(isinstance(one, MemoryOperand) and is_vector(one.index) for one in operands):
+        return operands, mask
+    masks = [one for one in operands if isinstance(one, RegisterOperand) and is_mask(one.register)]
+    return [one for one in operands if one not in masks], masks[-1].register if masks else mask

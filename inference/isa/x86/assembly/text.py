@@ -267,7 +267,8 @@ class _TextReader:
             self._prefixes += written.prefixes
             self._prefixed_at = (number, part.column)
             return
-        written = replace(written, prefixes=(*self._prefixes, *written.prefixes))
+        if self._prefixes:
+            written = replace(written, prefixes=(*self._prefixes, *written.prefixes))
         known = _Known(content_of(written), written.mnemonic not in _ENDING)
         if not self._prefixes:
             self._known[text] = known

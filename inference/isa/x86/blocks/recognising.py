@@ -6,10 +6,10 @@ from functools import cache, lru_cache
 
 from iced_x86 import Instruction, OpKind, Register
 
-from inference.isa.x86.forms import MNEMONICS, Form
+from inference.isa.x86.forms import MNEMONICS, Form, forms_of_code
 from inference.isa.x86.holes import ADDRESS_SHAPES, GPR8_HIGH, Hole
 from inference.isa.x86.iced_types import CodeValue
-from inference.isa.x86.scheme_set import texts_of_forms
+from inference.isa.x86.scheme_set import text_of_form
 
 _DIVIDED = {f"{shape}+D": f"{shape}+D8" for shape in ("B+I", "B+S*I")}
 """Forms of an address with a displacement of 32 bits for which there is a scheme with one of eight alone."""
@@ -76,18 +76,16 @@ def _shape(instruction: Instruction) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _scheme_of(code: CodeValue, signature: Signature) -> str | None:
-    return _by_signature(code).get(signature)
+    form = _by_signature(code).get(signature)
+    return None if form is None else text_of_form(form)
 
 
 @cache
-def _by_signature(code: CodeValue) -> dict[Signature, str]:
-    """The schemes of an opcode by the signatures of their instances."""
-    instruction = Instruction()
-    instruction.code = code
-    found: dict[Signature, str] = {}
-    for form, text in texts_of_forms(MNEMONICS[instruction.mnemonic]).items():
-        if form.code == code and form.narrows is None:
-            found.setdefault(_signature_of(form), text)
+def _by_signature(code: CodeValue) -> dict[Signature, Form]:
+    """The forms of an opcode by the signatures of their instances."""
+    found: dict[Signature, Form] = {}
+    for form in forms_of_code(code):
+        found.setdefault(_signature_of(form), form)
     return found
 
 

@@ -16,7 +16,7 @@ from iced_x86 import Code
 
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.instructions import codes, jump_bytes
-from inference.isa.x86.assembly.matching import candidates, filled, suits
+from inference.isa.x86.assembly.matching import candidates, filled
 from inference.isa.x86.assembly.meanings import Meaning, meanings
 from inference.isa.x86.assembly.mnemonics import att_readings, readings
 from inference.isa.x86.assembly.opcodes import Opcode, opcodes_of
@@ -81,7 +81,10 @@ def encode(written: Written, length: int | None = None) -> bytes:
 
     `length` in bytes, where a listing tells it: the first encoding of that length is taken if there is one.
     """
-    found = _of_usual_width(_first_that_fit(written))
+    found = _first_that_fit(written)
+    if len(found) == 1 and length in (None, len(found[0].code)):
+        return found[0].code
+    found = _of_usual_width(found)
     widths = {one.width for one in found}
     if len(widths) > 1:
         raise BlockError(_ambiguous(written, sorted(widths)))
@@ -108,7 +111,7 @@ def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: tuple[str, ..
     return None
 
 
-def _of_usual_width(found: Sequence[Encoded]) -> Sequence[Encoded]:
+def _of_usual_width(found: list[Encoded]) -> list[Encoded]:
     """Those of the width that assemblers take where nothing says it; all where there is no such width."""
     usual = _USUAL_WIDTHS.get(found[0].opcode.mnemonic)
     return [one for one in found if one.width == usual] or found
@@ -139,7 +142,7 @@ def _all_that_fit(written: Written) -> list[Encoded]:
 def _encodings(written: Written, meaning: Meaning, *, everything: bool) -> Iterator[Encoded]:
     """One for each opcode, or `everything`; names stand for small immediates where nothing else fits."""
     operands = meaning.operands
-    opcodes = [(opcode, ways) for opcode, ways in candidates(meaning) if suits(opcode, meaning, written)]
+    opcodes = candidates(meaning, written)
     is_found = False
     has_names = any(isinstance(one, ImmediateOperand) and one.symbol for one in operands)
     for small_symbols in (False, True) if has_names else (False,):

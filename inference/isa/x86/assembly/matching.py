@@ -20,7 +20,7 @@ from inference.isa.x86.assembly.operands import (
 )
 from inference.isa.x86.iced_types import RegisterValue
 
-_WISHES_FOR_VEX = frozenset({"{vex}", "{vex2}", "{vex3}"})
+_WISHES = frozenset({"{evex}", "{vex}", "{vex2}", "{vex3}"})
 _OF_TABLES = frozenset({"lgdt", "lidt", "sgdt", "sidt"})
 """Instructions whose names AT&T's disassemblers give a letter that is not the width of their memory."""
 
@@ -33,15 +33,30 @@ _Shape = tuple[int, ...]
 Ways = tuple[tuple[int, ...], ...]
 """The positions that operands can take in order, for each way to place them."""
 
+Candidates = tuple[tuple[Opcode, Ways], ...]
 
-def candidates(meaning: Meaning) -> tuple[tuple[Opcode, Ways], ...]:
-    """The opcodes whose places take operands of such kinds, in iced's order, and which goes where."""
-    return _candidates(meaning.reading.mnemonic, tuple(_kind(one) for one in meaning.operands))
+
+def candidates(meaning: Meaning, written: Written) -> Candidates:
+    """The opcodes that take operands of such kinds, in iced's order, and which operand goes where."""
+    shape = tuple([_kind(one) for one in meaning.operands])
+    width = next((one.width for one in meaning.operands if isinstance(one, MemoryOperand)), None)
+    is_far = written.mnemonic.startswith("l") and meaning.reading.mnemonic in ("call", "jmp")
+    wishes = _WISHES.intersection(written.prefixes) if written.prefixes else frozenset[str]()
+    return _candidates(meaning.reading, shape, width, wishes, is_far=is_far)
 
 
 @lru_cache(maxsize=1 << 13)
-def _candidates(mnemonic: str, shape: _Shape) -> tuple[tuple[Opcode, Ways], ...]:
-    return tuple((opcode, ways) for opcode in opcodes_of(mnemonic) if (ways := _ways(opcode, shape)))
+def _candidates(
+    reading: Reading, shape: _Shape, width: int | None, wishes: frozenset[str], *, is_far: bool
+) -> Candidates:
+    return tuple(
+        (opcode, ways)
+        for opcode in opcodes_of(reading.mnemonic)
+        if _is_of_encoding(opcode, wishes)
+        and _is_as_far(opcode, reading, width, is_far=is_far)
+        and _is_as_wide(opcode, reading, width)
+        and (ways := _ways(opcode, shape))
+    )
 
 
 def filled(
@@ -52,9 +67,10 @@ def filled(
     `small_symbols`: names may stand for immediates of less than 32 bits.
     """
     for positions in ways:
-        places = (opcode.places[position] for position in positions)
-        pairs = zip(places, operands, strict=True)
-        if all(_fits(place, one, opcode, small_symbols=small_symbols) for place, one in pairs):
+        for position, operand in zip(positions, operands, strict=True):
+            if not _fits(opcode.places[position], operand, opcode, small_symbols=small_symbols):
+                break
+        else:
             return positions
     return None
 
@@ -72,22 +88,14 @@ def stored(place: Place, value: int) -> int | None:
     return value % 2**64 if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
 
 
-def suits(opcode: Opcode, meaning: Meaning, written: Written) -> bool:
-    """Whether all that the text says beside the operands is so of the opcode."""
-    if opcode.is_evex:
-        if not _WISHES_FOR_VEX.isdisjoint(written.prefixes):
-            return False
-    elif "{evex}" in written.prefixes:
-        return False
-    width = next((one.width for one in meaning.operands if isinstance(one, MemoryOperand)), None)
-    return _is_as_far(opcode, meaning, written, width) and _is_as_wide(opcode, meaning.reading, width)
+def _is_of_encoding(opcode: Opcode, wishes: frozenset[str]) -> bool:
+    return "{evex}" not in wishes if not opcode.is_evex else wishes <= {"{evex}"}
 
 
-def _is_as_far(opcode: Opcode, meaning: Meaning, written: Written, width: int | None) -> bool:
+def _is_as_far(opcode: Opcode, reading: Reading, width: int | None, *, is_far: bool) -> bool:
     """Whether both are far jumps or calls, or neither is."""
-    far = written.mnemonic.startswith("l") and meaning.reading.mnemonic in ("call", "jmp")
-    if far:
-        return opcode.is_far and opcode.memory_width == (_far_width(meaning.reading) or width or 48)
+    if is_far:
+        return opcode.is_far and opcode.memory_width == (_far_width(reading) or width or 48)
     return not opcode.is_far or (width in _FAR_WIDTHS and width == opcode.memory_width)
 
 

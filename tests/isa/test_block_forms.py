@@ -62,7 +62,7 @@ def test_errors_in_att_syntax_name_the_line(text, line, words):
         'a:.incbin"{file}"',
         '.set x, 1; .incbin "{file}"',
         '.section .data; .incbin "{file}"',
-        '.rept 1000000; addq %rax, %rax; .endr',
+        ".rept 1000000; addq %rax, %rax; .endr",
     ],
 )
 def test_no_text_reaches_a_program_that_knows_directives(written, tmp_path, monkeypatch):

@@ -1,10 +1,10 @@
 """Code with jumps, cut into its loops and straight pieces.
 
 A piece is what is executed from its beginning to its end. Pieces end at jumps, calls and returns, and before
-every instruction that a jump leads to. A *loop* is a path that ends with a jump to its own beginning and takes
-no other jump of a condition: such jumps lead out of it, or around parts of it that the path has. Each
-instruction that is no jump lies in exactly one piece; of nested loops the inner ones are loops, what is around
-them is straight.
+every instruction that a jump leads to. A *loop* is a path that ends with a jump to its own beginning and
+takes no other jump of a condition: such jumps lead out of it, or around parts of it that the path has. Each
+instruction that is no jump lies in exactly one piece; of nested loops the inner ones are loops, what is
+around them is straight.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Step:
 class Cut:
     """A piece: the numbers of its steps, without jumps.
 
-    `closing`: of a loop, the number of the jump to its beginning. `left_out`: numbers of the conditional jumps
-    within a loop, which the path does not take.
+    `closing`: of a loop, the number of the jump to its beginning. `left_out`: numbers of the conditional
+    jumps within a loop, which the path does not take.
     """
 
     steps: tuple[int, ...]
@@ -90,8 +90,8 @@ def steps_of(code: bytes, address: int) -> list[Step]:
 def cut(steps: Sequence[Step], entries: Collection[int] = ()) -> list[Cut]:
     """The pieces of some code, in the order of their first steps.
 
-    `entries`: addresses that begin a piece besides those that jumps lead to, such as functions and labels that
-    something else may know.
+    `entries`: addresses that begin a piece besides those that jumps lead to, such as functions and labels
+    that something else may know.
     """
     numbers = {step.address: number for number, step in enumerate(steps)}
     begins = _begins(steps, numbers, entries)

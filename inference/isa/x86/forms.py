@@ -100,7 +100,7 @@ def forms(mnemonic: str | None = None) -> Iterator[Form]:
 
 
 def forms_of_code(code: CodeValue) -> Iterator[Form]:
-    """The forms of an opcode that narrow none, in the same order; many times quicker than all of a mnemonic."""
+    """The forms of an opcode that narrow none, in the same order; much quicker than all of a mnemonic."""
     info = OpCodeInfo(code)
     if _kept(info):
         for form in _filled(info, _prefixes_of(MNEMONICS[info.mnemonic])):

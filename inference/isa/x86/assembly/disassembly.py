@@ -65,7 +65,8 @@ def _with_prefixes_joined(lines: Sequence[ListedLine]) -> list[ListedLine]:
     """With prefixes that stand on a line of their own, as llvm-objdump has them, before what follows."""
     found: list[ListedLine] = []
     prefixes: ListedLine | None = None
-    for one in lines:
+    for line in lines:
+        one = line
         if prefixes is not None:
             if not one.text:
                 break
@@ -186,7 +187,7 @@ def _signed(distance: int) -> int:
 
 
 def _statements(lines: Sequence[ListedLine]) -> list[Statement]:
-    """A listing in which only targets of jumps have addresses, as `perf annotate` prints: these are labels."""
+    """A listing in which only targets of jumps have addresses, which are labels, as in `perf annotate`."""
     found: list[Statement] = []
     labels: list[str] = []
     for one in lines:

@@ -102,7 +102,7 @@ def encode(written: Written, length: int | None = None) -> bytes:
 
 @lru_cache(maxsize=1 << 12)
 def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: tuple[str, ...] = ()) -> bytes | None:
-    """A jump or call so many bytes beyond its own end, the distance in 8 or 32 bits; None if there is none."""
+    """A jump or call so many bytes beyond its own end, the distance in so many bits; None without one."""
     for reading in (*readings(mnemonic), *att_readings(mnemonic)):
         for opcode in opcodes_of(reading.mnemonic):
             if [place.branch for place in opcode.places] == [bits]:

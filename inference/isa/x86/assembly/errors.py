@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class BlockError(ValueError):
-    """Text or bytes that are no basic block; `line` and `column` count from 1, 0 where it is not about one."""
+    """Text or bytes that are no basic block; `line` and `column` count from 1, 0 where there is none."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         self.line = line

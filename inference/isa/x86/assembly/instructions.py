@@ -28,7 +28,7 @@ _ROUNDINGS = {
 ROUNDINGS = frozenset({"sae", *_ROUNDINGS})
 """What stands in braces behind operands of EVEX instructions about rounding and exceptions."""
 
-_UNBASED = (Register.NONE, Register.RIP, Register.EIP)
+_UNBASED: frozenset[RegisterValue] = frozenset({Register.NONE, Register.RIP, Register.EIP})
 _FROM_HERE = (Register.RIP, Register.EIP)
 _STACK = (Register.RSP, Register.RBP, Register.ESP, Register.EBP)
 _ABSOLUTE = frozenset(
@@ -125,7 +125,8 @@ def _put_immediate(
     instruction: Instruction, position: int, place: Place, number: int, *, second: bool
 ) -> None:
     value = stored(place, number)
-    assert place.immediate is not None and value is not None, "it was found to fit"
+    assert place.immediate is not None, "it was found to fit"
+    assert value is not None
     kind: OpKindValue = OpKind.IMMEDIATE8_2ND if second else place.immediate[0]
     instruction.set_op_kind(position, kind)
     if second:

@@ -33,6 +33,7 @@ _OFFSET = re.compile(r"offset\s+(?:flat\s*:\s*)?(\S.*)", re.IGNORECASE | re.DOTA
 _TERM = re.compile(r"\s*([+-]?)\s*([^+-]+)")
 _DEMANGLED = re.compile(r"[A-Za-z_~][\w\s:<>,&*().~$@\[\]]*", re.ASCII)
 _SYMBOL_START = re.compile(r"[A-Za-z_.$?@]")
+_IN_BRACKETS = re.compile(r"\s*\[[^\[\]]*\[[^\[\]]*\]\s*\]\s*")
 _PAIR = re.compile(r"\]\s*\[")
 _RELATIVE = re.compile(r"(rel|abs)\s+(.*)", re.IGNORECASE | re.DOTALL)
 _NO_INDEX = ("riz", "eiz")
@@ -47,8 +48,8 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
         raise BlockError("an operand is missing beside a comma")
     if "%" in text:
         raise BlockError(f"{text[:40]!r} has a %, as registers of AT&T syntax have, beside Intel syntax")
-    if text[:1] in "oO" and (found := _OFFSET.fullmatch(text)):
-        return ImmediateOperand(0, found.group(1).strip())
+    if _is_bracketed_memory(text):  # GCC's calls through memory
+        return read_operand(text.strip()[1:-1], constants)
     width, broadcast, rest = None, 0, text
     if found := _SIZED.fullmatch(text):
         width, rest = SIZES[found.group(1).lower()], found.group(3)
@@ -67,19 +68,30 @@ def read_operand(text: str, constants: dict[str, int]) -> Operand:
         return MemoryOperand(
             width, displacement=value[0], segment=segment, broadcast=broadcast, symbol=value[1]
         )
+    return _immediate(rest, constants)
+
+
+def _immediate(text: str, constants: dict[str, int]) -> ImmediateOperand:
+    if text[:1] in "oO" and (offset := _OFFSET.fullmatch(text)):
+        return ImmediateOperand(0, offset.group(1).strip())
     try:
-        found_sum = sum_of(rest, constants)
+        found = sum_of(text, constants)
     except BlockError as error:
         shown = text.strip()[:40]
         if shown[:1].isdigit() and "is no number" not in error.message:
             raise
         raise BlockError(f"{shown!r} is no register, number or memory like [rax+8]") from None
-    if found_sum.symbol:
+    if found.symbol:
         raise BlockError(
-            f"{found_sum.symbol[:40]!r} is no register and no number; memory by this name is written "
-            f"'dword ptr [rip+{found_sum.symbol[:20]}]', its address 'offset {found_sum.symbol[:20]}'"
+            f"{found.symbol[:40]!r} is no register and no number; memory by this name is written "
+            f"'dword ptr [rip+{found.symbol[:20]}]', its address 'offset {found.symbol[:20]}'"
         )
-    return ImmediateOperand(found_sum.value)
+    return ImmediateOperand(found.value)
+
+
+def _is_bracketed_memory(text: str) -> bool:
+    """Whether brackets stand around memory that has its own: `[QWORD PTR 16[rax]]`."""
+    return text.count("[") > 1 and _IN_BRACKETS.fullmatch(text) is not None
 
 
 def _sized_value(text: str, width: int | None) -> Operand:

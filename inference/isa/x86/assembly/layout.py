@@ -123,7 +123,7 @@ def _single(statement: Statement) -> list[Statement]:
     """The instructions that the numbers of `.byte` are; any other statement is one."""
     if not statement.is_numbers:
         return [statement]
-    found = []
+    found: list[Statement] = []
     for one in Decoder(64, statement.code, ip=0):
         if one.is_invalid:
             raise BlockError(
@@ -156,7 +156,8 @@ def _shortest(
 
 
 def _addresses(statements: Sequence[Statement], bits: Sequence[int]) -> list[int]:
-    found, at = [], ADDRESS_OF_CODE
+    found: list[int] = []
+    at = ADDRESS_OF_CODE
     for one, size in zip(statements, bits, strict=True):
         found.append(at)
         code = one.code if one.jump is None else one.jump_code(0, size)
@@ -169,7 +170,7 @@ def _addresses(statements: Sequence[Statement], bits: Sequence[int]) -> list[int
 
 def _reaches(one: Statement, address: int, target: int | None) -> bool:
     distance = _UNKNOWN if target is None else _distance(one, address, target, SHORT)
-    return -(2 ** (SHORT - 1)) <= distance < 2 ** (SHORT - 1)
+    return -128 <= distance <= 127
 
 
 def _distance(one: Statement, address: int, target: int | None, bits: int) -> int:

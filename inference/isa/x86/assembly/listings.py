@@ -1,4 +1,4 @@
-"""Listings of disassemblers, debuggers and profilers: lines with an address, bytes or not, and an instruction.
+"""Listings of disassemblers, debuggers and profilers: lines with an address, maybe bytes, an instruction.
 
 | program | line |
 |---|---|
@@ -20,6 +20,8 @@ from inference.isa.x86.assembly.statements import begins_instruction
 _PERF = re.compile(r"\s*(\d+(?:\.\d+)?)?\s*%?\s*[:│┃|](.*)")
 _PERF_SIGN = re.compile(r"│|^[ \t]*(?:\d+\.\d+|Percent)[ \t]*[:|]", re.MULTILINE)
 _PERF_ARROW = re.compile(r"[↓↑→←│┃├└┌─▶◀╭╰]")
+_PERF_LINE = re.compile(r"^\s*\d+\s+(?=(?:0x)?[0-9a-f]+(?::|\s+<))")
+_ADDRESS = re.compile(r"\s*(?:0x)?[0-9a-f]+\s*:")
 _XED = re.compile(
     r"XDIS\s+(?P<address>[0-9a-f]+):\s+\S+\s+\S+\s+(?P<bytes>(?:[0-9a-f]{2})+)\s+(?P<text>.*)", re.IGNORECASE
 )
@@ -74,8 +76,8 @@ def listing_of(lines: Sequence[tuple[int, str]]) -> tuple[list[ListedLine], int]
     found: list[ListedLine] = []
     skipped = unlisted = 0
     pending = b""
-    for number, line in lines:
-        line = _WIDE.sub(" ", line)
+    for number, written in lines:
+        line = _WIDE.sub(" ", written)
         if not line.strip():
             continue
         if len(line) > _LONGEST_LINE:
@@ -105,19 +107,20 @@ def listing_of(lines: Sequence[tuple[int, str]]) -> tuple[list[ListedLine], int]
 
 
 def _listed(number: int, line: str, *, is_perf: bool) -> ListedLine | None:
-    count = None
-    if is_perf:
-        if (perf := _PERF.fullmatch(line)) is None:
-            return None
-        count = float(perf[1]) if perf[1] else None
-        line = _PERF_ARROW.sub(" ", perf[2])
-        line = re.sub(r"^\s*\d+\s+(?=(?:0x)?[0-9a-f]+(?::|\s+<))", "", line)
-        if (
-            count is not None
-            and not re.match(r"\s*(?:0x)?[0-9a-f]+\s*:", line)
-            and begins_instruction(line.strip())
-        ):
-            return ListedLine(number, None, b"", line.strip(), "", count)
+    if not is_perf:
+        return _addressed(number, line, None)
+    perf = _PERF.fullmatch(line)
+    if perf is None:
+        return None
+    count = float(perf[1]) if perf[1] else None
+    rest = _PERF_LINE.sub("", _PERF_ARROW.sub(" ", perf[2]))
+    if count is not None and not _ADDRESS.match(rest) and begins_instruction(rest.strip()):
+        return ListedLine(number, None, b"", rest.strip(), "", count)
+    return _addressed(number, rest, count)
+
+
+def _addressed(number: int, line: str, count: float | None) -> ListedLine | None:
+    """A line that begins with an address or is a heading."""
     if ":" not in line and not _COLUMNS.fullmatch(line):
         return None
     if heading := _HEADING.fullmatch(line):

@@ -108,20 +108,22 @@ def _is_as_wide(opcode: Opcode, reading: Reading, width: int | None) -> bool:
     """Whether all widths that the name and the memory say are those of the opcode."""
     if opcode.is_far:
         return True
-    if reading.size and reading.size not in opcode.widths and opcode.mnemonic not in _OF_TABLES:
-        return False
-    if reading.source:
-        if reading.size and opcode.places[0].width != reading.size:
-            return False
-        if reading.source not in (opcode.memory_width, opcode.places[-1].width):
-            return False
-    if reading.long and not any(
-        place.absolute or (place.immediate and place.immediate[1] == 64) for place in opcode.places
-    ):
+    if not _is_as_named(opcode, reading) or (reading.long and not opcode.is_long):
         return False
     if opcode.any_width and opcode.operand_size == 16 and opcode.memory_width and not opcode.bare:
         return width == opcode.memory_width
     return opcode.bare or reading.size == opcode.operand_size
+
+
+def _is_as_named(opcode: Opcode, reading: Reading) -> bool:
+    """Whether the widths in the name are those of the opcode."""
+    if reading.size and reading.size not in opcode.widths and opcode.mnemonic not in _OF_TABLES:
+        return False
+    if not reading.source:
+        return True
+    if reading.size and opcode.places[0].width != reading.size:
+        return False
+    return reading.source in (opcode.memory_width, opcode.places[-1].width)
 
 
 # --------------------------------------------------------------------------- which operand goes where

@@ -29,7 +29,7 @@ _WITH_REGISTERS = frozenset(
     {"monitor", "mwait", "monitorx", "mwaitx", "clzero", "invlpga", "vmload", "vmsave", "vmrun", "skinit"}
 )
 _WITH_HALVES = frozenset({"umonitor", "tpause", "umwait"})
-"""Instructions whose registers listings write out although they are always the same; but for the first one."""
+"""Instructions of which listings write out registers that are always the same; here all but the first."""
 
 _OF_SELECTORS = frozenset({"lldt", "ltr", "verr", "verw", "lmsw", "lar", "lsl"})
 """Instructions that read 16 bits of a register, for which assemblers write no prefix of operand size."""

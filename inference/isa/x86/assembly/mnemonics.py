@@ -1,7 +1,7 @@
 """What a written mnemonic can stand for: other names of conditions, implied immediates, AT&T's suffixes.
 
-A reading is a mnemonic of iced's tables and what the written name says beside it. Several readings of one name
-are tried in turn: `movsd` moves a double or a string element, `movq` general or vector registers.
+A reading is a mnemonic of iced's tables and what the written name says beside it. Several readings of one
+name are tried in turn: `movsd` moves a double or a string element, `movq` general or vector registers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _OTHERS = {
     "pushf": "pushfq", "popf": "popfq", "pushfw": "pushf", "popfw": "popf", "iret": "iretd", "iretw": "iret",
     "ud2a": "ud2", "ud2b": "ud1", "icebp": "int1", "lcall": "call",
     "ljmp": "jmp", "sysexitl": "sysexit", "sysretl": "sysret", "loopz": "loope", "loopnz": "loopne",
-    "fsetpm": "fnsetpm", "fcompi": "fcomip", "fucompi": "fucomip", "movsx": "movsxd", "movd": "movq", "vmovd": "vmovq",
+    "fsetpm": "fnsetpm", "fcompi": "fcomip", "fucompi": "fucomip", "movsx": "movsxd", "movd": "movq",
+    "vmovd": "vmovq",
 }  # fmt: skip
 _SPELT_OUT = {  # of both syntaxes, by AT&T's names: compilers mix them
     "cbtw": "cbw", "cwtl": "cwde", "cltq": "cdqe", "cwtd": "cwd", "cltd": "cdq", "cqto": "cqo",
@@ -128,7 +129,7 @@ def _att_readings(name: str) -> Iterator[Reading]:
 
 
 def _att_string(name: str) -> Iterator[Reading]:
-    """`movsl` moves 32 bits; the SSE instruction by the name of `movsd` and others has operands of its own."""
+    """`movsl` moves 32 bits; the SSE instructions by such names have operands of their own."""
     letters = {"b": "b", "w": "w", "l": "d", "q": "q"}
     if (
         name[:-1] in _STRINGS

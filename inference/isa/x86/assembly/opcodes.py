@@ -106,6 +106,7 @@ _STRINGS: dict[int, tuple[RegisterValue, OpKindValue]] = {
     Kind.SEG_RSI: (Register.RSI, OpKind.MEMORY_SEG_RSI),
     Kind.SEG_RDI: (Register.RDI, OpKind.MEMORY_SEG_RDI),
     Kind.ES_RDI: (Register.RDI, OpKind.MEMORY_ESRDI),
+    Kind.SEG_RBX_AL: (Register.RBX, OpKind.MEMORY),
 }
 _IMMEDIATES: dict[int, tuple[OpKindValue, int, int]] = {
     Kind.IMM4_M2Z: (OpKind.IMMEDIATE8, 4, 0),
@@ -179,6 +180,11 @@ class Opcode:
         return any(place.immediate is not None and place.immediate[1] == 16 for place in self.places)
 
     @property
+    def is_long(self) -> bool:
+        """Whether it has an immediate or an address of eight bytes."""
+        return any(place.absolute or (place.immediate and place.immediate[1] == 64) for place in self.places)
+
+    @property
     def widths(self) -> frozenset[int]:
         """All that a letter for the size in AT&T's mnemonic can mean."""
         found = {place.width for place in self.places} | ({self.memory_width} if self.memory_width else set())
@@ -202,7 +208,9 @@ def _representatives() -> dict[RegisterValue, RegisterValue]:
     fixed = frozenset(_FIXED.values())
     for first, last in _REGISTERS:
         alike = [one for one in range(first, last + 1) if one not in fixed]
-        found |= dict.fromkeys(cast(list[RegisterValue], alike), cast(RegisterValue, min(alike, default=first)))
+        found |= dict.fromkeys(
+            cast(list[RegisterValue], alike), cast(RegisterValue, min(alike, default=first))
+        )
     return found
 
 
@@ -281,21 +289,20 @@ def _place(kind: int) -> Place:
     for registers, kinds in _REGISTERS.items():
         if kind in kinds:
             return Place(registers=registers)
+    found = Place(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
     if kind in _OR_MEMORY:
-        return Place(registers=_OR_MEMORY[kind], memory=True, is_modrm=True)
-    if kind in _FIXED:
-        return Place(registers=(_FIXED[kind], _FIXED[kind]), is_fixed=True)
-    if kind in _VECTOR_INDEX:
-        return Place(memory=True, index=_VECTOR_INDEX[kind])
-    if kind in _STRINGS:
-        return Place(string=_STRINGS[kind], is_fixed=True)
-    if kind == Kind.SEG_RBX_AL:
-        return Place(string=(Register.RBX, OpKind.MEMORY), is_fixed=True)
-    if kind in _IMMEDIATES:
+        found = Place(registers=_OR_MEMORY[kind], memory=True, is_modrm=True)
+    elif kind in _FIXED:
+        found = Place(registers=(_FIXED[kind], _FIXED[kind]), is_fixed=True)
+    elif kind in _VECTOR_INDEX:
+        found = Place(memory=True, index=_VECTOR_INDEX[kind])
+    elif kind in _STRINGS:
+        found = Place(string=_STRINGS[kind], is_fixed=True)
+    elif kind in _IMMEDIATES:
         one = kind == Kind.IMM8_CONST_1
-        return Place(immediate=_IMMEDIATES[kind], only_value=1 if one else None, is_fixed=one)
-    if kind in _BRANCHES:
-        return Place(branch=_BRANCHES[kind])
-    if kind == Kind.MEM_OFFS:
-        return Place(memory=True, absolute=True)
-    return Place(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
+        found = Place(immediate=_IMMEDIATES[kind], only_value=1 if one else None, is_fixed=one)
+    elif kind in _BRANCHES:
+        found = Place(branch=_BRANCHES[kind])
+    elif kind == Kind.MEM_OFFS:
+        found = Place(memory=True, absolute=True)
+    return found

@@ -1,4 +1,4 @@
-"""The parts of an instruction as it is written, whatever the syntax: what the readers of both give the encoder."""
+"""The parts of an instruction as it is written, whatever the syntax: what the encoder is given."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ SIZES = {
 }  # fmt: skip
 SEGMENTS = ("es", "cs", "ss", "ds", "fs", "gs")
 
+_STACK_POINTERS: frozenset[RegisterValue] = frozenset({Register.RSP, Register.ESP})
 _NUMBER = re.compile(r"0x([0-9a-f]+)|([0-9][0-9a-f]*)h|0b([01]+)|([0-9]+)|'(.)'?", re.IGNORECASE)
 _SYMBOL = re.compile(r"[A-Za-z_.$?@][\w.$?@]*")
 _TOKEN = re.compile(
@@ -67,7 +68,7 @@ class MemoryOperand:
 
 @dataclass(frozen=True, slots=True)
 class TargetOperand:
-    """Where a jump or call leads: the name of a label, `address` where a listing gives one, `offset` from it."""
+    """Where a jump or call leads: a label, its `address` where a listing gives one, and bytes from there."""
 
     label: str
     address: int | None = None
@@ -81,8 +82,8 @@ Operand = RegisterOperand | ImmediateOperand | MemoryOperand | TargetOperand
 class Written:
     """One instruction as it is written, its operands in Intel's order.
 
-    `prefixes` are in the order of the text. `mask`, `zeroing` and `rounding` are EVEX's decorations. `is_att`:
-    the mnemonic is one of AT&T's syntax.
+    `prefixes` are in the order of the text. `mask`, `zeroing` and `rounding` are EVEX's decorations.
+    `is_att`: the mnemonic is one of AT&T's syntax.
     """
 
     mnemonic: str
@@ -113,7 +114,7 @@ def number_of(text: str) -> int | None:
         return ord(character) if character.isascii() else None
     if digits[3] and len(digits[3]) > 1 and digits[3].startswith("0") and digits[3].strip("0"):
         raise BlockError(
-            f"{text[:40]} is octal to some assemblers and decimal to others: write it without the zero, or as 0x…"
+            f"{text[:40]} is octal to some assemblers, decimal to others: leave out the zero, or write 0x…"
         )
     places = zip(digits, (16, 16, 2, 10), strict=True)
     # Python converts no decimal number of thousands of digits.
@@ -217,9 +218,9 @@ def memory_at(
     """Base, index and scale of an address with these registers. Raises `BlockError`."""
     if len(plain) + len(scaled) > 2 or len(scaled) > 1:
         raise BlockError(f"{shown[:40]} has too many registers: a base and an index is what there can be")
-    base = plain[0] if plain else Register.NONE
+    base: RegisterValue = plain[0] if plain else Register.NONE
     index, scale = scaled[0] if scaled else (plain[1] if len(plain) > 1 else Register.NONE, 1)
-    if not scaled and (index in (Register.RSP, Register.ESP) or is_vector(base)):
+    if not scaled and (index in _STACK_POINTERS or is_vector(base)):
         base, index = index, base
     return base, index, scale
 

@@ -1,4 +1,4 @@
-"""A program: instructions with their machine code and where jumps lead, and the regions that are marked in it."""
+"""A program: instructions with their machine code, where jumps lead, and the regions marked in it."""
 
 from __future__ import annotations
 

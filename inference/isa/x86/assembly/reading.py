@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.listings import listing_of
 from inference.isa.x86.assembly.program import Program
@@ -16,7 +14,7 @@ def read_program(text: str) -> Program:
     return program_of_lines(lines_of(text), 1)
 
 
-def program_of_lines(lines: Sequence[str], first: int) -> Program:
+def program_of_lines(lines: list[str], first: int) -> Program:
     """The same of lines, the first of which has this number."""
     if listing := listing_of(list(enumerate(lines, start=first))):
         return program_of_listing(*listing)

@@ -1,7 +1,7 @@
 """Pasted text as lines without comments: what the comments say is kept beside them.
 
-Comments begin with `#` or `//` and end with the line, or stand between `/*` and `*/`. What follows a `;` can be
-an instruction or a comment, which only its reader can tell; the line is cut there.
+Comments begin with `#` or `//` and end with the line, or stand between `/*` and `*/`. What follows a `;` can
+be an instruction or a comment, which only its reader can tell; the line is cut there.
 """
 
 from __future__ import annotations

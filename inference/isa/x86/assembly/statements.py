@@ -161,7 +161,7 @@ def _target(text: str, *, is_att: bool) -> TargetOperand | None:
         return TargetOperand(
             place["label"], int(address, 16) if address else None, int(place["offset"] or "0", 16)
         )
-    if is_att and (stripped.startswith("*") or "(%" in stripped or stripped.startswith("%")):
+    if is_att and (stripped.startswith(("*", "%")) or "(%" in stripped):
         return None
     if not is_att and (
         "[" in stripped or stripped.lower() in registers() or " ptr " in f" {stripped.lower()} "
@@ -175,7 +175,7 @@ def _operands(text: str, mnemonic: str, constants: dict[str, int], *, is_att: bo
     parts = []
     for part in split_operands(text) if text and not text.isspace() else ():
         bare = _DECORATION.sub("", part) if "{" in part else part
-        if bare is part or not bare.isspace() and bare:  # a rounding stands between commas of its own
+        if bare is part or bare.strip():  # a rounding stands between commas of its own
             parts.append(bare.strip())
     if is_att:
         found = [att.read_operand(part.removeprefix("*"), constants) for part in parts]

@@ -144,8 +144,9 @@ class _TextReader:
             return bool(directives.kind_of(directive[1].lower()))
         if directives.is_refused_bare(text) and '"' in text:
             return True
-        if not begins_instruction(text):
-            return False
+        return begins_instruction(text) and self._can_be_instruction(text)
+
+    def _can_be_instruction(self, text: str) -> bool:
         try:
             content = content_of(self._read(text))
         except BlockError:

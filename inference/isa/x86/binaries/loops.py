@@ -9,7 +9,7 @@ from inference.isa.x86.binaries.decoding import steps_in
 from inference.isa.x86.binaries.errors import BinaryFileError
 from inference.isa.x86.binaries.program import Function, Program
 from inference.isa.x86.blocks.block import MOST_BYTES, MOST_INSTRUCTIONS
-from inference.isa.x86.blocks.reading import closed
+from inference.isa.x86.blocks.pieces import closed
 from inference.isa.x86.control_flow import Cut, Step, cut
 
 MOST_CODE = 24 << 20

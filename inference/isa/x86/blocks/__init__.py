@@ -11,7 +11,8 @@ from inference.isa.x86.blocks.block import (
     block_of_hex,
     mnemonics_of,
 )
-from inference.isa.x86.blocks.reading import Piece, Reading, block_of_text, read, read_blocks
+from inference.isa.x86.blocks.pieces import Piece
+from inference.isa.x86.blocks.reading import Reading, block_of_text, read, read_blocks
 
 __all__ = [
     "GENERAL",

@@ -54,7 +54,7 @@ _BY_MNEMONIC = {
 class BlockInstruction:
     """One instruction: its bytes and the text of its scheme, None where it has none.
 
-    `text`: in Intel syntax, which reads back to the same bytes. `obstacle`: why it cannot be part of a basic block that is measured, "" where it can. `registers`: the
+    `obstacle`: why it cannot be part of a basic block that is measured, "" where it can. `registers`: the
     64-bit names of all general-purpose registers that it uses, implicit ones among them.
     """
 
@@ -65,7 +65,7 @@ class BlockInstruction:
 
     @cached_property
     def text(self) -> str:
-        """Intel syntax."""
+        """Intel syntax that reads back to the same bytes."""
         return text_of(self.code, "intel")
 
 
@@ -73,7 +73,7 @@ class BlockInstruction:
 class Block:
     """A sequence of instructions without control flow, or a loop of them.
 
-    `code` has the jump that closes a loop, `instructions` do not: that is `closing`, None of a straight block.
+    `code` has the jump that closes a loop, `instructions` do not: it is `closing`, None of a straight block.
     """
 
     code: bytes

@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from iced_x86 import Decoder
-
 from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.x86.assembly.disassembly import program_of_listing
-from inference.isa.x86.assembly.encoding import encode_jump
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.program import Program, ProgramInstruction
+from inference.isa.x86.assembly.program import Program
 from inference.isa.x86.assembly.reading import program_of_lines
 from inference.isa.x86.assembly.source import lines_of
-from inference.isa.x86.blocks.block import Block, block_of_bytes, block_of_hex
-from inference.isa.x86.control_flow import LOOP, Cut, cut
-from inference.isa.x86.forms import MNEMONICS
+from inference.isa.x86.blocks.block import Block, block_of_hex
+from inference.isa.x86.blocks.passed_over import notes_on
+from inference.isa.x86.blocks.pieces import Piece, named, pieces_of
 
 TITLES = ("bb", "hex", "block", "code", "bytes")
 """What the first column of a CSV file of blocks is called."""
@@ -30,21 +27,6 @@ _LABEL = re.compile(r"^[ \t]*(\"[^\"\n]+\"|[\w.$?@]+)[ \t]*:", re.MULTILINE)
 _COMPILED = re.compile(
     r"^[ \t]*\.(?:intel_syntax|att_syntax|text|section|data|file|globl|type)\b", re.MULTILINE
 )
-_SHOWN = 6
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A block of the text: `line` is where it begins, `count` what a profiler says of it, None without one.
-
-    `name`: its label or the like. `notes`: what was assumed or left out, in words.
-    """
-
-    name: str
-    block: Block
-    line: int
-    notes: tuple[str, ...] = ()
-    count: float | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +68,8 @@ def read(text: str, most: int) -> Reading:
 def _read(text: str, most: int) -> Reading:
     lines = lines_of(text)
     pieces: list[Piece] = []
-    skipped, notes = 0, []
+    skipped = 0
+    notes: list[str] = []
     if rows := _rows(lines):
         _not_too_many(len(rows), most)
         pieces = [Piece(f"line {number}", _block(number, digits), number) for number, digits in rows]
@@ -97,7 +80,7 @@ def _read(text: str, most: int) -> Reading:
             continue
         pieces += pieces_of(program)
         skipped += sum(program.skipped.values())
-        notes += _notes_on(program)
+        notes += notes_on(program)
         _not_too_many(len(pieces), most)
     if not pieces:
         raise BlockError(
@@ -106,7 +89,7 @@ def _read(text: str, most: int) -> Reading:
             else "there is no instruction but jumps, calls and returns: a block is what is between them"
         )
     _not_too_many(len(pieces), most)
-    return Reading(_named(pieces), skipped, tuple(dict.fromkeys(notes)))
+    return Reading(named(pieces), skipped, tuple(dict.fromkeys(notes)))
 
 
 def _not_too_many(count: int, most: int) -> None:
@@ -201,172 +184,3 @@ def _block(line: int, digits: str) -> Block:
         return block_of_hex(digits)
     except BlockError as error:
         raise error.at(line + max(error.line - 1, 0)) from None
-
-
-# --------------------------------------------------------------------------- pieces of programs
-
-
-def pieces_of(program: Program) -> list[Piece]:
-    """The loops and straight pieces of a program, of its regions alone where it has some."""
-    if not program.regions:
-        return list(_cut(program.instructions, ""))
-    found: list[Piece] = []
-    for number, name in enumerate(program.regions):
-        inside = [one for one in program.instructions if number in one.regions]
-        if not inside:
-            raise BlockError(f"there is no instruction in the region {name or number + 1!r}")
-        found += _cut(inside, name or f"region {number + 1}")
-    return found
-
-
-def _cut(instructions: Sequence[ProgramInstruction], region: str) -> Iterator[Piece]:
-    steps = [one.step for one in instructions]
-    entries = {one.address for one in instructions if one.is_entry}
-    if (alone := _open_loop(instructions)) is not None:
-        yield alone
-        return
-    cuts = cut(steps, entries)
-    function = ""
-    names = {}
-    for number, one in enumerate(instructions):
-        if one.labels and (
-            one.is_entry or (not one.labels[-1].startswith((".", "L")) and not one.labels[-1].isdigit())
-        ):
-            function = one.labels[-1]
-        names[number] = function
-    for one in cuts:
-        first = instructions[one.steps[0]]
-        begin = instructions[min(one.steps[:1] + one.left_out[:1])]
-        label = next((name for name in begin.labels if not name.isdigit()), "") or next(
-            iter(begin.labels), ""
-        )
-        inside = names[one.steps[0]]
-        name = label or (f"{inside}, line {first.line}" if inside else "")
-        if region:
-            name = region if len(cuts) == 1 else f"{region}: {name or f'line {first.line}'}"
-        yield _piece(one, instructions, name)
-
-
-def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str) -> Piece:
-    inside = [instructions[number] for number in one.steps]
-    code = b"".join(each.code for each in inside)
-    line = inside[0].line
-    notes = _assumed(inside)
-    if one.kind == LOOP and one.closing is not None:
-        closing = instructions[one.closing]
-        looped = closed(code, closing.code)
-        if looped is None:
-            notes.append(f"{closing.text.strip()} cannot lead back so far: the body without it")
-        code = looped or code
-        for number in one.left_out:
-            jump = instructions[number]
-            notes.append(f"{jump.text.strip()} (line {jump.line}) is taken as not jumping, and left out")
-    jumps = [instructions[number] for number in (*one.left_out, one.closing) if number is not None]
-    counts = [each.count for each in (*inside, *jumps) if each.count is not None]
-    return Piece(name, _decoded(code, line), line, tuple(notes), sum(counts) if counts else None)
-
-
-def closed(body: bytes, jump: bytes) -> bytes | None:
-    """The body with a jump of the same condition back to its first byte, as short as can be."""
-    mnemonic = _mnemonic_of(jump)
-    for bits in (8, 32):
-        size = len(encode_jump(mnemonic, 0, bits) or b"")
-        if size and len(body) + size <= 2 ** (bits - 1):
-            return body + (encode_jump(mnemonic, -(len(body) + size), bits) or b"")
-    return None
-
-
-def _mnemonic_of(jump: bytes) -> str:
-    return MNEMONICS[Decoder(64, jump).decode().mnemonic]
-
-
-def _open_loop(instructions: Sequence[ProgramInstruction]) -> Piece | None:
-    """A text that ends with its only jump, of a condition and to somewhere else: the body of a loop."""
-    if len(instructions) < 2:
-        return None
-    *body, last = instructions
-    if last.step.flow != "branch" or (
-        last.step.target is not None and _is_within(last.step.target, instructions)
-    ):
-        return None
-    if any(one.step.flow != "next" for one in body) or any(one.is_entry for one in body[1:]):
-        return None
-    code = b"".join(one.code for one in body)
-    looped = closed(code, last.code)
-    if looped is None:
-        return None
-    note = f"where {last.text.strip()} leads is not in the text: it is taken for the jump back to the first instruction"
-    counts = [one.count for one in body if one.count is not None]
-    name = next(iter(body[0].labels), "")
-    return Piece(
-        name,
-        _decoded(looped, body[0].line),
-        body[0].line,
-        (*_assumed(body), note),
-        sum(counts) if counts else None,
-    )
-
-
-def _is_within(address: int, instructions: Sequence[ProgramInstruction]) -> bool:
-    return any(one.address == address for one in instructions)
-
-
-def _assumed(inside: Sequence[ProgramInstruction]) -> list[str]:
-    names = list(dict.fromkeys(name for one in inside for name in one.symbols))
-    if not names:
-        return []
-    shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
-    return [f"{shown}: taken as 0" if len(names) > 1 else f"{shown} is taken as 0"]
-
-
-def _decoded(code: bytes, line: int) -> Block:
-    try:
-        return block_of_bytes(code)
-    except BlockError as error:
-        raise error.at(line) from None
-
-
-def _named(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces with a name each, all of them different."""
-    used: dict[str, int] = {}
-    found = []
-    for number, piece in enumerate(pieces, start=1):
-        name = piece.name or f"block {number}"
-        used[name] = used.get(name, 0) + 1
-        if used[name] > 1:
-            name = f"{name} ({used[name]})"
-        found.append(Piece(name, piece.block, piece.line, piece.notes, piece.count))
-    return tuple(found)
-
-
-def _notes_on(program: Program) -> Iterator[str]:
-    """What was passed over, in words."""
-    if program.skipped:
-        total = sum(program.skipped.values())
-        common = sorted(program.skipped.items(), key=lambda one: (-one[1], one[0]))
-        shown = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in common[:_SHOWN])
-        more = f" and {len(common) - _SHOWN} other kinds" if len(common) > _SHOWN else ""
-        yield f"{total:,} {'lines that are' if total > 1 else 'line that is'} no code passed over: {shown}{more}"
-    if program.remarks:
-        yield (
-            f"{program.remarks:,} remarks behind a ; passed over"
-            if program.remarks > 1
-            else "1 remark behind a ; passed over"
-        )
-    if program.regions:
-        outside = sum(not one.regions for one in program.instructions)
-        if outside:
-            yield f"{outside:,} instructions outside the marked regions passed over"
-    flows = [one.step.flow for one in program.instructions]
-    ends = [
-        (flows.count("jump") + flows.count("branch"), "jump"),
-        (flows.count("call"), "call"),
-        (flows.count("end"), "return or the like"),
-    ]
-    told = [
-        f"{count:,} {what}{'s' if count > 1 and what != 'return or the like' else ''}"
-        for count, what in ends
-        if count
-    ]
-    if told:
-        yield f"blocks end at {', '.join(told)}"

@@ -1,0 +1,171 @@
+"""The loops and straight pieces of a program, with their names and what was assumed of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from iced_x86 import Decoder
+
+from inference.isa.x86.assembly.encoding import encode_jump
+from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.assembly.program import Program, ProgramInstruction
+from inference.isa.x86.blocks.block import Block, block_of_bytes
+from inference.isa.x86.control_flow import LOOP, Cut, cut
+from inference.isa.x86.forms import MNEMONICS
+
+_SHOWN = 6
+_LOCAL_LABELS = (".", "L")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A block of the text: `line` is where it begins, `count` what a profiler says of it, None without one.
+
+    `name`: its label or the like. `notes`: what was assumed or left out, in words.
+    """
+
+    name: str
+    block: Block
+    line: int
+    notes: tuple[str, ...] = ()
+    count: float | None = None
+
+
+def pieces_of(program: Program) -> list[Piece]:
+    """The loops and straight pieces of a program, of its regions alone where it has some.
+
+    Raises `BlockError` for an empty region and for pieces that are too long.
+    """
+    if not program.regions:
+        return _cut(program.instructions)
+    found: list[Piece] = []
+    for number, name in enumerate(program.regions):
+        inside = [one for one in program.instructions if number in one.regions]
+        if not inside:
+            raise BlockError(f"there is no instruction in the region {name or number + 1!r}")
+        found += _of_region(_cut(inside), name or f"region {number + 1}")
+    return found
+
+
+def named(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The pieces with a name each, all of them different."""
+    used: dict[str, int] = {}
+    found = []
+    for number, piece in enumerate(pieces, start=1):
+        name = piece.name or f"block {number}"
+        used[name] = used.get(name, 0) + 1
+        if used[name] > 1:
+            name = f"{name} ({used[name]})"
+        found.append(replace(piece, name=name))
+    return tuple(found)
+
+
+def _of_region(pieces: Sequence[Piece], region: str) -> list[Piece]:
+    if len(pieces) == 1:
+        return [replace(pieces[0], name=region)]
+    return [replace(one, name=f"{region}: {one.name or f'line {one.line}'}") for one in pieces]
+
+
+def _cut(instructions: Sequence[ProgramInstruction]) -> list[Piece]:
+    if (alone := _open_loop(instructions)) is not None:
+        return [alone]
+    functions = list(_functions(instructions))
+    entries = {one.address for one in instructions if one.is_entry}
+    return [
+        _piece(one, instructions, _name(one, instructions, functions[one.steps[0]]))
+        for one in cut([one.step for one in instructions], entries)
+    ]
+
+
+def _functions(instructions: Sequence[ProgramInstruction]) -> Iterator[str]:
+    """The name of the function that each instruction is in, "" where there is none."""
+    function = ""
+    for one in instructions:
+        if one.labels and (one.is_entry or not _is_local(one.labels[-1])):
+            function = one.labels[-1]
+        yield function
+
+
+def _is_local(label: str) -> bool:
+    return label.startswith(_LOCAL_LABELS) or label.isdigit()
+
+
+def _name(one: Cut, instructions: Sequence[ProgramInstruction], function: str) -> str:
+    """Its label, or where it is in its function; a jump that it leaves out may come first."""
+    labels = instructions[min(one.steps[:1] + one.left_out[:1])].labels
+    label = next((name for name in labels if not name.isdigit()), labels[0] if labels else "")
+    line = instructions[one.steps[0]].line
+    return label or (f"{function}, line {line}" if function else "")
+
+
+def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str) -> Piece:
+    inside = [instructions[number] for number in one.steps]
+    jumps = [instructions[number] for number in one.left_out]
+    code = b"".join(each.code for each in inside)
+    notes = _assumed(inside)
+    if one.kind == LOOP and one.closing is not None:
+        closing = instructions[one.closing]
+        looped = closed(code, closing.code)
+        if looped is None:
+            notes.append(f"{closing.text.strip()} cannot lead back so far: the body without it")
+        code = looped or code
+        notes += [
+            f"{jump.text.strip()} (line {jump.line}) is taken as not jumping, and left out" for jump in jumps
+        ]
+        jumps.append(closing)
+    return _made(name, code, inside, notes, jumps)
+
+
+def _made(
+    name: str,
+    code: bytes,
+    inside: Sequence[ProgramInstruction],
+    notes: Sequence[str],
+    jumps: Sequence[ProgramInstruction],
+) -> Piece:
+    line = inside[0].line
+    counts = [each.count for each in (*inside, *jumps) if each.count is not None]
+    try:
+        block = block_of_bytes(code)
+    except BlockError as error:
+        raise error.at(line) from None
+    return Piece(name, block, line, tuple(notes), sum(counts) if counts else None)
+
+
+def closed(body: bytes, jump: bytes) -> bytes | None:
+    """The body with a jump of the same condition back to its first byte, as short as can be.
+
+    None where such a jump cannot lead so far, as `loop` and `jrcxz` cannot beyond 128 bytes.
+    """
+    mnemonic = MNEMONICS[Decoder(64, jump).decode().mnemonic]
+    for bits in (8, 32):
+        size = len(encode_jump(mnemonic, 0, bits) or b"")
+        if size and len(body) + size <= 2 ** (bits - 1):
+            return body + (encode_jump(mnemonic, -(len(body) + size), bits) or b"")
+    return None
+
+
+def _open_loop(instructions: Sequence[ProgramInstruction]) -> Piece | None:
+    """A text that ends with its only jump, of a condition and to somewhere else: the body of a loop."""
+    if len(instructions) < 2:
+        return None
+    *body, last = instructions
+    if last.step.flow != "branch" or any(one.address == last.step.target for one in instructions):
+        return None
+    if any(one.step.flow != "next" for one in body) or any(one.is_entry for one in body[1:]):
+        return None
+    looped = closed(b"".join(one.code for one in body), last.code)
+    if looped is None:
+        return None
+    note = f"where {last.text.strip()} leads is not in the text: taken for the jump back to the beginning"
+    return _made(next(iter(body[0].labels), ""), looped, body, [*_assumed(body), note], [last])
+
+
+def _assumed(inside: Sequence[ProgramInstruction]) -> list[str]:
+    """Which names are taken as 0, in words."""
+    names = list(dict.fromkeys(name for one in inside for name in one.symbols))
+    if not names:
+        return []
+    shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+    return [f"{shown}: taken as 0" if len(names) > 1 else f"{shown} is taken as 0"]

@@ -27,7 +27,7 @@ from inference.isa.x86.assembly.operands import (
     RegisterOperand,
     Written,
 )
-from inference.isa.x86.assembly.prefixes import with_prefixes
+from inference.isa.x86.assembly.prefixes import as_padding, with_prefixes
 from inference.isa.x86.scheme_set import texts_of_forms
 
 _EVEX_FIRST = frozenset(
@@ -56,7 +56,6 @@ _USUAL_WIDTHS = {"nop": 32, "push": 64, "pop": 64, "call": 64, "jmp": 64, "ptwri
 
 _LATER = 1 << 20
 _SHOWN = 4
-_OPERAND_SIZE = b"\x66"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +81,28 @@ def encode(written: Written, length: int | None = None) -> bytes:
     `length` in bytes, where a listing tells it: the first encoding of that length is taken if there is one.
     """
     found = _first_that_fit(written)
-    if len(found) == 1 and length in (None, len(found[0].code)):
+    if len(found) == 1 and length is None:
         return found[0].code
     found = _of_usual_width(found)
     widths = {one.width for one in found}
     if len(widths) > 1:
         raise BlockError(_ambiguous(written, sorted(widths)))
     best = min(found, key=lambda one: one.rank)
-    if length is None or len(best.code) == length:
-        return best.code
-    others = [one for one in _all_that_fit(written) if len(one.code) <= length and one.width in widths]
-    if fitting := [one for one in others if len(one.code) == length]:
-        return min(fitting, key=lambda one: one.rank).code
-    if best.opcode.mnemonic == "nop" and others:  # padding: not all of its prefixes are shown
-        longest = max((one.code for one in others), key=len)
-        return _OPERAND_SIZE * (length - len(longest)) + longest
-    return best.code
+    return best.code if length is None else _of_length(written, best, length)
+
+
+def _of_length(written: Written, best: Encoded, length: int) -> bytes:
+    """The best encoding of the length that a listing tells; the best of all where there is none."""
+    code = best.code
+    if len(code) != length:
+        others = [
+            one for one in _all_that_fit(written) if len(one.code) <= length and one.width == best.width
+        ]
+        if fitting := [one for one in others if len(one.code) == length]:
+            code = min(fitting, key=lambda one: one.rank).code
+        elif best.opcode.mnemonic == "nop" and others:  # not all prefixes of padding are shown
+            code = max((one.code for one in others), key=len)
+    return as_padding(code, length) if best.opcode.mnemonic == "nop" else code
 
 
 @lru_cache(maxsize=1 << 12)
@@ -107,7 +112,7 @@ def encode_jump(mnemonic: str, distance: int, bits: int, prefixes: tuple[str, ..
         for opcode in opcodes_of(reading.mnemonic):
             if [place.branch for place in opcode.places] == [bits]:
                 code = jump_bytes(opcode, distance)
-                return None if code is None else with_prefixes(code, prefixes, padding=False)
+                return None if code is None else with_prefixes(code, prefixes)
     return None
 
 

@@ -64,13 +64,12 @@ def codes(
     if not _decorate(instruction, written, opcode):
         return
     memory = next((one for one in operands if isinstance(one, MemoryOperand)), None)
-    padding = opcode.mnemonic == "nop"
     wishes = (True,) if "{vex3}" in written.prefixes else (False, True) if everything else (False,)
     for size in _displacements(memory, opcode, written.prefixes, everything=everything):
         for long_prefix in wishes:
             code = _with_displacement(instruction, memory, size, long_prefix=long_prefix)
             if code is not None:
-                yield with_prefixes(code, written.prefixes, padding=padding)
+                yield with_prefixes(code, written.prefixes)
                 if not everything:
                     return
 

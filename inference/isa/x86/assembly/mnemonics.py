@@ -48,6 +48,7 @@ _STRINGS = ("movs", "cmps", "stos", "lods", "scas", "ins", "outs")
 _POPPING = ("fadd", "fmul", "fsub", "fsubr", "fdiv", "fdivr")
 _BETWEEN_REGISTERS = ("fsub", "fdiv", "fsubr", "fdivr")
 
+_NO_INSTRUCTIONS = frozenset({"invalid", "db", "dw", "dd", "dq", "zero_bytes"})
 _LETTERS = {"b": 8, "w": 16, "l": 32, "q": 64}
 _FLOATING = {"s": 32, "l": 64, "t": 80}
 _INTEGERS = {"s": 16, "l": 32, "ll": 64, "q": 64}
@@ -184,7 +185,7 @@ def pops_without_operands(mnemonic: str) -> bool:
 @cache
 def known_mnemonics() -> frozenset[str]:
     """All that iced's opcode tables have."""
-    return frozenset(MNEMONICS.values())
+    return frozenset(MNEMONICS.values()) - _NO_INSTRUCTIONS
 
 
 def _same_as(condition: str) -> list[str]:

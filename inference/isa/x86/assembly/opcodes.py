@@ -261,8 +261,8 @@ def _look(info: OpCodeInfo) -> object:
     looks = []
     for kind in info.op_kinds():
         place = _place(kind)
-        immediate = place.immediate[1] if place.immediate else 0
-        looks.append((place.registers, place.memory and width, place.string, immediate, place.branch))
+        is_number = place.immediate is not None
+        looks.append((place.registers, place.memory and width, place.string, is_number, place.branch))
     return tuple(looks)
 
 

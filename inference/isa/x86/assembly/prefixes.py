@@ -38,12 +38,9 @@ def repetition_of(prefixes: Sequence[str]) -> int:
     return next((byte for name in reversed(prefixes) if (byte := PREFIX_BYTES.get(name, 0)) in REPEATING), 0)
 
 
-def with_prefixes(code: bytes, prefixes: Sequence[str], *, padding: bool) -> bytes:
-    """Code of an encoder that has put `lock` and the last repetition, with the others before it.
-
-    `padding`: it is a no-op, before which compilers and assemblers have the operand sizes first.
-    """
-    if not prefixes and not padding:
+def with_prefixes(code: bytes, prefixes: Sequence[str]) -> bytes:
+    """Code of an encoder that has put `lock` and the last repetition, with the others before it."""
+    if not prefixes:
         return code
     legacy = bytearray()
     extension = repeated = 0
@@ -57,11 +54,20 @@ def with_prefixes(code: bytes, prefixes: Sequence[str], *, padding: bool) -> byt
             extension |= byte
         elif byte != _LOCK:
             legacy.insert(0, byte)
-    at = next(number for number, byte in enumerate(code) if byte not in _LEGACY)
-    before, behind = bytes(legacy) + code[:at], code[at:]
+    before, behind = _parted(code)
     if extension:
         has_one = behind[0] & 0xF0 == 0x40
         behind = bytes([extension | (behind[0] if has_one else 0)]) + behind[has_one:]
-    if padding:
-        before = _OPERAND_SIZE * before.count(_OPERAND_SIZE) + before.replace(_OPERAND_SIZE, b"")
-    return before + behind
+    return bytes(legacy) + before + behind
+
+
+def as_padding(code: bytes, length: int) -> bytes:
+    """A no-op with the operand sizes first and as many of them as it takes, as assemblers pad."""
+    before, behind = _parted(code)
+    sizes = before.count(_OPERAND_SIZE) + max(length - len(code), 0)
+    return _OPERAND_SIZE * sizes + before.replace(_OPERAND_SIZE, b"") + behind
+
+
+def _parted(code: bytes) -> tuple[bytes, bytes]:
+    at = next(number for number, byte in enumerate(code) if byte not in _LEGACY)
+    return code[:at], code[at:]

@@ -24,7 +24,7 @@ from inference.isa.x86.assembly.statements import (
 )
 
 MOST_INSTRUCTIONS = 50_000
-MOST_DIFFERENT = 20_000
+MOST_DIFFERENT = 10_000
 
 _LABEL = re.compile(r"(\"[^\"]+\"|[\w.$?@]+)\s*:(?!:)\s*(.*)", re.DOTALL)
 _DEMANGLED_LABEL = re.compile(r"[^.\s\"'][^\"']*[(:<~ ].*:")
@@ -148,9 +148,14 @@ class _TextReader:
 
     def _can_be_instruction(self, text: str) -> bool:
         try:
-            content = content_of(self._read(text))
+            written = self._read(text)
+            if not written.mnemonic:
+                return True
+            content = content_of(written)
         except BlockError:
             return bool(evidence(text))  # it has registers or the like: an instruction, and a wrong one
+        if not self._prefixes:
+            self._known[text] = _Known(content, written.mnemonic not in _ENDING)
         return content.jump is None or not any(
             " " in one.label for one in content.jump.operands if isinstance(one, TargetOperand)
         )

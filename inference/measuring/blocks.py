@@ -18,6 +18,7 @@ from inference.isa.scheme import Scheme
 from inference.isa.x86.availability import missing_feature
 from inference.isa.x86.blocks import GENERAL, Block
 from inference.isa.x86.scheme_set import described
+from inference.measuring.closing import Iteration, iteration_of
 from inference.measuring.remote import PATIENCE, batch_of
 
 UNROLLED, LOOP = "unrolled", "loop"
@@ -84,7 +85,7 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
         scheme = _scheme(one.scheme)
         if flags is not None and scheme is not None and (reason := missing_feature(scheme, flags)):
             return f"{one.text}: {reason}"
-    length = len(block.code) * max(options.copies, 2)
+    length = len(iteration_of(block).code) * max(options.copies, 2)
     if length > LONGEST:
         return f"{max(options.copies, 2)} copies of it have {length:,} bytes; {LONGEST:,} is the limit"
     return ""
@@ -92,13 +93,15 @@ def obstacle(block: Block, options: BlockOptions, flags: Collection[str] | None)
 
 def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None) -> tuple[Frame, Item]:
     """What an agent is sent for a block that has no `obstacle`."""
-    copies = options.copies or _usual_copies(block, options.mode)
+    once = iteration_of(block)
+    copies = options.copies or _usual_copies(block, once, options.mode)
     half = max(copies // 2, 1)
     unrolled = options.mode == UNROLLED
+    unused = (name for name in block.unused_registers if name not in once.registers)
     frame = Frame(
         memory_register="",
-        counter_register="" if unrolled else block.unused_register,
-        registers=dict.fromkeys(GENERAL, options.registers),
+        counter_register="" if unrolled else next(unused, ""),
+        registers={**dict.fromkeys(GENERAL, options.registers), **once.registers},
         memory=options.memory,
         avx=_wants_avx(block, flags),
         pages=options.pages,
@@ -107,19 +110,19 @@ def prepared(block: Block, options: BlockOptions, flags: Collection[str] | None)
     described_so = f"{block.hex} {sorted(frame.as_json().items())} {copies}"
     item = Item(
         id=hashlib.blake2b(described_so.encode(), digest_size=12).hexdigest(),
-        code=block.code * copies,
+        code=once.code * copies,
         copies=copies,
-        half_bytes=len(block.code) * half,
+        half_bytes=len(once.code) * half,
         half_copies=half,
-        instructions=len(block.instructions),
+        instructions=len(block.instructions) + once.jumps,
         terms=block.terms,
     )
     return frame, item
 
 
-def _usual_copies(block: Block, mode: str) -> int:
-    wanted = -(-_INSTRUCTIONS[mode] // len(block.instructions))
-    return max(2, min(wanted + wanted % 2, LONGEST // len(block.code)))
+def _usual_copies(block: Block, once: Iteration, mode: str) -> int:
+    wanted = -(-_INSTRUCTIONS[mode] // (len(block.instructions) + once.jumps))
+    return max(2, min(wanted + wanted % 2, LONGEST // len(once.code)))
 
 
 def _wants_avx(block: Block, flags: Collection[str] | None) -> bool:

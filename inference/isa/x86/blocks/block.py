@@ -119,11 +119,16 @@ class Block:
         return tuple(one.text for one in self.instructions if one.scheme is None)
 
     @property
-    def unused_register(self) -> str:
-        """A general-purpose register that no instruction uses, "" where there is none."""
+    def unused_registers(self) -> tuple[str, ...]:
+        """The general-purpose registers that no instruction uses, the last one first; rsp is none of them."""
         everything = (*self.instructions, *filter(None, [self.closing]))
-        used = frozenset[str]().union(*(one.registers for one in everything))
-        return next((name for name in reversed(GENERAL) if name not in used and name != "rsp"), "")
+        used = frozenset({"rsp"}).union(*(one.registers for one in everything))
+        return tuple(name for name in reversed(GENERAL) if name not in used)
+
+    @property
+    def unused_register(self) -> str:
+        """The first of them, "" where there is none."""
+        return next(iter(self.unused_registers), "")
 
     def obstacle(self) -> str:
         """Why it cannot be measured anywhere, naming the instruction; "" where nothing is known."""

@@ -1,0 +1,117 @@
+"""How a loop is closed where it is measured: by a jump of its kind that is taken each time.
+
+The condition of the code itself is not waited for: the agent counts iterations. Copies of a loop lie one
+behind another, each at the beginning of a line of the instruction cache, and each ends with a jump to the
+next one, so that an iteration has one taken jump as it has in the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from iced_x86 import Decoder, FlowControl, Instruction, Mnemonic, OpKind, RegisterExt
+
+from inference.isa.x86.assembly.encoding import encode, encode_jump
+from inference.isa.x86.assembly.operands import ImmediateOperand, RegisterOperand, Written, registers
+from inference.isa.x86.blocks import Block
+from inference.isa.x86.control_flow import LOOP
+from inference.isa.x86.forms import MNEMONICS
+from inference.isa.x86.instances import register_names
+
+LINE = 64
+"""Bytes of a line of the instruction cache."""
+
+_SHORT = 8
+"""Bits of the distance of the jumps, which lead less than a line far."""
+
+_NEVER_RUN = b"\xcc"  # int3: a jump that is not taken shows
+_COMPARED = 1
+"""What the register holds that is compared."""
+
+_OVERFLOWS = -(2**31)
+_HOLDS_FOR = {
+    # cmp of 1 with: 0 leaves 1; 1 leaves 0; 2 borrows and leaves -1; the last one overflows
+    0: "ne a ae g ge ns np no",
+    1: "e be le p",
+    2: "b l s",
+    _OVERFLOWS: "o",
+}
+_COMPARED_WITH = {name: value for value, names in _HOLDS_FOR.items() for name in names.split()}
+_TESTED = {
+    **dict.fromkeys("ne a ae g ge ns np no".split(), 1),  # noqa: SIM905
+    **dict.fromkeys("e be le p".split(), 0),  # noqa: SIM905
+    **dict.fromkeys("l s".split(), -1),  # noqa: SIM905
+}
+"""{condition: what a register holds of which `test` with itself makes it true}; `b` and `o` never are."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration as it is run: `code`, the values of `registers` that it needs, how it is closed."""
+
+    code: bytes
+    registers: Mapping[str, int] = field(default_factory=dict)
+    words: str = ""
+
+    @property
+    def jumps(self) -> int:
+        """Instructions behind the body that are executed in each iteration."""
+        return 1 if self.words else 0
+
+
+def iteration_of(block: Block) -> Iteration:
+    """The block once; that of a loop is as long as some lines of the instruction cache."""
+    if block.kind != LOOP or block.closing is None:
+        return Iteration(block.code)
+    jump = Decoder(64, block.closing.code).decode()
+    name = MNEMONICS[jump.mnemonic]
+    if jump.flow_control == FlowControl.UNCONDITIONAL_BRANCH:
+        return Iteration(_padded(block.body, ["jmp"]), words="closed by jmp")
+    condition = name.removeprefix("j")
+    if (pair := _pair(block, condition)) is not None:
+        return pair
+    words = f"closed by {name} as its condition is, and by jmp where it does not hold"
+    return Iteration(_padded(block.body, [name, "jmp"]), words=words)
+
+
+def _pair(block: Block, condition: str) -> Iteration | None:
+    """Closed by a comparison and a branch of the same kind, of a register that nothing else uses."""
+    if not block.instructions or not block.unused_registers:
+        return None
+    last = block.instructions[-1].code
+    comparison = Decoder(64, last).decode()
+    if not _compares_registers(comparison):
+        return None
+    register = block.unused_registers[0]
+    half = RegisterExt.full_register32(registers()[register])
+    name, operand = register_names()[half], RegisterOperand(half)
+    if comparison.mnemonic == Mnemonic.TEST:
+        if condition not in _TESTED:
+            return None
+        value = _TESTED[condition]
+        written, text = Written("test", (operand, operand)), f"test {name}, {name}"
+    else:
+        value, number = _COMPARED, _COMPARED_WITH[condition]
+        written, text = Written("cmp", (operand, ImmediateOperand(number))), f"cmp {name}, {number:#x}"
+    body = block.body[: -len(last)] + encode(written)
+    words = f"closed by {text} and j{condition}, which is taken each time"
+    return Iteration(_padded(body, [f"j{condition}"]), {register: value % 2**64}, words)
+
+
+def _compares_registers(instruction: Instruction) -> bool:
+    """Whether it sets flags, of registers and numbers, and does nothing else."""
+    kinds = [instruction.op_kind(position) for position in range(instruction.op_count)]
+    return instruction.mnemonic in (Mnemonic.CMP, Mnemonic.TEST) and OpKind.MEMORY not in kinds
+
+
+def _padded(body: bytes, jumps: list[str]) -> bytes:
+    """The body with jumps behind it that all lead to the next line of the instruction cache."""
+    sizes = [len(encode_jump(name, 0, _SHORT) or b"") for name in jumps]
+    end = len(body) + sum(sizes)
+    end += -end % LINE
+    code = body
+    for name in jumps:
+        size = len(encode_jump(name, 0, _SHORT) or b"")
+        code += encode_jump(name, end - len(code) - size, _SHORT) or b""
+    return code + _NEVER_RUN * (end - len(code))

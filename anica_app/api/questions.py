@@ -166,7 +166,7 @@ def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
         rows = predictors_named(data.predictors)
         config = {
             "predictors": [row.pk for row in rows],
-            "block": block.hex,
+            "block": block.body.hex(),
             "settings": asked,
             "tolerance": data.tolerance,
         }

@@ -23,6 +23,7 @@ from anica_app.predictors import machine
 from anica_app.predictors.kinds import KINDS, Found, Kind
 from inference.core.protocols import Json
 from inference.exchange.names import free_name
+from inference.isa.x86.blocks import body_of
 from inference.runs.job import Task
 
 
@@ -122,7 +123,10 @@ def opened(row: PredictorRow, task: Task | None = None, *, remembering: bool = T
         )
     if kind.anywhere and task is not None:
         predictor = shared(predictor, row, task)
-    return Remembering(predictor, DatabaseAnswers(row) if remembering else None)
+    store = DatabaseAnswers(row) if remembering else None
+    if kind.takes_jumps:
+        return Remembering(predictor, store)
+    return Remembering(predictor, store, asked_about=body_of)
 
 
 def chosen(text: str) -> PredictorRow:

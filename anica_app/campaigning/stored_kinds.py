@@ -178,6 +178,7 @@ STORED_KINDS = {
             machine.MachineSettings,
             unmeasured,
             _machines_found,
+            takes_jumps=True,
         ),
     )
 }

@@ -24,6 +24,7 @@ from iced_x86 import (
 )
 
 from anica_app.core.errors import AnicaError
+from inference.isa.x86.blocks import body_of
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
@@ -69,8 +70,11 @@ class _Address:
 
 
 def variants(code: bytes) -> Variants:
-    """The block with the same address, other offsets, other bases. Raises `AnicaError` where it has none."""
-    instructions = list(Decoder(64, code, ip=ADDRESS_OF_CODE))
+    """The block with the same address, other offsets, other bases; of a loop, its body.
+
+    Raises `AnicaError` where it has no address that can be chosen.
+    """
+    instructions = list(Decoder(64, body_of(code), ip=ADDRESS_OF_CODE))
     if not instructions or any(one.is_invalid for one in instructions):
         raise AnicaError("these bytes are no basic block")
     places = [n for n, one in enumerate(instructions) if _is_free(one)]

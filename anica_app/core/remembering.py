@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -35,9 +35,15 @@ class Remembering:
     """Asks `predictor` for what neither memory nor `store` has. Threads may share it."""
 
     def __init__(
-        self, predictor: Predictor, store: AnswerStore | None = None, most: int = MOST_IN_MEMORY
+        self,
+        predictor: Predictor,
+        store: AnswerStore | None = None,
+        most: int = MOST_IN_MEMORY,
+        asked_about: Callable[[bytes], bytes] = lambda block: block,
     ) -> None:
+        """`asked_about`: what of a block the predictor is asked about, such as a loop's body alone."""
         self._predictor = predictor
+        self._asked_about = asked_about
         self._store = store
         self._most = most
         self._front: dict[bytes, Answer] = {}
@@ -55,6 +61,9 @@ class Remembering:
 
     def predict(self, blocks: Sequence[bytes]) -> list[Answer]:
         """See `anica_app.core.protocols.Predictor`; a block that comes several times is asked once."""
+        return self._answers([self._asked_about(block) for block in blocks])
+
+    def _answers(self, blocks: Sequence[bytes]) -> list[Answer]:
         found = {block: self._front.get(block) for block in blocks}
         lacking = [block for block, answer in found.items() if answer is None]
         if lacking and self._store is not None:

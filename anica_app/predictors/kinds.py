@@ -40,7 +40,8 @@ class Kind:
 
     `summary` says what it is, `install` what to do to have it; `settings` is the dataclass of its options and
     `make` takes one. `found` lists what can be used without further ado, and raises `PredictorError` with
-    what is missing. `anywhere`: the same program on another computer gives the same answers.
+    what is missing. `anywhere`: the same program on another computer gives the same answers. `takes_jumps`:
+    it is asked about a loop with the jump that closes it; others are asked about the body alone.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Kind:
     make: Callable[[Any], Predictor]
     found: Callable[[], Sequence[Found]]
     anywhere: bool = False
+    takes_jumps: bool = False
 
     def predictor(self, options: Mapping[str, Any]) -> Predictor:
         """The predictor of these options, or of texts for them. Raises `PredictorError`."""
@@ -106,6 +108,7 @@ KINDS: dict[str, Kind] = {
             mca.LlvmMca,
             _releases_found,
             anywhere=True,
+            takes_jumps=True,
         ),
         Kind(
             osaca.KIND,
@@ -126,6 +129,7 @@ KINDS: dict[str, Kind] = {
             uica.make,
             _program_found(uica.find),
             anywhere=True,
+            takes_jumps=True,
         ),
         Kind(
             iaca.KIND,
@@ -166,6 +170,7 @@ KINDS: dict[str, Kind] = {
             cqa.make,
             _program_found(cqa.find),
             anywhere=True,
+            takes_jumps=True,
         ),
         Kind(
             facile.KIND,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anica_app.core.answers import Answer
 from anica_app.exchange.asked_answers import ANSWERS, KIND, Said, read_said
 from anica_app.models import Campaign, Predictor
 from anica_app.predictors import machine
+from anica_app.predictors.loops import asked_as
+from inference.isa.x86.blocks import body_of
 from inference.models import Run, RunEvent
 
 
@@ -17,7 +19,7 @@ class Line:
     """What a predictor says of a block: an answer, or an `error` that kept it from any; neither: it waits.
 
     `share`: its cycles in per cent of the most that anybody says. `difference`: from what a machine has
-    measured, in per cent of that. `row`: None where it has been deleted.
+    measured, in per cent of that. `row`: None where it has been deleted. `asked_as`: how a loop is asked.
     """
 
     pk: int
@@ -27,6 +29,7 @@ class Line:
     error: str = ""
     share: float | None = None
     difference: float | None = None
+    asked_as: str = ""
 
     @property
     def version(self) -> str:
@@ -68,9 +71,10 @@ def lines_of(predictors: Mapping[int, Predictor | None], said: Mapping[int, Said
 
 
 def _line(pk: int, row: Predictor | None, said: Said | None, code: bytes) -> Line:
+    words = asked_as(row.kind, code) if row is not None and code else ""
     if said is None:
-        return Line(pk, f"predictor {pk}" if row is None else row.name, row)
-    return Line(pk, said.name, row, said.answers.get(code), said.error)
+        return Line(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
+    return Line(pk, said.name, row, said.answers.get(code), said.error, asked_as=words)
 
 
 def _compared(line: Line, most: float, measured: float | None) -> Line:
@@ -79,7 +83,7 @@ def _compared(line: Line, most: float, measured: float | None) -> Line:
         return line
     share = 100 * cycles / most if most else 0.0
     difference = None if measured is None or line.measures else 100 * (cycles - measured) / measured
-    return Line(line.pk, line.name, line.row, line.answer, line.error, share, difference)
+    return replace(line, share=share, difference=difference)
 
 
 def furthest_apart(lines: Sequence[Line]) -> tuple[int, int] | None:
@@ -95,5 +99,6 @@ def memory_run(code: bytes) -> Run | None:
 
 def explanations_of(code: bytes, most: int) -> list[Campaign]:
     """The newest generalisations of a block, with predictors, discoveries and run (three queries)."""
-    rows = Campaign.objects.filter(run__kind="generalise", config__block=code.hex()).select_related("run")
+    rows = Campaign.objects.filter(run__kind="generalise", config__block=body_of(code).hex())
+    rows = rows.select_related("run")
     return list(rows.prefetch_related("seats__predictor", "discoveries").order_by("-pk")[:most])

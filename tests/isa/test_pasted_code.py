@@ -262,5 +262,5 @@ def test_equal_instructions_are_read_once(monkeypatch):
     asked = []
     real = reader.content_of
     monkeypatch.setattr(reader, "content_of", lambda written: asked.append(written) or real(written))
-    read("\n".join(["add rax, rbx", "add rcx, 7"] * 200), 1)
+    read("\n".join(["add rax, 0x123457", "add rcx, 0x123458"] * 200), 1)
     assert len(asked) == 2

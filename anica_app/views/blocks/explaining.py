@@ -11,6 +11,7 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, Inte
 from anica_app.core.search.settings import SearchSettings
 from anica_app.queries.block_answers import Line, furthest_apart
 from inference.core.protocols import Json
+from inference.isa.x86.blocks import body_of
 from inference.views.field_help import describe_fields
 
 KIND = "generalise"
@@ -103,7 +104,7 @@ class ExplainForm(forms.Form):
         names = [data["first"], *filter(None, [data["second"]])]
         return {
             "predictors": [int(name) for name in names],
-            "block": self._code.hex(),
+            "block": body_of(self._code).hex(),
             "settings": {
                 "metric": data["metric"],
                 "threshold": data["threshold"],

@@ -50,11 +50,16 @@ def shown(
 
 
 def rows_of(block: Block, known: Mapping[str, int]) -> tuple[Row, ...]:
-    """The instructions of a block; `known`: {text of a scheme: its row id}."""
-    return tuple(
+    """The instructions, the jump that closes a loop last; `known`: {text of a scheme: its row id}."""
+    rows = [
         Row(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
         for one in block.instructions
-    )
+    ]
+    if block.closing is not None:
+        rows.append(
+            Row(block.closing.code.hex(), block.closing_text, None, None, "leads back to the beginning")
+        )
+    return tuple(rows)
 
 
 def _change(predicted: float, result: Json) -> float | None:

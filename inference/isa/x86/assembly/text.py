@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from inference.isa.x86.assembly import directives
 from inference.isa.x86.assembly.errors import BlockError
@@ -63,10 +64,24 @@ def _likely_syntax(lines: Sequence[SourceLine]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A statement that has been read: what it amounts to, and whether the next one can be reached from it."""
+    """An instruction that has been read, and whether the next one can be reached from it."""
 
+    written: Written
     content: Content
-    falls_through: bool
+    falls_through: bool = True
+
+
+@lru_cache(maxsize=1 << 14)
+def _known(text: str, syntax: str) -> _Known:
+    """An instruction in which no constant has a value: equal ones are read once. Raises `BlockError`."""
+    return _read(text, syntax, {})
+
+
+def _read(text: str, syntax: str, constants: dict[str, int]) -> _Known:
+    written = read_statement(text, syntax, constants)
+    if not written.mnemonic:
+        return _Known(written, Content())
+    return _Known(written, content_of(written), written.mnemonic not in _ENDING)
 
 
 class _TextReader:
@@ -148,16 +163,11 @@ class _TextReader:
 
     def _can_be_instruction(self, text: str) -> bool:
         try:
-            written = self._read(text)
-            if not written.mnemonic:
-                return True
-            content = content_of(written)
+            jump = self._read(text).content.jump
         except BlockError:
             return bool(evidence(text))  # it has registers or the like: an instruction, and a wrong one
-        if not self._prefixes:
-            self._known[text] = _Known(content, written.mnemonic not in _ENDING)
-        return content.jump is None or not any(
-            " " in one.label for one in content.jump.operands if isinstance(one, TargetOperand)
+        return jump is None or not any(
+            " " in one.label for one in jump.operands if isinstance(one, TargetOperand)
         )
 
     def _is_demangled_label(self, text: str) -> bool:
@@ -254,7 +264,7 @@ class _TextReader:
             last.code += code
             last.text += f", {text.removeprefix('.byte').strip()}"
         else:
-            self._append(number, part.column, text, _Known(Content(code), falls_through=True))
+            self._append(number, part.column, text, _Known(Written(""), Content(code)))
             last = self.statements[-1]
             last.is_numbers = True
         if len(last.code) > _MOST_NUMBERS:
@@ -268,17 +278,17 @@ class _TextReader:
             raise BlockError(
                 f"a text has at most {MOST_DIFFERENT:,} different instructions: paste less of it"
             )
-        written = self._read(text)
-        if not written.mnemonic:
-            self._prefixes += written.prefixes
+        known = self._read(text)
+        if not known.written.mnemonic:
+            self._prefixes += known.written.prefixes
             self._prefixed_at = (number, part.column)
             return
         if self._prefixes:
-            written = replace(written, prefixes=(*self._prefixes, *written.prefixes))
-        known = _Known(content_of(written), written.mnemonic not in _ENDING)
-        if not self._prefixes:
+            written = replace(known.written, prefixes=(*self._prefixes, *known.written.prefixes))
+            self._prefixes = ()
+            known = replace(known, written=written, content=content_of(written))
+        else:
             self._known[text] = known
-        self._prefixes = ()
         self._append(number, part.column, text, known)
 
     def _append(self, line: int, column: int, text: str, known: _Known) -> None:
@@ -300,10 +310,11 @@ class _TextReader:
         self._labels.clear()
         self._sections.reach_instruction(falls_through=known.falls_through)
 
-    def _read(self, text: str) -> Written:
+    def _read(self, text: str) -> _Known:
         if self._syntax == "intel" and "%" in text:
             text = _PREFIXED_REGISTER.sub("", text)  # .intel_syntax prefix
-        return read_statement(text, self._syntax or evidence(text) or self._likely_syntax, self._constants)
+        syntax = self._syntax or evidence(text) or self._likely_syntax
+        return _read(text, syntax, self._constants) if self._constants else _known(text, syntax)
 
 
 def _bytes_of(rest: str) -> bytes:

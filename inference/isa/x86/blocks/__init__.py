@@ -9,9 +9,10 @@ from inference.isa.x86.blocks.block import (
     BlockInstruction,
     block_of_bytes,
     block_of_hex,
+    body_of,
     mnemonics_of,
 )
-from inference.isa.x86.blocks.pieces import Piece
+from inference.isa.x86.blocks.pieces import Piece, piece_of
 from inference.isa.x86.blocks.reading import Reading, block_of_text, read, read_blocks
 
 __all__ = [
@@ -24,7 +25,9 @@ __all__ = [
     "block_of_bytes",
     "block_of_hex",
     "block_of_text",
+    "body_of",
     "mnemonics_of",
+    "piece_of",
     "read",
     "read_blocks",
 ]

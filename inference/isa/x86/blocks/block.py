@@ -161,6 +161,17 @@ def block_of_bytes(code: bytes) -> Block:
     return Block(code, tuple(instructions), closing)
 
 
+def body_of(code: bytes) -> bytes:
+    """Machine code without the jump that closes a loop; other code, and bytes that are none, as they are."""
+    last = None
+    for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
+        last = one
+    if last is None or last.is_invalid:
+        return code
+    begin = last.ip - ADDRESS_OF_CODE
+    return code[:begin] if closing_of(last, code[begin:]) else code
+
+
 def mnemonics_of(code: bytes) -> tuple[str, ...]:
     """The mnemonic of each instruction of machine code, "add"; many times faster than describing them.
 

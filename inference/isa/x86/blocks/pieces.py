@@ -61,6 +61,20 @@ def named(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     return tuple(found)
 
 
+def piece_of(pieces: Sequence[Piece], wanted: str) -> Piece:
+    """The piece of this name, or of this number from 1. Raises `BlockError` that lists all."""
+    for number, piece in enumerate(pieces, start=1):
+        if wanted in (piece.name, str(number)):
+            return piece
+    raise BlockError(f"there is no piece {wanted[:40]!r}; there are {listed(pieces)}")
+
+
+def listed(pieces: Sequence[Piece]) -> str:
+    """Their names, and which are loops."""
+    shown = [f"{one.name[:40]} (a loop)" if one.block.kind == LOOP else one.name[:40] for one in pieces]
+    return ", ".join(shown[:_SHOWN]) + (" …" if len(shown) > _SHOWN else "")
+
+
 def _of_region(pieces: Sequence[Piece], region: str) -> list[Piece]:
     if len(pieces) == 1:
         return [replace(pieces[0], name=region)]

@@ -15,7 +15,7 @@ from inference.isa.x86.assembly.reading import program_of_lines
 from inference.isa.x86.assembly.source import lines_of
 from inference.isa.x86.blocks.block import Block, block_of_hex
 from inference.isa.x86.blocks.passed_over import notes_on
-from inference.isa.x86.blocks.pieces import Piece, named, pieces_of
+from inference.isa.x86.blocks.pieces import Piece, listed, named, pieces_of
 
 TITLES = ("bb", "hex", "block", "code", "bytes")
 """What the first column of a CSV file of blocks is called."""
@@ -81,21 +81,22 @@ def _read(text: str, most: int) -> Reading:
         pieces += pieces_of(program)
         skipped += sum(program.skipped.values())
         notes += notes_on(program)
-        _not_too_many(len(pieces), most)
     if not pieces:
         raise BlockError(
             "there is no block: paste assembly, a listing, or machine code in hexadecimal digits"
             if not any(line.strip() for line in lines)
             else "there is no instruction but jumps, calls and returns: a block is what is between them"
         )
-    _not_too_many(len(pieces), most)
-    return Reading(named(pieces), skipped, tuple(dict.fromkeys(notes)))
+    found = named(pieces)
+    _not_too_many(len(found), most, found)
+    return Reading(found, skipped, tuple(dict.fromkeys(notes)))
 
 
-def _not_too_many(count: int, most: int) -> None:
+def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:
     if count > most:
         blocks = "block" if most == 1 else "blocks"
-        raise BlockError(f"at most {most:,} {blocks} at a time, not {count:,}")
+        which = f": {listed(pieces)}" if pieces else ""
+        raise BlockError(f"at most {most:,} {blocks} at a time, not {count:,}{which}")
 
 
 def _programs(lines: list[str], most: int) -> Iterator[Program | Piece]:

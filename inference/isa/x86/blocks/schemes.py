@@ -5,13 +5,17 @@ from __future__ import annotations
 from iced_x86 import Decoder, Instruction
 
 from inference.isa.x86.assembly.errors import BlockError
+from inference.isa.x86.blocks.block import body_of
 from inference.isa.x86.blocks.recognising import scheme_of
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 
 def schemes_of_bytes(code: bytes) -> tuple[str | None, ...]:
-    """The scheme of each instruction of machine code, None for one of no scheme. Raises `BlockError`."""
-    decoder, one, found = Decoder(64, code, ip=ADDRESS_OF_CODE), Instruction(), []
+    """The scheme of each instruction of a block, None for one of no scheme; a loop's jump is none of it.
+
+    Raises `BlockError`.
+    """
+    decoder, one, found = Decoder(64, body_of(code), ip=ADDRESS_OF_CODE), Instruction(), []
     while decoder.can_decode:
         decoder.decode_out(one)
         if one.is_invalid:

@@ -8,6 +8,7 @@ from iced_x86 import BlockEncoder, Code, Instruction, Register
 
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.blocks.block import block_of_bytes
+from inference.isa.x86.control_flow import LOOP
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 BEGIN = bytes.fromhex("bb6f000000646790")
@@ -16,12 +17,15 @@ END = bytes.fromhex("bbde000000646790")
 
 
 def in_loop(code: bytes) -> bytes:
-    """The block followed by `dec` of a register that it does not use, and a jump to its begin.
+    """A loop as it is; another block with `dec` of a register that it does not use and a jump behind it.
 
     `dec` writes all flags but the carry, so that dependencies through these do not reach the next iteration.
     Raises `BlockError` for what is no block, and where it uses all general-purpose registers.
     """
-    name = block_of_bytes(code).unused_register
+    block = block_of_bytes(code)
+    if block.kind == LOOP:
+        return code
+    name = block.unused_register
     if not name:
         raise BlockError("a loop needs a counter, but the block uses all general-purpose registers")
     counter = getattr(Register, name.upper())

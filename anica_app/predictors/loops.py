@@ -1,0 +1,19 @@
+"""Loops: which predictors are asked about the jump that closes them."""
+
+from __future__ import annotations
+
+from anica_app.predictors import machine
+from anica_app.predictors.kinds import KINDS
+from inference.isa.x86.blocks import block_of_bytes, body_of
+from inference.measuring.closing import iteration_of
+
+WITH_JUMP, WITHOUT_JUMP = "asked with the jump that closes it", "asked without the jump that closes it"
+
+
+def asked_as(kind: str, code: bytes) -> str:
+    """How a predictor of this kind is asked about a loop, in words; "" for a block that is none."""
+    if body_of(code) == code:
+        return ""
+    if kind == machine.KIND:
+        return iteration_of(block_of_bytes(code)).words
+    return WITH_JUMP if kind in KINDS and KINDS[kind].takes_jumps else WITHOUT_JUMP

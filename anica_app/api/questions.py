@@ -11,7 +11,7 @@ from django.urls import reverse
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from anica_app.api.shapes import AnswerOut, assembly
+from anica_app.api.shapes import AskedAnswerOut, assembly
 from anica_app.campaigning.answering import MOST_BLOCKS, MOST_PREDICTORS
 from anica_app.campaigning.memory import memory_question
 from anica_app.campaigning.offering import named, offers
@@ -21,6 +21,7 @@ from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Campaign, Predictor
+from anica_app.predictors.loops import asked_as
 from anica_app.queries.block_answers import asked_predictors, said_of
 from inference.api.blocks import MOST_TEXT
 from inference.api.errors import ProblemError
@@ -80,7 +81,7 @@ class SaidOut(Schema):
     name: Name
     answered: bool = Field(examples=[True])
     error: str = Field(examples=[""])
-    answers: list[AnswerOut]
+    answers: list[AskedAnswerOut]
 
 
 class AskedBlock(Schema):
@@ -204,7 +205,12 @@ def _question(run: Run) -> dict[str, Any]:
     for pk, row in asked_predictors(run).items():
         told = said.get(pk)
         name = told.name if told else row.name if row else f"predictor {pk}"
-        answers = [_answer(told.answers.get(code)) for code in codes] if told and not told.error else []
+        kind = row.kind if row else ""
+        answers = (
+            [_answer(told.answers.get(code)) | {"asked_as": asked_as(kind, code)} for code in codes]
+            if told and not told.error
+            else []
+        )
         error = told.error if told else ""
         predictors.append(
             {"id": pk, "name": name, "answered": told is not None, "error": error, "answers": answers}

@@ -57,6 +57,15 @@ class AnswerOut(Schema):
     detail: str = Field(description="What the tool said.", examples=[""])
 
 
+class AskedAnswerOut(AnswerOut):
+    """What a predictor said of a block of a question."""
+
+    asked_as: str = Field(
+        description="Of a loop: with or without the jump that closes it, or how a machine closes it.",
+        examples=[""],
+    )
+
+
 class NamedAnswerOut(AnswerOut):
     """What a predictor said, by its name."""
 

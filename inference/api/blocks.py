@@ -13,9 +13,10 @@ from inference.api.access import READS, reading
 from inference.api.errors import ProblemError
 from inference.api.paging import Id
 from inference.api.shapes import Cycles, Input, Ref, Uop, ref, uops_json
+from inference.exchange.decoded import decoded_json
 from inference.exchange.instruction_sets import X86
 from inference.isa.blocks_of import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, read_blocks
+from inference.isa.x86.blocks import Block, Piece, read, read_blocks
 from inference.models import ISA, PortMapping
 from inference.queries.block_load import BlockLoad, InstructionLoad, load_of
 from inference.queries.blocks import BlockPrediction, predictions_of, scheme_rows
@@ -31,7 +32,8 @@ class Code(Input):
     code: str = Field(
         min_length=1,
         max_length=MOST_TEXT,
-        description="Intel or AT&T syntax or hexadecimal digits; paragraphs are blocks of their own.",
+        description="Intel or AT&T syntax, what compilers and disassemblers print, or hexadecimal digits; "
+        "code with jumps is cut into loops and straight pieces, paragraphs are blocks of their own.",
         examples=["add rax, rbx\nimul rax, rbx"],
     )
 
@@ -54,9 +56,12 @@ class BlockPredictionOut(Schema):
 
 
 class BlockOut(Schema):
-    """A block. Its `hex` is what a run of the kind `block` takes."""
+    """A block. Its `hex` is what a run of the kind `block` takes; that of a loop has the jump back."""
 
+    name: str = Field(description="Its label, or what else tells it from others.", examples=["block 1"])
+    kind: str = Field(description="straight or loop", examples=["straight"])
     hex: str = Field(examples=["4801d8480fafc3"])
+    notes: list[str] = Field(description="What was assumed or left out.", examples=[[]])
     instructions: list[InstructionOut]
     obstacle: str = Field(description="Why it cannot be measured; empty where it can.", examples=[""])
     predictions: list[BlockPredictionOut]
@@ -65,11 +70,36 @@ class BlockOut(Schema):
 @router.post("/blocks", response=list[BlockOut], auth=reading, openapi_extra=READS)
 def decode_blocks(request: HttpRequest, data: Code) -> Any:
     """Decode up to 100 basic blocks, and predict them by the newest port mappings that describe them."""
-    blocks = read_blocks(data.code, MOST_BLOCKS)
+    pieces = read(data.code, MOST_BLOCKS).pieces
+    blocks = [piece.block for piece in pieces]
     isa = ISA.objects.filter(name=X86).first()
     rows = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, rows)
-    return [_block(block, rows, found) for block, found in zip(blocks, predicted, strict=True)]
+    return [_block(piece, rows, found) for piece, found in zip(pieces, predicted, strict=True)]
+
+
+class PieceOut(Schema):
+    """A loop or straight piece. `hex` and `schemes` are of its body, without the jump that closes a loop."""
+
+    name: str = Field(examples=[".L2"])
+    kind: str = Field(description="straight or loop", examples=["loop"])
+    hex: str = Field(examples=["4801d8ffc9"])
+    text: str = Field(examples=[".loop:\nadd rax, rbx\ndec ecx\njne .loop"])
+    schemes: list[str | None] = Field(examples=[["add GPR[64]:RW, GPR[64]:R", "dec GPR[32]:RW"]])
+    notes: list[str] = Field(examples=[[]])
+
+
+class DecodedOut(Schema):
+    """What a text was read to; `skipped`: how many lines or statements without code were passed over."""
+
+    blocks: list[PieceOut]
+    skipped: int = Field(examples=[0])
+
+
+@router.post("/decode", response=DecodedOut, auth=reading, openapi_extra=READS)
+def decode_code(request: HttpRequest, data: Code) -> Any:
+    """Read code to up to 100 loops and straight pieces; the same object as `manage.py decode --json`."""
+    return decoded_json(read(data.code, MOST_BLOCKS))
 
 
 class InstructionLoadOut(Schema):
@@ -135,9 +165,13 @@ def _load(block: Block, load: BlockLoad | None, ports: list[str]) -> dict[str, A
     }
 
 
-def _block(block: Block, rows: dict[str, int], predicted: list[BlockPrediction]) -> dict[str, Any]:
+def _block(piece: Piece, rows: dict[str, int], predicted: list[BlockPrediction]) -> dict[str, Any]:
+    block = piece.block
     return {
+        "name": piece.name,
+        "kind": block.kind,
         "hex": block.hex,
+        "notes": list(piece.notes),
         "instructions": [
             {
                 "hex": one.code.hex(),

@@ -6,10 +6,8 @@ It takes the place of inference's command of that name and leaves experiments to
 from __future__ import annotations
 
 import json
-import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -21,12 +19,14 @@ from anica_app.core.answers import Answer
 from anica_app.core.errors import AnicaError, PredictorError
 from anica_app.core.memory_variants import Memory, variants
 from anica_app.models import Predictor
+from anica_app.predictors.loops import asked_as
 from inference.exchange.csv_cells import written
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
 from inference.isa.blocks_of import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, BlockError, block_of_bytes, read_blocks
+from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.management.commands.predict import Command as PredictExperiment
+from inference.management.piece_options import add_piece_option, blocks_of_file
 from inference.models import PortMapping
 from inference.queries.block_load import BlockLoad, load_of
 
@@ -48,9 +48,10 @@ class Command(PredictExperiment):
         (what,) = (action for action in parser._actions if action.dest == "experiment")
         what.metavar = "EXPERIMENT|FILE"
         what.help = (
-            f"{what.help}; with --predictor a file of blocks in Intel or AT&T syntax or hexadecimal digits, "
-            "a paragraph each, or a CSV file with digits in its first column; - for the standard input"
+            f"{what.help}; with --predictor a file of code as `manage.py decode` reads it, or a CSV file "
+            "with digits in its first column; - for the standard input"
         )
+        add_piece_option(parser)
         parser.add_argument(
             "--predictor",
             metavar="NAME",
@@ -81,10 +82,7 @@ class Command(PredictExperiment):
             super().handle(*args, **options)
             return
         row = _mapping(options["ports"]) if options["ports"] else None
-        try:
-            blocks = read_blocks(_text(options["experiment"]), MOST_BLOCKS)
-        except BlockError as error:
-            raise CommandError(str(error)) from error
+        blocks = blocks_of_file(options["experiment"], options["piece"], MOST_BLOCKS)
         if row is not None:
             self._write_ports(row, blocks, as_json=options["json"])
             return
@@ -93,12 +91,13 @@ class Command(PredictExperiment):
             rows, blocks = with_switch(rows), _variants(blocks)
         names, answers = _asked(rows, blocks, anew=options["again"])
         if options["json"]:
-            self.stdout.write(json.dumps(_as_json(names, blocks, answers), ensure_ascii=False))
+            self.stdout.write(json.dumps(_as_json(rows, names, blocks, answers), ensure_ascii=False))
         elif options["csv"]:
             self._write_csv(names, blocks, answers)
         else:
             labels = [f"{kind}: " for kind in Memory] if options["memory"] else [""] * len(blocks)
             self._write_table(names, blocks, answers, labels)
+            self._write_loops(rows, names, blocks)
 
     def _write_ports(self, row: PortMapping, blocks: Sequence[Block], *, as_json: bool) -> None:
         """A table per block: an instruction a line, a port a column."""
@@ -150,6 +149,13 @@ class Command(PredictExperiment):
                 if answer.detail:
                     self.stdout.write(f"  {name}: {answer.detail}")
 
+    def _write_loops(self, rows: Sequence[Predictor], names: Sequence[str], blocks: Sequence[Block]) -> None:
+        """How each predictor was asked about the loops."""
+        loop = next((block for block in blocks if block.closing is not None), None)
+        if loop is not None:
+            for row, name in zip(rows, names, strict=True):
+                self.stdout.write(f"  {name}: a loop is {asked_as(row.kind, loop.code)}")
+
 
 def _mapping(name: str) -> PortMapping:
     """The port mapping of this name, if blocks can be read for it."""
@@ -195,7 +201,10 @@ def _asked(
 
 
 def _as_json(
-    names: Sequence[str], blocks: Sequence[Block], answers: Sequence[Sequence[Answer]]
+    rows: Sequence[Predictor],
+    names: Sequence[str],
+    blocks: Sequence[Block],
+    answers: Sequence[Sequence[Answer]],
 ) -> dict[str, Any]:
     return {
         "predictors": list(names),
@@ -203,11 +212,18 @@ def _as_json(
             {
                 "hex": block.hex,
                 "assembly": [one.text for one in block.instructions],
+                "kind": block.kind,
                 "answers": [
-                    {"cycles": one.cycles, "failure": one.failure, "detail": one.detail} for one in row
+                    {
+                        "cycles": one.cycles,
+                        "failure": one.failure,
+                        "detail": one.detail,
+                        "asked_as": asked_as(row.kind, block.code),
+                    }
+                    for row, one in zip(rows, said, strict=True)
                 ],
             }
-            for block, row in zip(blocks, answers, strict=True)
+            for block, said in zip(blocks, answers, strict=True)
         ],
     }
 
@@ -229,10 +245,3 @@ def _load_json(block: Block, load: BlockLoad | None) -> dict[str, Any]:
         "loads": load.schedule.loads,
         "instructions": [{"text": one.text, "loads": part.ports} for one, part in parts],
     }
-
-
-def _text(path: str) -> str:
-    try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path} cannot be read: {error}") from error

@@ -11,7 +11,7 @@ from anica_app.models import Predictor
 from anica_app.predictors import machine
 from anica_app.views.choosing import ChoosingForm
 from inference.core.protocols import Json
-from inference.isa.x86.blocks import Block, BlockError, read_blocks
+from inference.isa.x86.blocks import Block, BlockError, Reading, read
 from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, START, UNROLLED, BlockOptions
 from inference.runs.jobs.block import MOST_BLOCKS
 from inference.views.field_help import describe_fields
@@ -38,13 +38,13 @@ class AddressField(forms.CharField):
 
 
 class BlockForm(ChoosingForm):
-    """The page's form; `blocks` are those that the text has, once it is valid."""
+    """The page's form; `reading` is what the text has, once it is valid."""
 
     code = forms.CharField(
         label="Basic blocks",
         max_length=TEXT_LIMIT,
-        help_text="Intel or AT&T syntax, or machine code in hexadecimal digits. Paragraphs are blocks of "
-        "their own; of a CSV file, each line is one, by its first column.",
+        help_text="Intel or AT&T syntax, what compilers, disassemblers, debuggers and perf print, or machine "
+        "code in hexadecimal digits. Code with jumps is cut into its loops; other paragraphs are blocks each.",
         widget=forms.Textarea(
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),
@@ -86,12 +86,19 @@ class BlockForm(ChoosingForm):
     note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 2}))
 
     def __init__(
-        self, data: Any = None, initial: Any = None, known: Offers | None = None, *, asking: bool = False
+        self,
+        data: Any = None,
+        initial: Any = None,
+        known: Offers | None = None,
+        *,
+        asking: bool = False,
+        piece: int | None = None,
     ) -> None:
-        """`asking`: the predictors are wanted, too."""
+        """`asking`: the predictors are wanted, too. `piece`: the number, from 1, of the one that is asked."""
         super().__init__(data, initial, known)
-        self.blocks: list[Block] = []
+        self.reading = Reading(())
         self._asking = asking
+        self._piece = piece
         if "predictors" not in self.initial:
             self.initial["predictors"] = [one.text for one in self.offers.all if one.usual]
         describe_fields(self)
@@ -100,10 +107,19 @@ class BlockForm(ChoosingForm):
         """The text, of which the blocks are kept."""
         text: str = self.cleaned_data["code"]
         try:
-            self.blocks = read_blocks(text, MOST_BLOCKS)
+            self.reading = read(text, MOST_BLOCKS)
         except BlockError as error:
             raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
+        count = len(self.reading.pieces)
+        if self._piece is not None and not 1 <= self._piece <= count:
+            raise forms.ValidationError(f"There is no piece {self._piece} any more: decode the text again.")
         return text
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Those that are asked about: the piece that was chosen, else all."""
+        blocks = [piece.block for piece in self.reading.pieces]
+        return blocks if self._piece is None else blocks[self._piece - 1 : self._piece]
 
     def take(self, data: dict[str, Any]) -> None:
         """Predictors are looked for where all else is right and somebody asks."""

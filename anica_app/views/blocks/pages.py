@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -32,13 +34,17 @@ _ADDRESS_LIMIT = 3000
 """Characters of blocks that travel in an address; longer ones are shown without one."""
 
 _NAME_LIMIT = 90
+_CHOSEN = re.compile(r"piece-(\d{1,6})")
+"""What the button beside a piece of the text sends."""
 
 
 def blocks(request: HttpRequest) -> HttpResponse:
     """Show the form, decode what it has, or start a run."""
     if request.method == "POST":
-        press = request.POST.get("press")
-        form = BlockForm(request.POST, asking=press != "decode")
+        press = request.POST.get("press", "")
+        chosen = _CHOSEN.fullmatch(press)
+        piece = int(chosen[1]) if chosen else None
+        form = BlockForm(request.POST, asking=press != "decode", piece=piece)
         if form.is_valid():
             if press != "decode":
                 return _measure(request, form) if press == "measure" else _ask(request, form)
@@ -129,7 +135,8 @@ def name_of(found: list[Block]) -> str:
 
 def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpResponse:
     isa = ISA.objects.filter(name=X86).first()
-    decoded = shown(form.blocks[:MOST_SHOWN], isa) if form.is_bound and "code" not in form.errors else []
+    pieces = form.reading.pieces if form.is_bound and "code" not in form.errors else ()
+    decoded = shown([piece.block for piece in pieces[:MOST_SHOWN]], isa) if pieces else []
     ticked = form.ticked()
     groups = (
         ("Machines", form.offers.machines),
@@ -139,8 +146,11 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
     context = {
         "form": form,
         "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
-        "shown": decoded,
-        "more": max(0, len(form.blocks) - len(decoded)),
+        "pieces": pieces,
+        "kinds": Counter(piece.block.kind for piece in pieces),
+        "notes": form.reading.notes if pieces else (),
+        "shown": list(zip(pieces, decoded, strict=False)),
+        "more": max(0, len(pieces) - len(decoded)),
         "obstacle": _obstacle(request),
     }
     return render(request, "anica/block/ask.html", context, status=status)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -13,9 +11,11 @@ from django.core.management.base import CommandError
 from inference.core.protocols import Json
 from inference.exchange.names import by_name
 from inference.isa.blocks_of import obstacle_to_blocks
-from inference.isa.x86.blocks import BlockError, block_of_hex, read_blocks
+from inference.isa.x86.blocks import block_of_hex
+from inference.management.piece_options import add_piece_option, blocks_of_file
 from inference.management.run_command import RunCommand
 from inference.measuring.blocks import MODES, BlockOptions
+from inference.measuring.closing import iteration_of
 from inference.models import Machine, Run
 from inference.runs import lifecycle
 from inference.runs.jobs.block import MOST_BLOCKS
@@ -31,9 +31,10 @@ class Command(RunCommand):
         usual = BlockOptions()
         parser.add_argument(
             "file",
-            help="blocks in Intel syntax or hexadecimal digits, a paragraph each, or a CSV file with digits "
-            "in its first column; - for the standard input",
+            help="code as `manage.py decode` reads it, or a CSV file with digits in its first column; - for "
+            "the standard input",
         )
+        add_piece_option(parser)
         parser.add_argument("--machine", metavar="NAME", required=True, help="machine that measures")
         parser.add_argument(
             "--mode",
@@ -68,19 +69,17 @@ class Command(RunCommand):
             return
         for answer in answers:
             cycles = "–" if answer["cycles"] is None else f"{answer['cycles']:.3f}"
-            first = block_of_hex(answer["hex"]).text.splitlines()[0]
-            note = f"  {answer['note']}" if answer["note"] else ""
-            self.stdout.write(f"{cycles:>10}  {answer['state']:<9}  {first} …{note}")
+            block = block_of_hex(answer["hex"])
+            notes = [one for one in (iteration_of(block).words, answer["note"]) if one]
+            first = block.instructions[0].text
+            self.stdout.write(f"{cycles:>10}  {answer['state']:<9}  {first} …  {'; '.join(notes)}".rstrip())
 
     def _submitted(self, options: dict[str, Any]) -> Run:
         """The run that the options describe."""
         machine = by_name(Machine, options["machine"])
         if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
             raise CommandError(hindered)
-        try:
-            blocks = read_blocks(_text(options["file"]), MOST_BLOCKS)
-        except BlockError as error:
-            raise CommandError(str(error)) from error
+        blocks = blocks_of_file(options["file"], options["piece"], MOST_BLOCKS)
         config = {
             "machine": machine.pk,
             "blocks": [block.hex for block in blocks],
@@ -88,10 +87,3 @@ class Command(RunCommand):
         }
         name = options["name"] or lifecycle.unused_name(f"basic blocks on {machine.name}"[:180])
         return lifecycle.submit("block", config, name)
-
-
-def _text(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{file} cannot be read: {error}") from error

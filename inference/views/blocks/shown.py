@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import Block
+from inference.measuring.closing import iteration_of
 from inference.models import ISA
 from inference.queries.blocks import BlockPrediction, predictions_of, scheme_rows
 
@@ -33,6 +34,8 @@ class Shown:
     """each with its difference from the measurement in per cent"""
     obstacle: str
     result: Json
+    closed: str
+    """how machines close a loop, "" of a straight block"""
 
 
 def shown(
@@ -45,7 +48,17 @@ def shown(
     for number, (block, predictions) in enumerate(zip(blocks, predicted, strict=True), start=first):
         result = (results or {}).get(number, {})
         compared = [(each, _change(each.cycles, result)) for each in predictions]
-        found.append(Shown(number, block, rows_of(block, known), compared, block.obstacle(), result))
+        found.append(
+            Shown(
+                number,
+                block,
+                rows_of(block, known),
+                compared,
+                block.obstacle(),
+                result,
+                iteration_of(block).words,
+            )
+        )
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest
@@ -11,13 +12,16 @@ from django.utils.http import urlencode
 from inference.core.mapping import PortMapping as Mapping
 from inference.exchange.instruction_sets import AARCH64, X86
 from inference.isa.blocks_of import obstacle_to_blocks
-from inference.isa.x86.blocks import Block, BlockError, read_blocks
+from inference.isa.x86.blocks import Block, BlockError, Piece, piece_of, read
 from inference.models import PortMapping
 from inference.queries.block_load import load_of
 from inference.views.blocks.load import load_context
 
 MOST_CODE = 3000
 """Characters of a loop: it travels in the address."""
+
+MOST_PIECES = 100
+"""Loops and straight pieces of a text that there is a choice of."""
 
 TIE = 1e-9
 """Cycles by which loads that count as equal may differ."""
@@ -41,11 +45,25 @@ def loop_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[str
         error = f"The loop has {len(code):,} characters; up to {MOST_CODE:,} are read"
         return {**context, "code": "", "error": error}
     try:
-        (block,) = read_blocks(code, 1)
+        pieces = read(code, MOST_PIECES).pieces
+        chosen = _chosen(pieces, request.GET.get("piece", ""))
     except BlockError as problem:
         return {**context, "error": f"Nothing was decoded: {problem}"}
     everybody = f"{reverse('blocks')}?{urlencode({'code': code})}"
-    return {**context, **_predicted(block, row), "block_page": everybody}
+    return {
+        **context,
+        **_predicted(chosen.block, row),
+        "block_page": everybody,
+        "pieces": pieces if len(pieces) > 1 else (),
+        "piece": chosen,
+    }
+
+
+def _chosen(pieces: Sequence[Piece], wanted: str) -> Piece:
+    """The piece of this name or number; at first the first loop or piece. Raises `BlockError`."""
+    if wanted:
+        return piece_of(pieces, wanted)
+    return next((piece for piece in pieces if piece.block.closing is not None), pieces[0])
 
 
 def _predicted(block: Block, row: PortMapping) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def test_descriptions_that_make_no_sense_are_refused(machine: Machine, config, s
 def test_the_shell_refuses_what_is_no_block(machine: Machine, tmp_path):
     file = tmp_path / "code.s"
     file.write_text("add rax, rbx\nfoo\n")
-    with pytest.raises(CommandError, match="line 2: x86-64 has no instruction 'foo'"):
+    with pytest.raises(CommandError, match="line 2, column 1: x86-64 has no instruction 'foo'"):
         call_command("measure-block", str(file), "--machine", "box")
     with pytest.raises(CommandError, match="cannot be read"):
         call_command("measure-block", str(tmp_path / "none"), "--machine", "box")

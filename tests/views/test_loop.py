@@ -39,12 +39,32 @@ def test_instructions_that_the_mapping_lacks_are_named(visitor: Client, mapping:
 
 @pytest.mark.parametrize(
     ("code", "says"),
-    [("frobnicate rax", "line 1"), ("nop\n\nnop", "at most 1 blocks"), ("x" * 3001, "up to 3,000 are read")],
+    [
+        ("frobnicate rax", "line 1"),
+        ("call f", "no instruction but jumps"),
+        ("x" * 3001, "up to 3,000 are read"),
+    ],
 )
 def test_what_is_no_loop_is_refused_with_the_reason(visitor: Client, mapping: PortMapping, code, says):
     page = tried(visitor, mapping, code)
     assert page.status_code == 400
     assert says in page.text
+
+
+def test_of_code_with_jumps_the_first_loop_is_taken_and_others_can_be_chosen(
+    visitor: Client, mapping: PortMapping
+):
+    code = "f:\nadd rcx, rdx\nadd rcx, rdx\n.L2:\nadd rax, rbx\njne .L2\nret"
+    page = tried(visitor, mapping, code)
+    assert page.context["piece"].name == ".L2"
+    assert len(page.context["load_rows"]) == 1
+    assert "piece=f" in page.text
+    asked = {"tab": "loop", "code": code, "piece": "f"}
+    page = visitor.get(reverse("mapping", args=[mapping.pk]), asked)
+    assert len(page.context["load_rows"]) == 2
+    missing = visitor.get(reverse("mapping", args=[mapping.pk]), {**asked, "piece": "nowhere"})
+    assert missing.status_code == 400
+    assert "there are f, .L2 (a loop)" in missing.text
 
 
 def test_mappings_of_other_instruction_sets_have_no_such_view(visitor: Client, db: None):

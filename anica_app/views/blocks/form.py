@@ -44,7 +44,7 @@ class BlockForm(ChoosingForm):
         label="Basic blocks",
         max_length=TEXT_LIMIT,
         help_text="Intel or AT&T syntax, what compilers, disassemblers, debuggers and perf print, or machine "
-        "code in hexadecimal digits. Code with jumps is cut into its loops; other paragraphs are blocks each.",
+        "code in hexadecimal digits. Code with jumps is cut into loops; other paragraphs are a block each.",
         widget=forms.Textarea(
             attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
         ),

@@ -149,7 +149,8 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
         "pieces": pieces,
         "kinds": Counter(piece.block.kind for piece in pieces),
         "notes": form.reading.notes if pieces else (),
-        "shown": list(zip(pieces, decoded, strict=False)),
+        "shown": decoded,
+        "sections": list(zip(pieces, decoded, strict=False)),
         "more": max(0, len(pieces) - len(decoded)),
         "obstacle": _obstacle(request),
     }

@@ -38,9 +38,9 @@ def block(*lines: str) -> Block:
 def test_the_blocks_of_the_published_table_come_out():
     found = variants(block("add qword ptr [rcx+16], rbx", "add qword ptr [rcx+16], rbx").code)
     assert {kind: texts(code) for kind, code in found.code.items()} == {
-        Memory.SAME: "add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x10], rbx",
-        Memory.OFFSET: "add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x90], rbx",
-        Memory.BASE: "add qword ptr [rcx+0x10], rbx; add qword ptr [rdx+0x10], rbx",
+        Memory.SAME: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rcx+0x10], rbx",
+        Memory.OFFSET: "{disp32} add qword ptr [rcx+0x10], rbx; add qword ptr [rcx+0x90], rbx",
+        Memory.BASE: "{disp32} add qword ptr [rcx+0x10], rbx; {disp32} add qword ptr [rdx+0x10], rbx",
     }
     assert not found.twice
 

@@ -78,7 +78,7 @@ def _immediate(text: str, constants: dict[str, int]) -> ImmediateOperand:
         found = sum_of(text, constants)
     except BlockError as error:
         shown = text.strip()[:40]
-        if shown[:1].isdigit() and "is no number" not in error.message:
+        if shown.lstrip("+-")[:1].isdigit() and "is no number" not in error.message:
             raise
         raise BlockError(f"{shown!r} is no register, number or memory like [rax+8]") from None
     if found.symbol:

@@ -1,0 +1,148 @@
+"""Code with jumps on the page of basic blocks: pasted whole, its loops are a click each."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from anica_app.campaigning import offering
+from anica_app.campaigning.predictors import Listed
+from anica_app.exchange.asked_answers import KIND
+from anica_app.models import Predictor
+from anica_app.predictors.kinds import KINDS
+from inference.isa.x86.blocks import block_of_hex
+from inference.models import PortMapping, Run
+from tests.anica.views.test_basic_blocks import FIELDS
+from tests.views.conftest import isa, mapping, visitor
+
+__all__ = ["isa", "mapping", "visitor"]
+
+COMPILED = """
+        .text
+        .file   "example.c"
+        .globl  total                            # -- Begin function total
+        .p2align        4, 0x90
+        .type   total,@function
+total:                                  # @total
+        .cfi_startproc
+# %bb.0:
+        xorl    %eax, %eax
+        testl   %esi, %esi
+        jle     .LBB0_3
+# %bb.1:
+        movl    %esi, %ecx
+        xorl    %edx, %edx
+.LBB0_2:                                # =>This Inner Loop Header: Depth=1
+        imull   $3, (%rdi,%rdx,4), %esi
+        addl    %esi, %eax
+        incq    %rdx
+        cmpq    %rdx, %rcx
+        jne     .LBB0_2
+.LBB0_3:
+        retq
+.Lfunc_end0:
+        .size   total, .Lfunc_end0-total
+        .cfi_endproc
+        .section        ".note.GNU-stack","",@progbits
+"""
+BODY = "6b34970301f048ffc24839d1"
+
+
+@pytest.fixture(autouse=True)
+def tools(db: None, monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
+    """Two tools that are ticked, whatever is installed here."""
+    rows = [
+        Predictor.objects.create(name=name, kind="command", key=name[0] * 64) for name in ("mca", "osaca")
+    ]
+    monkeypatch.setattr(
+        offering,
+        "listed",
+        lambda among: [Listed(KINDS["command"], row.name, "1", {}, row=row) for row in rows],
+    )
+    return rows
+
+
+def test_a_compiler_s_output_pasted_whole_has_its_loop_asked_in_two_clicks(
+    visitor: Client, tools: list[Predictor]
+):
+    asked = {**FIELDS, "code": COMPILED, "predictors": ["mca", "osaca"]}
+    decoded = visitor.get(visitor.post(reverse("blocks"), {**asked, "press": "decode"}).headers["Location"])
+    (button,) = (line for line in decoded.text.split("<button") if "Ask about this loop" in line)
+    assert 'form="ask-form"' in button
+    press = button.split('value="')[1].split('"')[0]
+    answer = visitor.post(reverse("blocks"), {**asked, "press": press})
+    run = Run.objects.get(kind=KIND)
+    assert answer.headers["Location"] == reverse("asked-blocks", args=[run.pk])
+    assert run.config["predictors"] == [row.pk for row in tools]
+    (code,) = run.config["blocks"]
+    assert block_of_hex(code).body.hex() == BODY
+    again = visitor.get(reverse("blocks"), {"from": run.pk})
+    assert [piece.block.hex for piece in again.context["pieces"]] == [code]
+
+
+def test_what_was_passed_over_or_assumed_is_on_the_page(visitor: Client):
+    code = f"{COMPILED}\n.text\nmovss .LC0(%rip), %xmm0\njs .elsewhere\naddss %xmm0, %xmm0"
+    page = visitor.get(reverse("blocks"), {"code": code})
+    assert "lines without code passed over: " in page.text
+    assert ".cfi_startproc" in page.text
+    assert ".LC0 is taken as 0" in page.text
+    assert "blocks end at" in page.text.lower()
+
+
+def test_a_piece_that_is_not_there_any_more_is_refused(visitor: Client):
+    asked = {**FIELDS, "code": "nop", "press": "piece-7", "predictors": ["mca"]}
+    answer = visitor.post(reverse("blocks"), asked)
+    assert answer.status_code == 400
+    assert "There is no piece 7 any more" in answer.text
+    assert not Run.objects.exists()
+
+
+def test_a_loop_s_answers_say_how_each_predictor_was_asked(visitor: Client, tools: list[Predictor]):
+    llvm = Predictor.objects.create(name="llvm-mca", kind="llvm-mca", key="l" * 64)
+    run = Run.objects.create(
+        name="asked",
+        kind=KIND,
+        state=Run.State.QUEUED,
+        config={"predictors": [tools[0].pk, llvm.pk], "blocks": [f"{BODY}75f2"], "anew": False},
+    )
+    page = visitor.get(reverse("asked-blocks", args=[run.pk]))
+    lines = {line.name: line.asked_as for line in page.context["lines"]}
+    assert lines["predictor " + str(llvm.pk) if "llvm-mca" not in lines else "llvm-mca"] == (
+        "asked with the jump that closes it"
+    )
+    assert lines["mca"] == "asked without the jump that closes it"
+    assert "asked without the jump that closes it" in page.text
+    assert "leads back to the beginning" in page.text
+
+
+def test_text_of_a_page_reads_back_to_the_same_blocks(visitor: Client):
+    codes = [f"{BODY}75f2", "480103", "4803c3", "66662e0f1f440000", "62f16c585808"]
+    run = Run.objects.create(
+        name="asked", kind=KIND, state=Run.State.QUEUED, config={"predictors": [], "blocks": codes}
+    )
+    page = visitor.get(reverse("blocks"), {"from": run.pk})
+    assert [piece.block.hex for piece in page.context["pieces"]] == codes
+
+
+def test_the_default_snippet_of_an_online_compiler_is_read(visitor: Client):
+    for text in (
+        "square(int):\n        push    rbp\n        mov     rbp, rsp\n        mov     DWORD PTR [rbp-4], edi\n"
+        "        mov     eax, DWORD PTR [rbp-4]\n        imul    eax, eax\n        pop     rbp\n        ret\n",
+        "square:                                 # @square\n        movl    %edi, %eax\n"
+        "        imull   %edi, %eax\n        retq\n",
+    ):
+        page = visitor.get(reverse("blocks"), {"code": text})
+        assert page.status_code == 200
+        (piece,) = page.context["pieces"]
+        assert "imul" in piece.block.text
+
+
+def test_the_mapping_s_page_gets_no_process(visitor: Client, mapping: PortMapping, monkeypatch):
+    def never(*args, **more):
+        raise AssertionError("reading code starts no program")
+
+    monkeypatch.setattr(subprocess, "Popen", never)
+    assert visitor.get(reverse("blocks"), {"code": COMPILED}).status_code == 200

@@ -1,6 +1,7 @@
 """Django's entry for the inference app."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class InferenceConfig(AppConfig):
@@ -10,8 +11,10 @@ class InferenceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Take the zips of runs where files are taken, and write them where files are written."""
+        """Take and write the zips of runs; keep foreign programs from the site's data."""
         from inference.exchange import other_formats  # noqa: PLC0415  models are there only now
+        from inference.sandbox.shielded import shield  # noqa: PLC0415
 
         other_formats.register("inference.runs.archive_importer.RunArchives")
         other_formats.register_writer("run", "inference.runs.archive_importer.write_run")
+        shield(settings.HOME, settings.BASE_DIR)

@@ -15,9 +15,9 @@ from pathlib import Path
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.batches import cores
-from anica_app.predictors.containment import CannotStartError, Limits, run
 from anica_app.predictors.options import check_choices
 from anica_app.predictors.reading import Reading
+from inference.containment import Access, CannotStartError, Limits, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting
@@ -75,7 +75,7 @@ class CalledTool:
     """A predictor made of a program: `call` says what is run for a block, `reading` what it means.
 
     `advice` is told where it cannot work; with `probed`, before anything else it must give a number for a
-    plain addition. Threads may share it.
+    plain addition. `access`: what it may open, if that is not what its command says. Threads may share it.
     """
 
     def __init__(
@@ -88,12 +88,14 @@ class CalledTool:
         *,
         advice: str,
         probed: bool = True,
+        access: Access | None = None,
     ) -> None:
         self._name = name
         self._identity = identity
         self._call = call
         self._reading = reading
         self._limits = settings.limits
+        self._access = access
         self._advice = advice
         self._pool = ThreadPoolExecutor(settings.processes or cores(), thread_name_prefix=name)
         self._checked = not probed
@@ -126,7 +128,12 @@ class CalledTool:
             return Answer(failure=Failure.UNSUPPORTED, detail=error.message)
         try:
             ended = run(
-                call.command, call.given, limits=self._limits, files=call.files, elsewhere=call.elsewhere
+                call.command,
+                call.given,
+                limits=self._limits,
+                files=call.files,
+                elsewhere=call.elsewhere,
+                access=self._access,
             )
         except CannotStartError as error:
             raise PredictorError(f"{self._name}: {error}; {self._advice}") from error

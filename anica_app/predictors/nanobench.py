@@ -1,7 +1,8 @@
 """nanoBench: measures on this computer with performance counters; the least of several runs counts.
 
-It needs the rights to use the counters, and nothing else may run beside it: all processes of this user take
-turns, and a block is measured by one at a time.
+It needs the rights to use the counters, which no stranger has: it alone of all programs runs with those of
+this user, or what its prefix gives it. Nothing else may run beside it: all processes of this user take turns,
+and a block is measured by one at a time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from anica_app.core.answers import Answer
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import INTEL, line_of
 from anica_app.predictors.reading import Reading
+from inference.containment import UNBOUNDED
 from inference.core.protocols import Json
 from inference.core.tunables import check_whole, setting
 
@@ -83,6 +85,7 @@ class NanoBench:
             reading=_READING,
             settings=settings,
             advice=INSTALL,
+            access=UNBOUNDED,
         )
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
-from anica_app.predictors.containment import Outcome
+from inference.containment import Outcome
 from inference.core.errors import InvalidInputError
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from anica_app.core.answers import Answer, Failure
-from anica_app.predictors.containment import Limits, LineWorker, WorkerError, WorkerSlowError
+from inference.containment import Access, Limits, LineWorker, WorkerError, WorkerSlowError
 
 
 class Workers:
@@ -24,10 +24,11 @@ class Workers:
         *,
         first_seconds: float,
         environment: Mapping[str, str] | None = None,
+        access: Access | None = None,
     ) -> None:
         self._idle: queue.SimpleQueue[LineWorker] = queue.SimpleQueue()
         self._workers = [
-            LineWorker(command, limits, first_seconds=first_seconds, environment=environment)
+            LineWorker(command, limits, first_seconds=first_seconds, environment=environment, access=access)
             for _ in range(count)
         ]
         for worker in self._workers:

@@ -24,6 +24,7 @@ _UNUSED = {"legacy", "sync", "trio", "cli.py", "__main__.py", "server.py", "rout
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the first that the format knows
 _READABLE = 0o100644 << 16
 _BUILDER = "packing.py"
+_OF_THE_SANDBOX = ("__init__.py", "kernel.py", "call_filter.py")
 
 # Every Python from 2.7 on must be able to read this far, so that it can say what is missing.
 _MAIN = """\
@@ -69,7 +70,8 @@ def _contents() -> dict[str, bytes]:
         "LICENSE": (package.parent / "LICENSE").read_bytes(),
         "inference/__init__.py": (package / "__init__.py").read_bytes(),
     }
-    for source in (package / "agent").rglob("*.py"):
+    sandbox = [package / "sandbox" / name for name in _OF_THE_SANDBOX]
+    for source in (*(package / "agent").rglob("*.py"), *sandbox):
         if source.name != _BUILDER:
             contents[source.relative_to(package.parent).as_posix()] = source.read_bytes()
     contents.update((name, path.read_bytes()) for name, path in _library())

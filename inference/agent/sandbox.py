@@ -6,59 +6,43 @@ Nothing here is needed for measuring, so whatever a kernel lacks is left out and
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import platform
 import pwd
 import resource
-import signal
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 from inference.agent.counters import DISABLE, ENABLE
+from inference.sandbox import call_filter, kernel
+from inference.sandbox.call_filter import argument, at_least, equal, load
 
 MEMORY_BYTES = 1 << 30
 """What foreign code may take beside what its process has from the start."""
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_DUMPABLE = 4
-_PR_SET_SECCOMP = 22
-_PR_SET_NO_NEW_PRIVS = 38
-_SECCOMP_MODE_FILTER = 2
 _ADDRESSES, _DATA = 0, 5  # in /proc/self/statm
-_KILL_PROCESS = 0x80000000
-_ALLOW = 0x7FFF0000
-_REFUSE = 0x00050000 | 1  # the system call fails with EPERM
-_X32 = 0x40000000
 
 _SYSTEM_CALLS = {
     "x86_64": (
-        0xC000003E,
-        (
-            *(0, 1, 3, 7),  # read write close poll
-            *(9, 10, 11, 12, 25, 28),  # mmap mprotect munmap brk mremap madvise
-            *(13, 14, 15, 131),  # rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack
-            *(24, 35, 228, 230),  # sched_yield nanosleep clock_gettime clock_nanosleep
-            *(39, 202, 318, 334),  # getpid futex getrandom rseq
-            *(44, 45),  # sendto recvfrom
-            *(60, 231),  # exit exit_group
-        ),
+        *(0, 1, 3, 7),  # read write close poll
+        *(9, 10, 11, 12, 25, 28),  # mmap mprotect munmap brk mremap madvise
+        *(13, 14, 15, 131),  # rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack
+        *(24, 35, 228, 230),  # sched_yield nanosleep clock_gettime clock_nanosleep
+        *(39, 202, 318, 334),  # getpid futex getrandom rseq
+        *(44, 45),  # sendto recvfrom
+        *(60, 231),  # exit exit_group
     ),
     "aarch64": (
-        0xC00000B7,
-        (
-            *(63, 64, 57, 73),  # read write close ppoll
-            *(222, 226, 215, 214, 216, 233),  # mmap mprotect munmap brk mremap madvise
-            *(134, 135, 139, 132),  # rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack
-            *(124, 101, 113, 115),  # sched_yield nanosleep clock_gettime clock_nanosleep
-            *(172, 98, 278, 293),  # getpid futex getrandom rseq
-            *(206, 207),  # sendto recvfrom
-            *(93, 94),  # exit exit_group
-        ),
+        *(63, 64, 57, 73),  # read write close ppoll
+        *(222, 226, 215, 214, 216, 233),  # mmap mprotect munmap brk mremap madvise
+        *(134, 135, 139, 132),  # rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack
+        *(124, 101, 113, 115),  # sched_yield nanosleep clock_gettime clock_nanosleep
+        *(172, 98, 278, 293),  # getpid futex getrandom rseq
+        *(206, 207),  # sendto recvfrom
+        *(93, 94),  # exit exit_group
     ),
 }
-"""Per machine: the kernel's number for its calling convention, and the calls that measuring needs."""
+"""The calls that measuring needs."""
 
 _REQUEST = {"x86_64": 16, "aarch64": 29}
 """The call `ioctl`, of which no more than two requests are needed: to count events, and to stop counting."""
@@ -77,8 +61,6 @@ _HARMLESS = {
 }
 """Calls that libraries make by themselves and can do without: they fail. Any other ends the process."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
 
 @dataclass(frozen=True)
 class Confinement:
@@ -90,8 +72,7 @@ class Confinement:
 
 def die_with_parent(parent: int) -> bool:
     """Let the kernel end this process when its parent dies; False where the parent is gone already."""
-    if hasattr(_libc, "prctl"):
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.end_with_parent()
     return os.getppid() == parent
 
 
@@ -122,10 +103,8 @@ def confine() -> Confinement:
     for limit, value in limits.items():
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(limit, (value, value))
-    if not hasattr(_libc, "prctl"):
-        return Confinement(no_new_privileges=False, system_calls=False)
-    _libc.prctl(_PR_SET_DUMPABLE, 0)
-    humble = _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+    kernel.close_to_others()
+    humble = kernel.no_new_privileges()
     return Confinement(humble, humble and _filter_system_calls())
 
 
@@ -153,39 +132,28 @@ def _bytes_of(field: int) -> int:
 
 
 def _filter_system_calls() -> bool:
-    machine = platform.machine()
-    if machine not in _SYSTEM_CALLS:
+    convention = call_filter.convention()
+    if convention is None:
         return False
-    program = _program(*_SYSTEM_CALLS[machine], _HARMLESS[machine], _REQUEST[machine])
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
-    return bool(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0) == 0)
+    machine = platform.machine()
+    return call_filter.install(
+        _program(convention, _SYSTEM_CALLS[machine], _HARMLESS[machine], _REQUEST[machine])
+    )
 
 
-def _program(architecture: int, allowed: tuple[int, ...], refused: tuple[int, ...], request: int) -> bytes:
-    """A filter in the kernel's packet-filter language: some calls pass, some fail, any other is the end."""
-    load, jump_equal, jump_at_least, answer = 0x20, 0x15, 0x35, 0x06
-    answers = {"allow": _ALLOW, "refuse": _REFUSE, "kill": _KILL_PROCESS}
-    questions: list[tuple[int, str, str, int]] = [
-        (load, "", "", 4),  # the calling convention
-        (jump_equal, "", "kill", architecture),
-        (load, "", "", 0),  # the number of the call
-        (jump_at_least, "kill", "", _X32),
-        *((jump_equal, "allow", "", number) for number in allowed),
-        *((jump_equal, "refuse", "", number) for number in refused),
-        (jump_equal, "", "kill", request),
-        (load, "", "", 24),  # its second argument
-        (jump_equal, "allow", "", ENABLE),
-        (jump_equal, "allow", "refuse", DISABLE),
+def _program(convention: int, allowed: tuple[int, ...], refused: tuple[int, ...], request: int) -> bytes:
+    """Some calls pass, some fail, any other is the end."""
+    questions = [
+        load(call_filter.CONVENTION),
+        equal(convention, "", "kill"),
+        load(call_filter.NUMBER),
+        at_least(call_filter.X32, "kill"),
+        *(equal(number, "allow") for number in allowed),
+        *(equal(number, "refuse") for number in refused),
+        equal(request, "", "kill"),
+        load(argument(1)),
+        equal(ENABLE, "allow"),
+        equal(DISABLE, "allow", "refuse"),
     ]
-    end = {name: len(questions) + k for k, name in enumerate(answers)}
-
-    def jump(here: int, goal: str) -> int:
-        return end[goal] - here - 1 if goal else 0
-
-    lines = [
-        (code, jump(here, if_so), jump(here, if_not), value)
-        for here, (code, if_so, if_not, value) in enumerate(questions)
-    ]
-    lines += [(answer, 0, 0, value) for value in answers.values()]
-    return b"".join(struct.pack("HBBI", *line) for line in lines)
+    answers = {"allow": call_filter.ALLOW, "refuse": call_filter.REFUSE, "kill": call_filter.KILL}
+    return call_filter.program(questions, answers)

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.batches import cores, in_batches
-from anica_app.predictors.containment import CannotStartError, Limits, Outcome, run
 from anica_app.predictors.llvm.mca_dialogue import Question, missing, read_reply
 from anica_app.predictors.llvm.mca_settings import RATE, McaSettings
 from anica_app.predictors.llvm.processors import check_processor
 from anica_app.predictors.llvm.releases import INSTALL, Release, installed, release_of
 from anica_app.predictors.llvm.text import Text, texts_of
+from inference.containment import CannotStartError, Limits, Outcome, run
 from inference.core.protocols import Json
 
 KIND = "llvm-mca"

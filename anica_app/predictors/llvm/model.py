@@ -18,10 +18,10 @@ from typing import Any
 from anica_app.core.answers import Answer
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.batches import cores, in_batches
-from anica_app.predictors.containment import CannotStartError, Limits, run
 from anica_app.predictors.llvm.processors import check_processor
 from anica_app.predictors.llvm.releases import INSTALL, Release
 from anica_app.predictors.llvm.text import Text, texts_of
+from inference.containment import CannotStartError, Limits, run
 
 BLOCKS_PER_PROCESS = 100
 _ITERATIONS = 100

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from anica_app.core.errors import PredictorError
-from anica_app.predictors.containment import CannotStartError, Limits, run
+from inference.containment import CannotStartError, Limits, run
 
 PROGRAM = "llvm-mca"
 INSTALL = "apt install llvm, or a package of one release such as llvm-19"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
-from anica_app.predictors.containment import Limits, run
+from inference.containment import Limits, run
 
 _MARK = bytes.fromhex("0f188400")
 _MARK_TEXT = re.compile(r"prefetchnta\s+(-?\d*)\(%rax,%rax\)")

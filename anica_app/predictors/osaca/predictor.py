@@ -6,25 +6,26 @@ both sides talk in lines of JSON. Its analysis is fed AT&T syntax; Intel syntax 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.batches import cores
-from anica_app.predictors.containment import CannotStartError, Limits, WorkerError, run
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.llvm.text import texts_of
 from anica_app.predictors.options import check_choices, choice
 from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.warm import Workers
+from inference.containment import Access, CannotStartError, Limits, WorkerError, access_of, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_number, check_whole, setting
@@ -103,7 +104,8 @@ class Osaca:
             settings.processes or cores(),
             self._limits,
             first_seconds=_FIRST_SECONDS,
-            environment={"HOME": str(Path.home())},  # where it keeps the models that it has read
+            environment={"HOME": str(Path.home())},
+            access=_access(command),
         )
         self._checked = False
         self._checking = threading.Lock()
@@ -181,6 +183,15 @@ class Osaca:
             if "version" not in said:
                 raise PredictorError(f"OSACA's worker greets with {said!r} instead of its version")
             self._checked = True
+
+
+def _access(command: Sequence[str]) -> Access:
+    """Beside what it needs anyway, the directory where it keeps the models that it has read."""
+    kept = Path.home() / ".osaca"
+    with contextlib.suppress(OSError):  # it does without, and is slower to start
+        kept.mkdir(mode=0o700, exist_ok=True)
+    usual = access_of(command)
+    return replace(usual, writes=(*usual.writes, str(kept)))
 
 
 def python_of(program: str = "") -> str:

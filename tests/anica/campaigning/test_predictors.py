@@ -34,8 +34,9 @@ def mapping(isa: ISA) -> PortMapping:
 
 
 @pytest.fixture
-def mine(tmp_path) -> dict[str, object]:
+def mine(tmp_path, monkeypatch) -> dict[str, object]:
     """Options of a command that says 7, and appends a line to a file for every call."""
+    monkeypatch.setenv("PMWEB_TOOL_CACHES", str(tmp_path))
     program = script(tmp_path / "mine", f"echo x >> {tmp_path}/calls; echo 7")
     return {"command": [program], "title": "sevens", "form": "hex"}
 

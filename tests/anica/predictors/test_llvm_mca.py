@@ -9,13 +9,13 @@ from django.conf import settings as django_settings
 
 from anica_app.core.answers import Failure
 from anica_app.core.errors import PredictorError
-from anica_app.predictors.containment import Limits
 from anica_app.predictors.llvm.mca import LlvmMca
 from anica_app.predictors.llvm.mca_dialogue import Question, read_reply
 from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings
 from anica_app.predictors.llvm.processors import processors
 from anica_app.predictors.llvm.releases import installed, release_of
 from anica_app.predictors.llvm.text import texts_of
+from inference.containment import Limits
 from inference.core.errors import InvalidInputError
 from tests.anica.predictors.fakes import script
 

@@ -18,8 +18,9 @@ MARKED = (BEGIN + BLOCK + END).hex()
 
 
 @pytest.fixture
-def listening(tmp_path):
+def listening(tmp_path, monkeypatch):
     """A program that writes down how it is called, and says a number."""
+    monkeypatch.setenv("PMWEB_TOOL_CACHES", str(tmp_path))
 
     def make(name: str, said: str) -> str:
         body = f"""

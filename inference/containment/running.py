@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from anica_app.predictors.containment import client
-from anica_app.predictors.containment.limits import Limits
+from inference.containment import client
+from inference.containment.access import Access, access_of
+from inference.containment.limits import Limits
 
 _END_SECONDS = 10.0
 """How long the kernel may take to end what was killed."""
@@ -64,11 +65,13 @@ def run(
     files: Mapping[str, bytes] | None = None,
     environment: Mapping[str, str] | None = None,
     elsewhere: str = "",
+    access: Access | None = None,
 ) -> Outcome:
     """Run a program in an empty directory of its own that has `files`; `given` is its standard input.
 
     The program's path is absolute. `elsewhere`: another directory to run it in, for programs that want to be
-    in theirs. Raises `CannotStartError`.
+    in theirs. `access`: what it may open beside that directory of its own, which it may change; None: what
+    `access_of` finds for its command. Raises `CannotStartError`.
     """
     with tempfile.TemporaryDirectory(prefix="pmweb-tool-") as directory, _memory_files(given) as streams:
         for name, content in (files or {}).items():
@@ -80,6 +83,7 @@ def run(
             elsewhere or directory,
             surroundings(directory, environment),
             limits.of_the_kernel(),
+            (access or access_of(command)).with_own(directory),
         )
         late = not program.over.wait(limits.seconds)
         if late:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anica_app.predictors.containment import (
+from inference.containment import (
     CannotStartError,
     Limits,
     LineWorker,
@@ -47,11 +47,10 @@ def test_it_runs_in_an_empty_directory_of_its_own_which_is_removed(tmp_path):
 
 
 def test_a_program_that_hangs_is_ended_with_all_that_it_started(tmp_path):
-    pids = tmp_path / "pids"
-    body = f"""
+    body = """
 import os, time
 def tell():
-    with open({str(pids)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
+    os.write(1, f"{os.getpid()}\\n".encode())
 for away in (False, True):
     if os.fork() == 0:
         if away:
@@ -65,7 +64,7 @@ time.sleep(600)
     ended = run([python(tmp_path / "tool", body)], limits=Limits(seconds=1.0, memory=256))
     assert ended.late
     assert ended.ending == "not done in its time"
-    started = [int(line) for line in pids.read_text().split()]
+    started = [int(line) for line in ended.output.split()]
     assert len(started) == 3
     assert not any(map(is_alive, started))
 
@@ -109,20 +108,23 @@ def test_a_program_that_cannot_be_started_is_named(tmp_path, make, reason):
 
 
 def test_nothing_outlives_its_owner(tmp_path):
-    told = tmp_path / "pid"
-    path = script(tmp_path / "tool", f"echo $$ > {told}.new; mv {told}.new {told}; exec sleep 600")
+    told = tmp_path / "told"
+    told.mkdir()
+    pid = told / "pid"
+    path = script(tmp_path / "tool", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600")
     code = (
-        "from anica_app.predictors.containment import Limits, run\n"
-        f"run([{path!r}], limits=Limits(seconds=600))"
+        "from inference.containment import Access, Limits, run\n"
+        f"access = Access(reads=('/usr', '/bin', '/lib', '/lib64', {path!r}), writes=({str(told)!r},))\n"
+        f"run([{path!r}], limits=Limits(seconds=600), access=access)"
     )
-    owner = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[3])
+    owner = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
     try:
-        wait_until(told.exists, 20, "the program to run")
-        assert is_alive(int(told.read_text()))
+        wait_until(pid.exists, 20, "the program to run")
+        assert is_alive(int(pid.read_text()))
     finally:
         owner.kill()
         owner.wait()
-    wait_for_death([int(told.read_text())])
+    wait_for_death([int(pid.read_text())])
 
 
 def test_a_worker_answers_line_by_line_in_one_process(tmp_path):

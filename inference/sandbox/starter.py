@@ -1,4 +1,4 @@
-"""Starts and ends foreign programs for another process; run as a script, it needs nothing but Python.
+"""Starts and ends foreign programs for another process; it needs nothing but Python and this package.
 
 The owner talks to it through a socket of packets (`client`). A request has JSON and the program's three
 standard streams:
@@ -6,10 +6,12 @@ standard streams:
 | request | meaning |
 |---|---|
 | `{"start": 7, "command": […], "directory": …, "environment": …, "limits": …}`, 3 descriptors | start it |
+| with `"files": {"reads": […], "writes": […]}` as well | start it as a stranger (`strangers`) |
 | `{"end": 7}` | kill it and whatever it started |
 
 | answer | meaning |
 |---|---|
+| `{"host": {…}}` | before all others: what of `strangers` can be had here |
 | `{"started": 7, "pid": …}` | it runs |
 | `{"refused": 7, "reason": …}` | it could not be started |
 | `{"ended": 7, "status": …, "seconds": …}` | exit status, negative for a signal, and CPU time; all is gone |
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import array
 import contextlib
-import ctypes
+import dataclasses
 import json
 import os
 import resource
@@ -35,18 +37,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from inference.sandbox import kernel, strangers
+
 LARGEST_PACKET = 1 << 17
 """Bytes of a request: long command lines and environments."""
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 _LIMITS = {
     "address_space": resource.RLIMIT_AS,
     "cpu_seconds": resource.RLIMIT_CPU,
     "file_bytes": resource.RLIMIT_FSIZE,
     "processes": resource.RLIMIT_NPROC,
+    "open_files": resource.RLIMIT_NOFILE,
 }
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Starter:
@@ -55,10 +57,12 @@ class Starter:
     def __init__(self, owner: socket.socket) -> None:
         self._owner = owner
         self._running: dict[int, int] = {}
+        self._host = strangers.abilities()
 
     def serve(self) -> None:
         """Until the owner is gone; then nothing that was started is left."""
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._say({"host": dataclasses.asdict(self._host)})
+        kernel.adopt_orphans()
         woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -107,7 +111,7 @@ class Starter:
         told, tell = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
-            _become(request, streams, tell)
+            _become(request, streams, tell, self._host)
         os.close(tell)
         with os.fdopen(told, "rb") as pipe:
             reason = pipe.read().decode(errors="replace")
@@ -166,12 +170,12 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _become(request: dict[str, Any], streams: list[int], tell: int) -> None:
+def _become(request: dict[str, Any], streams: list[int], tell: int, host: strangers.Abilities) -> None:
     """Turn this process into the program; on failure, say why through `tell` and end."""
     try:
         os.setsid()
         parent = os.getppid()
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        kernel.end_with_parent()
         if os.getppid() != parent:
             os._exit(1)
         signal.set_wakeup_fd(-1)
@@ -187,6 +191,8 @@ def _become(request: dict[str, Any], streams: list[int], tell: int) -> None:
         os.closerange(3, tell)
         os.closerange(tell + 1, 256)
         os.chdir(request["directory"])
+        if files := request.get("files"):
+            strangers.confine(files["reads"], files["writes"], host)
         os.execve(request["command"][0], request["command"], request["environment"])  # noqa: S606  no shell
     except BaseException as error:  # noqa: BLE001  the fork must not go on as the starter
         reason = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
@@ -195,6 +201,12 @@ def _become(request: dict[str, Any], streams: list[int], tell: int) -> None:
         os._exit(127)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve the socket whose descriptor is the last word of the command line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner decides when all is over
-    Starter(socket.socket(fileno=int(sys.argv[1]))).serve()
+    kernel.close_to_others()
+    Starter(socket.socket(fileno=int(sys.argv[-1]))).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from inference.core.tunables import check_number, check_whole
-
-_MOST_SECONDS = 24 * 3600
-_MOST_MEGABYTES = 1 << 20
+_RANGES = (
+    ("seconds", 0.01, 24 * 3600),
+    ("memory", 16, 1 << 20),
+    ("output", 1, 4096),
+    ("processes", 1, 100_000),
+    ("open_files", 8, 100_000),
+)
 
 
 @dataclass(frozen=True)
@@ -18,19 +21,20 @@ class Limits:
     """`seconds` by the clock and of CPU time for one call; `memory` of addresses and `output` in MiB.
 
     `processes`: how many processes and threads it may start, on top of those that its user has; the kernel
-    does not hold root to it.
+    does not hold root to it. `open_files` at a time. Raises `ValueError` for what is no limit.
     """
 
     seconds: float = 10.0
     memory: int = 4096
     output: int = 64
     processes: int = 256
+    open_files: int = 1024
 
     def __post_init__(self) -> None:
-        check_number("seconds", self.seconds, 0.01, _MOST_SECONDS)
-        check_whole("memory", self.memory, 16, _MOST_MEGABYTES)
-        check_whole("output", self.output, 1, 4096)
-        check_whole("processes", self.processes, 1, 100_000)
+        for name, least, most in _RANGES:
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise ValueError(f"{name} must be from {least:g} to {most:g}, not {value!r}")
 
     def of_the_kernel(self, *, endless: bool = False) -> dict[str, int]:
         """As the starter sets them; `endless` for a worker, whose CPU time counts per answer."""
@@ -38,6 +42,7 @@ class Limits:
             "address_space": self.memory << 20,
             "file_bytes": self.output << 20,
             "processes": _already_running() + self.processes,
+            "open_files": self.open_files,
         }
         return found if endless else {**found, "cpu_seconds": int(self.seconds) + 1}
 

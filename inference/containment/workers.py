@@ -12,10 +12,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from anica_app.predictors.containment import client
-from anica_app.predictors.containment.errors import WorkerError, WorkerSlowError
-from anica_app.predictors.containment.limits import Limits
-from anica_app.predictors.containment.running import surroundings
+from inference.containment import client
+from inference.containment.access import Access, access_of
+from inference.containment.errors import WorkerError, WorkerSlowError
+from inference.containment.limits import Limits
+from inference.containment.running import surroundings
 
 _END_SECONDS = 10.0
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -37,8 +38,10 @@ class LineWorker:
         *,
         first_seconds: float = 60.0,
         environment: Mapping[str, str] | None = None,
+        access: Access | None = None,
     ) -> None:
         self._command = command
+        self._access = access or access_of(command)
         self._limits = limits
         self._first_seconds = first_seconds
         self._environment = environment
@@ -89,6 +92,7 @@ class LineWorker:
                 self._directory,
                 surroundings(self._directory, self._environment),
                 self._limits.of_the_kernel(endless=True),
+                self._access.with_own(self._directory),
             )
         finally:
             os.close(its_input)

@@ -14,10 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anica_app.predictors.containment.errors import CannotStartError
-from anica_app.predictors.containment.starter import LARGEST_PACKET
+import inference
+from inference.containment.access import Access
+from inference.containment.errors import CannotStartError
+from inference.sandbox.starter import LARGEST_PACKET
+from inference.sandbox.strangers import Abilities
 
-_SCRIPT = Path(__file__).with_name("starter.py")
+_ROOT = str(Path(inference.__file__).parent.parent)
+_SCRIPT = f"import sys; sys.path.append({_ROOT!r}); from inference.sandbox.starter import main; main()"
 _START_SECONDS = 30.0
 
 
@@ -39,7 +43,8 @@ class _Starter:
         ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with its:
             self._process = subprocess.Popen(  # noqa: S603  our own script
-                [sys.executable, "-I", "-S", str(_SCRIPT), str(its.fileno())],
+                [sys.executable, "-I", "-S", "-c", _SCRIPT, str(its.fileno())],
+                env={},  # whatever is a secret of ours stays here
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[its.fileno()],
@@ -49,6 +54,8 @@ class _Starter:
         self._programs: dict[int, Started] = {}
         self._lock = threading.Lock()
         self._count = 0
+        self._host: Abilities | None = None
+        self._tried = threading.Event()
         self.gone = False
         threading.Thread(target=self._listen, name="starter of programs", daemon=True).start()
 
@@ -67,6 +74,12 @@ class _Starter:
             raise CannotStartError(f"starting it took more than {_START_SECONDS:g} s")
         return program
 
+    def host(self) -> Abilities:
+        """What can be had here to contain a program."""
+        if not self._tried.wait(_START_SECONDS) or self._host is None:
+            raise CannotStartError("the process that starts programs does not come up")
+        return self._host
+
     def end(self, number: int) -> None:
         with contextlib.suppress(OSError):  # it is gone, and all programs with it
             self._socket.send(json.dumps({"end": number}).encode())
@@ -81,6 +94,7 @@ class _Starter:
                 break
             self._hear(json.loads(packet))
         self.gone = True
+        self._tried.set()
         for program in list(self._programs.values()):
             program.refusal = program.refusal or "the process that starts programs has ended"
             program.status = program.status or -9
@@ -88,7 +102,10 @@ class _Starter:
             program.over.set()
 
     def _hear(self, answer: dict[str, Any]) -> None:
-        if "ended" in answer:
+        if "host" in answer:
+            self._host = Abilities(**answer["host"])
+            self._tried.set()
+        elif "ended" in answer:
             program = self._programs.pop(answer["ended"])
             program.status, program.seconds = answer["status"], answer["seconds"]
             program.over.set()
@@ -114,17 +131,20 @@ def start(
     directory: str,
     environment: Mapping[str, str],
     limits: Mapping[str, int],
+    access: Access,
 ) -> Started:
     """Start a program; `streams` are descriptors of its standard input, output and error, still the caller's.
 
-    Raises `CannotStartError`.
+    `directory` is where it runs, `access` what it may open. Raises `CannotStartError`.
     """
-    request = {
+    request: dict[str, Any] = {
         "command": list(command),
         "directory": directory,
         "environment": dict(environment),
         "limits": dict(limits),
     }
+    if access.bounded:
+        request["files"] = {"reads": access.reads, "writes": access.writes}
     program = _starter().start(request, streams)
     if program.refusal:
         raise CannotStartError(f"{command[0]} cannot be started: {program.refusal}")
@@ -134,6 +154,11 @@ def start(
 def end(program: Started) -> None:
     """Kill a program and all that it started; `program.over` is set when nothing is left."""
     _starter().end(program.number)
+
+
+def host() -> Abilities:
+    """What this host has for containing programs. Raises `CannotStartError`."""
+    return _starter().host()
 
 
 def _starter() -> _Starter:

@@ -1,0 +1,105 @@
+"""System calls that a process gives up, as a program in the kernel's packet-filter language (seccomp).
+
+A filter is written as questions. Each loads a word of what the kernel tells about a call, or compares the
+loaded word and jumps to a label; "" goes on with the next question. `answers` are labels as well.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import platform
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from inference.sandbox import kernel
+
+NUMBER, CONVENTION = 0, 4
+"""Where the number of the call and its calling convention are."""
+
+CONVENTIONS = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""The kernel's number for the calling convention, by machine."""
+
+X32 = 0x40000000
+"""On x86-64, calls of this number and more are those of another convention, to be ended or refused."""
+
+ALLOW = 0x7FFF0000
+KILL = 0x80000000
+REFUSE = 0x00050000 | errno.EPERM
+UNKNOWN = 0x00050000 | errno.ENOSYS
+
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
+_FARTHEST = 255
+
+
+class Question(NamedTuple):
+    """One instruction of a filter, which may have a label to be jumped to."""
+
+    code: int
+    value: int
+    if_so: str = ""
+    if_not: str = ""
+    label: str = ""
+
+
+def argument(index: int) -> int:
+    """Where the lower word of an argument is, from 0."""
+    return 16 + 8 * index
+
+
+def load(place: int, label: str = "") -> Question:
+    """Look at another word."""
+    return Question(_LOAD, place, label=label)
+
+
+def equal(value: int, if_so: str, if_not: str = "") -> Question:
+    """Whether the word is this."""
+    return Question(_EQUAL, value, if_so, if_not)
+
+
+def at_least(value: int, if_so: str) -> Question:
+    """Whether the word is this or more."""
+    return Question(_AT_LEAST, value, if_so)
+
+
+def any_bit(bits: int, if_so: str, if_not: str) -> Question:
+    """Whether the word has any of these bits."""
+    return Question(_ANY_BIT, bits, if_so, if_not)
+
+
+def program(questions: Sequence[Question], answers: Mapping[str, int]) -> bytes:
+    """The filter; its questions end in a jump, or fall through to the first answer.
+
+    Raises `ValueError` where a label is unknown or too far away.
+    """
+    goals = {one.label: place for place, one in enumerate(questions) if one.label}
+    goals |= {label: len(questions) + place for place, label in enumerate(answers)}
+
+    def jump(here: int, label: str) -> int:
+        if not label:
+            return 0
+        distance = goals.get(label, -1) - here - 1
+        if not 0 <= distance <= _FARTHEST:
+            raise ValueError(f"a filter cannot jump from question {here} to {label!r}")
+        return distance
+
+    lines = [
+        struct.pack("HBBI", one.code, jump(here, one.if_so), jump(here, one.if_not), one.value)
+        for here, one in enumerate(questions)
+    ]
+    return b"".join([*lines, *(struct.pack("HBBI", _ANSWER, 0, 0, value) for value in answers.values())])
+
+
+def convention() -> int | None:
+    """This machine's calling convention, None where its calls are not known here."""
+    return CONVENTIONS.get(platform.machine())
+
+
+def install(filter_program: bytes) -> bool:
+    """Let the kernel ask this filter from now on; needs `no_new_privileges`. There is no way back."""
+    buffer = ctypes.create_string_buffer(filter_program, len(filter_program))
+    header = struct.pack("HxxxxxxQ", len(filter_program) // 8, ctypes.addressof(buffer))
+    return kernel.control(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.c_char_p(header), 0, 0)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
-from anica_app.predictors.containment import CannotStartError, Limits, run
+from inference.containment import CannotStartError, Limits, run
 from anica_app.predictors.forms import LOOP, OBJECT, content_of, surrounded
 from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.reading import Reading

@@ -1,17 +1,27 @@
-"""Machine code from text, and names of machine code, by LLVM's `llvm-mc`, which may not be installed."""
+"""Machine code from text, and names of machine code, by LLVM's `llvm-mc`, which may not be installed.
+
+The text is printed by this program from values that it has parsed. An assembler includes files when it is told
+to, and repeats what it is told to repeat: so llvm-mc opens nothing but its libraries where the kernel can hold
+it to that (`inference.sandbox`), and what it takes in, keeps in memory and prints is limited.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
 import struct
-import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from inference.containment import LIBRARIES, Access, CannotStartError, Limits, Outcome, places_of, run
 
 PROGRAM = "llvm-mc"
-TIMEOUT = 60.0
-"""Seconds; a hundred thousand instructions take less than one."""
+LIMITS = Limits(seconds=10.0, memory=1024, output=64, processes=1, open_files=32)
+"""Of one call; a hundred thousand instructions take less than a second."""
+LINES_PER_SECOND = 2000
+"""More lines have more time."""
+MOST_TEXT = 32 << 20
+"""Bytes of one call."""
 
 _NEWEST = 30
 _OLDEST = 11
@@ -56,12 +66,12 @@ def assemble(lines: Sequence[str], triple: str, cpu: str, features: str = "") ->
             "(Debian: apt install llvm) and start the site again"
         )
     done = _called(path, ["-filetype=obj", "-o", "-"], lines, triple, cpu, features)
-    if done.returncode == 0:
-        return Assembled(_section(done.stdout))
-    said = done.stderr.decode(errors="replace")
+    if done.status == 0:
+        return Assembled(_section(done.output))
+    said = done.complaints.decode(errors="replace")
     refused = {int(number) - 1: reason for number, reason in _ERROR.findall(said)}
     if not refused:
-        raise AssemblerError(f"{path} failed: {said.strip()[:200] or f'status {done.returncode}'}")
+        raise AssemblerError(f"{path} failed: {said.strip().partition(chr(10))[0][:200] or done.ending}")
     return Assembled(refused=refused)
 
 
@@ -85,15 +95,15 @@ def opcodes_of(codes: Sequence[bytes], triple: str, cpu: str, features: str = ""
     marker, sign = _MARKERS[triple.partition("-")[0]]
     lines = [f"[{_hexadecimal(code)}]\n[{_hexadecimal(marker)}]" for code in codes]
     done = _called(path, ["-disassemble", "-show-inst"], lines, triple, cpu, features)
-    parts = done.stdout.decode(errors="replace").split(sign)
+    parts = done.output.decode(errors="replace").split(sign)
     if len(parts) != len(codes) + 1:  # one that it does not know ends older releases with status 1
-        raise AssemblerError(f"{path} cannot disassemble: {done.stderr.decode(errors='replace')[:200]}")
+        raise AssemblerError(f"{path} cannot disassemble: {done.complaints.decode(errors='replace')[:200]}")
     found: list[str | None] = []
     for part in parts[:-1]:
         names = _OPCODE.findall(part.partition("\n")[2] if found else part)
         # The marker's own line says its opcode behind the sign, the instruction's come on lines of their own.
         found.append(names[0] if len(names) == 1 else None)
-    version = _called(path, ["--version"], (), triple, cpu).stdout.decode(errors="replace")
+    version = _called(path, ["--version"], (), triple, cpu).output.decode(errors="replace")
     number = _VERSION.search(version)
     return Named(found, f"{PROGRAM} {number[1]}" if number else PROGRAM)
 
@@ -104,23 +114,28 @@ def _hexadecimal(code: bytes) -> str:
 
 def _called(
     path: str, arguments: Sequence[str], lines: Sequence[str], triple: str, cpu: str, features: str = ""
-) -> subprocess.CompletedProcess[bytes]:
-    text = "\n".join(lines) + "\n"
+) -> Outcome:
+    text = ("\n".join(lines) + "\n").encode()
+    if len(text) > MOST_TEXT:
+        raise AssemblerError(
+            f"{len(text):,} bytes are too many for one call of {PROGRAM}: {MOST_TEXT:,} at most"
+        )
     command = [path, f"-triple={triple}", f"-mcpu={cpu}", *arguments]
     if features:
         command.append(f"-mattr={features}")
     try:
-        return subprocess.run(  # noqa: S603  a program of this system, its arguments are ours
-            command,
-            input=text.encode(),
-            capture_output=True,
-            timeout=TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise AssemblerError(f"{PROGRAM} did not end within {TIMEOUT:g} s for {len(lines)} lines") from None
-    except OSError as error:
-        raise AssemblerError(f"{path} cannot be started: {error.strerror}") from error
+        limits = replace(LIMITS, seconds=LIMITS.seconds + len(lines) / LINES_PER_SECOND)
+        done = run(command, text, limits=limits, access=_access(path))
+    except CannotStartError as error:
+        raise AssemblerError(str(error)) from error
+    if done.late or done.flooded:
+        raise AssemblerError(f"{PROGRAM} was ended for {len(lines)} lines: {done.ending}")
+    return done
+
+
+def _access(path: str) -> Access:
+    """The program with what lies around it, and libraries of the system."""
+    return replace(LIBRARIES, reads=(*LIBRARIES.reads, *places_of(path)))
 
 
 def _section(elf: bytes) -> bytes:

@@ -4,10 +4,13 @@
 import os
 import sys
 
+from inference.sandbox import kernel
+
 
 def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
+    kernel.hold_secrets()
     try:
         from django.conf import settings  # noqa: PLC0415
         from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415

@@ -9,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,8 @@ from django.conf import settings
 from inference.agent.packing import OLDEST_PYTHON
 from inference.agent.protocol import PROTOCOL, Json
 from inference.cluster.condition import condition
+from inference.containment import CannotStartError, Limits, host, run
+from inference.containment.access import READS
 from inference.queries.machines import condition_of, counts_of, local_machine
 from pmweb import __version__, services
 
@@ -42,6 +43,7 @@ LIBRARIES = (
     "distributed",
 )
 _ASK_SECONDS = 3.0
+_TCP_SINCE = 4  # Landlock
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -139,16 +141,12 @@ def _ask(known: tuple[str, int]) -> Found:
 def _version_of(path: str, _changed: int) -> str:
     """The version that `path --version` prints; remembered until the file changes."""
     try:
-        answer = subprocess.run(  # noqa: S603  a program that the administrator installed
-            [path, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_ASK_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        answer = run([path, "--version"], limits=Limits(seconds=_ASK_SECONDS, memory=1 << 18, output=1))
+    except CannotStartError:
         return ""
-    match = _VERSION.search((answer.stdout + answer.stderr).decode(errors="replace"))
+    if answer.late:
+        return ""
+    match = _VERSION.search((answer.output + answer.complaints).decode(errors="replace"))
     return match.group() if match else ""
 
 
@@ -197,6 +195,33 @@ def access() -> list[tuple[str, str]]:
 
 def _at_most(limit: int, unit: str = "") -> str:
     return f"at most {limit:,}{unit}" if limit else "no limit"
+
+
+def containment() -> list[tuple[str, str]]:
+    """What keeps predictors and llvm-mc from all else on the worker's kind of host, as label and value."""
+    try:
+        here = host()
+    except CannotStartError as error:
+        return [("Foreign programs", f"cannot be started: {error}")]
+    users = "those of the site's user"
+    alone = "an own user namespace" if here.namespaces else ""
+    filtered = "filtered system calls" if here.system_calls else ""
+    files = f"Landlock {here.landlock}" if here.landlock else ""
+    tcp = f"{files} (TCP)" if here.landlock >= _TCP_SINCE else ""
+    return [
+        ("Files", _kept(files, lack="Linux 5.13 with Landlock on", open_to="all of the site's user")),
+        ("Network", _kept(alone, filtered, tcp, lack="user namespaces or seccomp", open_to="open to them")),
+        ("Other processes", _kept(alone, filtered, lack="user namespaces or seccomp", open_to=users)),
+        ("System calls", _kept(filtered, lack="seccomp on x86-64 or AArch64", open_to="all")),
+        ("Namespaces", alone or "none: this host keeps user namespaces from the site"),
+        ("More directories", os.environ.get(READS, "") or f"none ({READS})"),
+    ]
+
+
+def _kept(*by: str, lack: str, open_to: str) -> str:
+    """What closes something to foreign programs, or that nothing does."""
+    found = ", ".join(filter(None, by))
+    return f"closed by {found}" if found else f"{open_to}: this host lacks {lack}"
 
 
 def measuring() -> list[tuple[str, str]]:

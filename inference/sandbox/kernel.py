@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import signal
 import struct
@@ -49,6 +50,12 @@ def close_to_others(*, closed: bool = True) -> bool:
     process forks inherits it; a program that it executes does not.
     """
     return control(_PR_SET_DUMPABLE, int(not closed), 0, 0, 0)
+
+
+def hold_secrets() -> None:
+    """Close a process of the site to others, unless it is started to be debugged (`PMWEB_DEBUG`)."""
+    if os.environ.get("PMWEB_DEBUG", "") != "1":
+        close_to_others()
 
 
 def no_new_privileges() -> bool:

@@ -33,6 +33,10 @@ class AboutOut(Schema):
         examples=[{"Unfinished runs of a user": "at most 20"}],
     )
     computing: dict[str, str] = Field(examples=[{"Processors": "16 of this computer"}])
+    containment: dict[str, str] = Field(
+        description="What keeps predictors' programs from all else here.",
+        examples=[{"Files": "closed by Landlock 7"}],
+    )
     measuring: dict[str, str] = Field(examples=[{"Agent": "0.8.0, protocol 3"}])
     libraries: dict[str, str] = Field(examples=[{"numpy": "2.2.0"}])
     programs: list[ProgramOut]
@@ -49,6 +53,7 @@ def get_about(request: HttpRequest) -> Any:
         "facts": dict(installation.facts()),
         "access": dict(installation.access()),
         "computing": dict(installation.computing()),
+        "containment": dict(installation.containment()),
         "measuring": dict(installation.measuring()),
         "libraries": dict(installation.library_versions()),
         "programs": [_program(*each) for each in installation.find_all()],

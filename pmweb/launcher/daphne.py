@@ -21,6 +21,7 @@ from django.conf import settings
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
+from inference.sandbox import kernel
 from pmweb.handler import BODY
 
 ANYBODYS_BYTES = 9 << 20
@@ -190,5 +191,6 @@ class CommandLine(CommandLineInterface):
 
 
 if __name__ == "__main__":
+    kernel.hold_secrets()
     http_protocol.WebRequest = BoundedRequest  # which its factory looks up whenever a connection comes in
     CommandLine.entrypoint()

@@ -18,6 +18,7 @@ def about(request: HttpRequest) -> HttpResponse:
         "facts": installation.facts(),
         "access": installation.access(),
         "computing": installation.computing(),
+        "containment": installation.containment(),
         "measuring": installation.measuring(),
         "libraries": installation.library_versions(),
         "programs": installation.find_all(),

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from inference.agent.protocol import PROTOCOL
 from inference.models import ISA, Machine
+from inference.sandbox.strangers import Abilities
 from pmweb import __version__, installation
 from pmweb.installation import Program
 
@@ -87,6 +88,26 @@ def test_what_the_agent_of_this_computer_says_is_shown(db):
     assert told["Processor"] == "A processor"
     assert told["Counts"] == "time only"
     assert told["Foreign code"] == "this kernel filters no system calls"
+
+
+def test_what_this_host_closes_to_foreign_programs_is_told(client, administrator, monkeypatch):
+    client.force_login(administrator)
+    monkeypatch.setattr(
+        installation, "host", lambda: Abilities(landlock=5, system_calls=True, namespaces=False)
+    )
+    page = client.get(reverse("about")).content.decode()
+    assert "closed by Landlock 5" in page
+    assert "none: this host keeps user namespaces from the site" in page
+
+
+def test_what_this_host_leaves_open_to_foreign_programs_is_told(monkeypatch):
+    monkeypatch.setattr(
+        installation, "host", lambda: Abilities(landlock=0, system_calls=False, namespaces=False)
+    )
+    told = dict(installation.containment())
+    assert told["Files"] == "all of the site's user: this host lacks Linux 5.13 with Landlock on"
+    assert told["Network"] == "open to them: this host lacks user namespaces or seccomp"
+    assert told["System calls"] == "all: this host lacks seccomp on x86-64 or AArch64"
 
 
 def test_a_program_is_found_on_the_path_with_its_version(monkeypatch, tmp_path):

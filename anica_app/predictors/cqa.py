@@ -8,10 +8,10 @@ from functools import lru_cache
 
 from anica_app.core.errors import PredictorError
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
-from inference.containment import CannotStartError, Limits, run
 from anica_app.predictors.forms import LOOP, OBJECT, content_of, surrounded
 from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.reading import Reading
+from inference.containment import CannotStartError, Limits, run
 from inference.core.errors import InvalidInputError
 from inference.core.tunables import setting
 

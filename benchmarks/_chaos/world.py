@@ -133,7 +133,19 @@ class World:
             token = tokens.issue(self.machine(name))
             self.tokens[name] = f"{_BEARER}{token}"
             command = ("simulate-agent", "--server", self.postman.address, "--mapping", truth)
-            options = ("--token", token, "--pace", str(PACE), "--noise", "0.001", "--counters", "uops")
+            file = self.folder / f"token-{name}"
+            file.touch(0o600)
+            file.write_text(token)
+            options = (
+                "--token-file",
+                str(file),
+                "--pace",
+                str(PACE),
+                "--noise",
+                "0.001",
+                "--counters",
+                "uops",
+            )
             home = self.folder / f"agent-{name}"
             self.agents[name] = Part(f"agent {name}", home, (*command, *options), self.variables)
             self.agents[name].start()

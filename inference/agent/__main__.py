@@ -1,4 +1,4 @@
-"""`python3 pmweb-agent.pyz --server URL --token T`: measures on this computer what a pmweb site asks for."""
+"""`python3 pmweb-agent.pyz --server URL --token-file FILE`: measures on this computer for a pmweb site."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import ssl
 import sys
 
 from inference import __version__
-from inference.agent import nursery
+from inference.agent import nursery, token
 from inference.agent.connection import AddressError, is_open_to_others, trusting
 from inference.agent.core_types import core_types, notice
 from inference.agent.emulated import EmulatedHarness
@@ -28,8 +28,8 @@ from inference.agent.reading import Json, ProtocolError
 from inference.agent.sandbox import become, die_with_parent
 from inference.agent.session import RefusedError, run_agent
 from inference.agent.targets import native
+from inference.sandbox import kernel
 
-TOKEN_VARIABLE = "PMWEB_AGENT_TOKEN"  # noqa: S105  the name of a variable
 _NICENESS = -10  # where it is allowed
 
 log = logging.getLogger("pmweb-agent")
@@ -44,11 +44,13 @@ def main() -> int:
     options = _options()
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.INFO)
     try:
+        if found := token.handed_over(options.token):
+            token.start_anew(found)
         return _run(options)
     except ProtocolError as error:
         log.error("the server is not understood: %s", error)
         return 1
-    except (AddressError, RefusedError, UsageError) as error:
+    except (AddressError, RefusedError, UsageError, token.TokenError) as error:
         log.error("%s", error)
         return 2
     except KeyboardInterrupt:
@@ -56,11 +58,10 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="pmweb-agent", description=__doc__)
+    parser = argparse.ArgumentParser(prog="pmweb-agent", description=__doc__, allow_abbrev=False)
     parser.add_argument("--server", required=True, help="address of the site, like http://host:8000")
-    parser.add_argument(
-        "--token", help=f"what the site showed when the machine was added (or in ${TOKEN_VARIABLE})"
-    )
+    parser.add_argument(token.FILE_OPTION, metavar="FILE", help=token.HELP)
+    parser.add_argument(token.OPTION, default="", help=argparse.SUPPRESS)  # deprecated
     parser.add_argument("--ca", metavar="FILE", help="certificates (PEM) to trust a https:// server by")
     parser.add_argument("--core", type=int, help="processor to measure on (an isolated or fast one)")
     parser.add_argument("--user", help="user to become when started by root")
@@ -68,16 +69,19 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--emulated", action="store_true", help="run code in an emulator as well; its times mean nothing"
     )
+    parser.add_argument(
+        "--without-sandbox",
+        action="store_true",
+        help="run foreign code even where the kernel cannot confine it: on a computer with nothing to lose",
+    )
     parser.add_argument("--die-with-parent", action="store_true", help="end when the starting process ends")
     parser.add_argument("--version", action="version", version=f"pmweb-agent {__version__}")
     return parser.parse_args()
 
 
 def _run(options: argparse.Namespace) -> int:
-    inherited = os.environ.pop(TOKEN_VARIABLE, "")  # in any case: measuring processes need no secret
-    token = options.token or inherited
-    if not token:
-        raise UsageError(f"a token is needed: --token T, or {TOKEN_VARIABLE} in the environment")
+    if not options.token_file:
+        raise UsageError(f"a token is needed: {token.FILE_OPTION} FILE, or {token.FILE_OPTION} - and type it")
     if is_open_to_others(options.server):
         log.warning("%s is not https://: the token can be read on the way there", options.server)
     tls = trusting(options.ca)  # before another user is become, who cannot read the file perhaps
@@ -90,13 +94,20 @@ def _run(options: argparse.Namespace) -> int:
         log.info("%s", told)
     known = _facts(core, emulated=options.emulated)
     # Before there is any thread, and while root may still raise the priority; no code runs where it cannot.
-    connection = None if known["unfit"] else nursery.start(core, _NICENESS, options.user)
+    connection = (
+        None
+        if known["unfit"]
+        else nursery.start(core, _NICENESS, options.user, sandboxed=not options.without_sandbox)
+    )
+    # From here on this process has a secret, which those that measure never had.
+    kernel.close_to_others()
+    secret = token.read(options.token_file)
     parent = os.getppid()
     if options.user:
         become(options.user)
     if options.die_with_parent and not die_with_parent(parent):
         return 0
-    return asyncio.run(_serve(options.server, token, tls, connection, known, core))
+    return asyncio.run(_serve(options.server, secret, tls, connection, known, core))
 
 
 def _facts(core: int | None, *, emulated: bool) -> Json:
@@ -122,7 +133,7 @@ def _check_user(options: argparse.Namespace) -> None:
 
 async def _serve(
     server: str,
-    token: str,
+    secret: str,
     tls: ssl.SSLContext,
     connection: socket.socket | None,
     known: Json,
@@ -164,7 +175,7 @@ async def _serve(
         return {**facts(core), **found}
 
     with contextlib.suppress(asyncio.CancelledError):
-        await run_agent(server, token, harness, now, __version__, tls)
+        await run_agent(server, secret, harness, now, __version__, tls)
     return status
 
 

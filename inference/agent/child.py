@@ -38,12 +38,16 @@ from inference.agent.harness import AlteredError, DisturbedError, HarnessError, 
 from inference.agent.protocol import Frame, Item, Settings
 from inference.agent.sandbox import close_all_but, confine, die_with_parent
 
+UNCONFINED = (
+    "this kernel cannot keep machine code from the rest of the computer (no filter of system calls); where "
+    "there is nothing to lose, start the agent with --without-sandbox"
+)
 ALTERED = 77
 """Exit status of a process whose code has been changed: nothing that it says is of use any more."""
 
 
-def serve(connection: socket.socket, core: int | None, parent: int) -> None:
-    """Answer until the agent hangs up."""
+def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed: bool = True) -> None:
+    """Answer until the agent hangs up; `sandboxed`: only where this process can be confined."""
     if not die_with_parent(parent):
         return
     close_all_but(connection.fileno())
@@ -58,8 +62,14 @@ def serve(connection: socket.socket, core: int | None, parent: int) -> None:
         _say(connection, {"unfit": str(error)})
         return
     counters, note = _counters()
-    confinement = dataclasses.asdict(confine())
-    _say(connection, {"ready": confinement, "counters": counters.names, "note": note})
+    confinement = confine()
+    if sandboxed and not confinement.is_complete:
+        _say(connection, {"unfit": UNCONFINED})
+        return
+    _say(
+        connection,
+        {"ready": dataclasses.asdict(confinement), "counters": counters.names, "note": note},
+    )
     timer: Timer | None = None
     for message in _messages(connection):
         if "frame" in message:

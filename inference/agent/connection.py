@@ -9,17 +9,22 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from inference.agent.protocol import MAX_MESSAGE_BYTES
 
 PATH = "ws/agent/"
+_NOT_ADMITTED = (401, 403)
 _OPEN_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
 
 
 class ConnectionLostError(Exception):
     """The server cannot be reached, or is no longer there."""
+
+
+class NotAdmittedError(Exception):
+    """The server does not take this agent's token."""
 
 
 class AddressError(ValueError):
@@ -65,7 +70,7 @@ class Connection:
 
 @asynccontextmanager
 async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[Connection]:
-    """Dial the server at its http(s) address. Raises `ConnectionLostError` or `AddressError`."""
+    """Dial the server at its http(s) address. Raises one of the errors above."""
     address = socket_address(server)
     try:
         socket = await connect(
@@ -78,6 +83,13 @@ async def opened(server: str, token: str, tls: ssl.SSLContext) -> AsyncIterator[
             close_timeout=_CLOSE_SECONDS,
             proxy=None if _is_loopback(address) else True,
         )
+    except InvalidStatus as error:
+        if (status := error.response.status_code) in _NOT_ADMITTED:
+            raise NotAdmittedError(
+                f"{server} refuses this token (HTTP {status}): it is unknown there, was revoked or is over. "
+                "Get a new one from the site"
+            ) from error
+        raise ConnectionLostError(f"{server} does not answer: {error}") from error
     except (OSError, TimeoutError, InvalidHandshake) as error:
         raise ConnectionLostError(f"{server} does not answer: {error or type(error).__name__}") from error
     except InvalidURI as error:

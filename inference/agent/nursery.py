@@ -25,10 +25,14 @@ SPAWN = b"spawn"
 _LARGEST = 4096
 
 
-def start(core: int | None, niceness: int = 0, user: str | None = None) -> socket.socket:
+def start(
+    core: int | None, niceness: int = 0, user: str | None = None, *, sandboxed: bool = True
+) -> socket.socket:
     """Fork the nursery; the socket to ask it over. To be called before any thread exists.
 
     Its processes run on `core`, with `niceness` where that is allowed, as `user` (None: whoever this is).
+    They have what this process has in memory now, which must not be a secret. `sandboxed`: where the kernel
+    cannot confine them, they do not measure.
     """
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     parent = os.getpid()
@@ -41,7 +45,7 @@ def start(core: int | None, niceness: int = 0, user: str | None = None) -> socke
             if user is not None:
                 become(user)
             if die_with_parent(parent):
-                _Nursery(there, core).run()
+                _Nursery(there, core, sandboxed=sandboxed).run()
             status = 0
         finally:
             os._exit(status)
@@ -50,9 +54,10 @@ def start(core: int | None, niceness: int = 0, user: str | None = None) -> socke
 
 
 class _Nursery:
-    def __init__(self, agent: socket.socket, core: int | None) -> None:
+    def __init__(self, agent: socket.socket, core: int | None, *, sandboxed: bool) -> None:
         self._agent = agent
         self._core = core
+        self._sandboxed = sandboxed
         self._children: set[int] = set()
 
     def run(self) -> None:
@@ -84,7 +89,7 @@ class _Nursery:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 self._agent.close()
-                child.serve(connection, self._core, parent)
+                child.serve(connection, self._core, parent, sandboxed=self._sandboxed)
                 status = 0
             finally:
                 os._exit(status)

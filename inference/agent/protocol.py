@@ -11,7 +11,8 @@
 | to agent | `stored` | `batch`: its results are safe (or nobody wants them any more); the next one may come |
 | to agent | `drop` | `batch`: stop measuring it |
 
-The agent dials out and says hello with its token in the `Authorization` header. It is given one batch at a
+The agent dials out with its token in the `Authorization` header; a token that lets nobody in is answered with
+401 to the handshake. It says hello, and is given one batch at a
 time and answers with all of its results at once; until they are acknowledged it keeps them and sends them
 again after a reconnection, naming the batch in `holds`. The `fence` is the number of the lease: results
 under an old one are acknowledged and thrown away.
@@ -43,6 +44,9 @@ from inference.agent.reading import (
 
 PROTOCOL = 1
 MAX_MESSAGE_BYTES = 4 * 2**20
+NO_ENTRY, TRY_AGAIN = 4401, 4503
+"""Codes with which the server closes: the token lets nobody in; later it may."""
+
 MAX_ITEMS = 512
 """Experiments in one batch."""
 

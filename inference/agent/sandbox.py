@@ -1,6 +1,6 @@
 """What the process that runs foreign machine code may still do: compute, and talk to its agent.
 
-Nothing here is needed for measuring, so whatever a kernel lacks is left out and named in `Confinement`.
+Whatever a kernel lacks is left out and named in `Confinement`; it is up to the agent what that means.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ class Confinement:
 
     no_new_privileges: bool
     system_calls: bool
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is missing."""
+        return self.no_new_privileges and self.system_calls
 
 
 def die_with_parent(parent: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inference.agent.connection import Connection, ConnectionLostError, opened, trusting
+from inference.agent.connection import Connection, ConnectionLostError, NotAdmittedError, opened, trusting
 from inference.agent.passes import Harness
 from inference.agent.process import FrameRefusedError, UnfitError
 from inference.agent.protocol import PROTOCOL, Batch, Beat, Result, decode, encode, whole
@@ -79,6 +79,8 @@ class Agent:
                         beat_seconds = await self._greet(connection)
                         pause, told = _FIRST_PAUSE, ""
                         await self._serve(connection, beat_seconds)
+                except NotAdmittedError as error:
+                    raise RefusedError(str(error)) from error
                 except ConnectionLostError as error:
                     if str(error) != told:  # once per reason, not once per attempt
                         log.warning("%s; trying again", error)

@@ -1,10 +1,11 @@
 """The WebSocket of an agent, `/ws/agent/`: the server's side of `inference.agent.protocol`.
 
-A socket is closed with 4400 after messages that make no sense, 4401 where the token lets nobody in (or no
-longer does), 4408 when nothing was heard for too long, 4409 when a newer connection speaks for the machine or
-another agent does, 4410 when the agent is not at work on what it was given, 4429 when it sends more than it
-has to say, 4503 when the database does not answer: the agent comes back later. Where words help, they are
-sent first, as `refused`.
+Who shows no good token is refused in the handshake: HTTP 401, or 503 where the database does not answer.
+A socket is closed with 4400 after messages that make no sense, 4401 where the token lets nobody in any more,
+4408 when nothing was heard for too long, 4409 when a newer connection speaks for the machine or another agent
+does, 4410 when the agent is not at work on what it was given, 4429 when it sends more than it has to say,
+4503 when the database does not answer: the agent comes back later. Where words help, they are sent first, as
+`refused`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
-from inference.agent.protocol import PROTOCOL, decode, encode
+from inference.agent.protocol import NO_ENTRY, PROTOCOL, TRY_AGAIN, decode, encode
 from inference.agent.rate import Allowance
 from inference.agent.reading import ProtocolError
 from inference.consumers.database_thread import DatabaseThread
@@ -33,12 +34,10 @@ from inference.runs.machines.checking import Hello, OtherProtocolError, read_bea
 from inference.runs.machines.sessions import Refusal, Session
 
 BAD_MESSAGES = 4400
-NO_ENTRY = 4401
 SILENT = 4408
 REPLACED = 4409
 OUT_OF_STEP = 4410
 FLOOD = 4429
-TRY_AGAIN = 4503
 
 REVOKED = "the token of this agent was revoked, or its time is over: get a new one from the site"
 BEAT_SECONDS = 2.0
@@ -63,7 +62,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     channel_layer_alias = NO_LAYER
 
     async def connect(self) -> None:
-        """Accept, so that the agent learns the reason of a refusal; it is told after it has said hello."""
+        """Accept whoever has a good token; of anybody else there is no connection."""
         self._turn = asyncio.Lock()  # messages and looks take turns: each sees what the one before has done
         self._heard = _now()
         self._token_due = self._heard + TOKEN_LOOKED_AT_EVERY
@@ -76,9 +75,16 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._looking: asyncio.Task[None] | None = None
         self._machine: Machine | None = None
         database.enter()
-        await self.accept()
-        async with self._in_turn():
+        try:
             self._machine = await database.run(tokens.machine_of, _token(self.scope))
+        except OperationalError as error:
+            logger.warning("the database does not answer: %s", error)
+            await self.close(TRY_AGAIN)
+            return
+        if self._machine is None:
+            await self.close(NO_ENTRY)
+            return
+        await self.accept()
         self._looking = asyncio.create_task(self._wait_for_hello())
 
     async def disconnect(self, code: int) -> None:
@@ -115,9 +121,6 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 await self._end(TRY_AGAIN)
 
     async def _take(self, text: str | bytes) -> None:
-        if self._machine is None:
-            await self._end(NO_ENTRY, "this token is unknown, or it was revoked: get a new one from the site")
-            return
         try:
             message = decode(text)
             if not self._is_due(message) and not self._allowance.allows():

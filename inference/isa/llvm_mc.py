@@ -1,8 +1,8 @@
 """Machine code from text, and names of machine code, by LLVM's `llvm-mc`, which may not be installed.
 
-The text is printed by this program from values that it has parsed. An assembler includes files when it is told
-to, and repeats what it is told to repeat: so llvm-mc opens nothing but its libraries where the kernel can hold
-it to that (`inference.sandbox`), and what it takes in, keeps in memory and prints is limited.
+The text is printed by this program from values that it has parsed. An assembler includes files when it is
+told to, and repeats what it is told to repeat: so llvm-mc opens nothing but its libraries where the kernel
+can hold it to that (`inference.sandbox`), and what it takes in, keeps in memory and prints is limited.
 """
 
 from __future__ import annotations

@@ -17,12 +17,14 @@ from typing import Any, BinaryIO
 from daphne.server import Server  # isort: skip  # installs the reactor
 from daphne import http_protocol
 from daphne.cli import CommandLineInterface
+from daphne.ws_protocol import WebSocketFactory
 from django.conf import settings
 from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
 from inference.sandbox import kernel
 from pmweb.handler import BODY
+from pmweb.launcher.sockets import Socket
 
 ANYBODYS_BYTES = 9 << 20
 """Of a request by somebody who may not upload: what a form or a document may have at most
@@ -193,4 +195,5 @@ class CommandLine(CommandLineInterface):
 if __name__ == "__main__":
     kernel.hold_secrets()
     http_protocol.WebRequest = BoundedRequest  # which its factory looks up whenever a connection comes in
+    WebSocketFactory.protocol = Socket
     CommandLine.entrypoint()

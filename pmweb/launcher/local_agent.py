@@ -25,17 +25,17 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 """All that the agent gets of this process's environment: what measures foreign code needs no secrets."""
 
 
-def local_agent(host: str, port: int) -> Child | None:
+def local_agent(host: str, port: int, *, sandboxed: bool = True) -> Child | None:
     """The agent for the site at `host:port` as a process to supervise, with a token of its own.
 
-    None where it would have to be root.
+    None where it would have to be root. `sandboxed`: where the kernel cannot confine machine code, none runs.
     """
-    options = []
+    options = [] if sandboxed else ["--without-sandbox"]
     if os.geteuid() == 0:
         if not _exists(_UNPRIVILEGED):
             log.warning("this computer has no user %r to measure as: no agent is started", _UNPRIVILEGED)
             return None
-        options = ["--user", _UNPRIVILEGED]
+        options += ["--user", _UNPRIVILEGED]
     passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     return Child(
         "the agent",
@@ -45,11 +45,13 @@ def local_agent(host: str, port: int) -> Child | None:
             "inference.agent",
             "--server",
             f"http://{host}:{port}",
+            *("--token-file", "-"),
             "--die-with-parent",
             *options,
         ],
-        {**passed_on, "PYTHONUNBUFFERED": "1", "PMWEB_AGENT_TOKEN": new_token()},
+        {**passed_on, "PYTHONUNBUFFERED": "1"},
         settings.BASE_DIR,
+        given=f"{new_token()}\n".encode(),
         essential=False,
         final_status=REFUSED_STATUS,
     )

@@ -42,6 +42,7 @@ class Site:
     """What the command line asked for; `say` prints text for the person at the terminal.
 
     `measures`: whether an agent measures on this computer. `works`: whether a worker does runs here.
+    `sandboxed`: whether the agent measures only where the kernel can confine machine code.
     """
 
     host: str
@@ -49,6 +50,7 @@ class Site:
     say: Callable[[str], object]
     measures: bool = True
     works: bool = True
+    sandboxed: bool = True
 
     def run(self) -> None:
         """Prepare, start, supervise; returns when the site was asked to stop. Raises LaunchError."""
@@ -78,7 +80,7 @@ class Site:
             "PYTHONUNBUFFERED": "1",
         }
         worker = Child("the worker", [sys.executable, str(MANAGE), "work"], environment, settings.BASE_DIR)
-        agent = local_agent(*_from_here(server)) if self.measures else None
+        agent = local_agent(*_from_here(server), sandboxed=self.sandboxed) if self.measures else None
         web = self._web(descriptor, environment)
         return [*web, *([worker] if self.works else []), *([agent] if agent else [])]
 

@@ -41,7 +41,8 @@ _TICK_SECONDS = 0.2
 class Child:
     """One supervised process.
 
-    `inherited`: file descriptors it gets besides the standard ones. One that is not `essential` is started
+    `inherited`: file descriptors it gets besides the standard ones. `given`: its standard input, such as a
+    secret, of less than a page. One that is not `essential` is started
     when the site has answered for the first time, and its deaths are no reason to give up. `final_status`:
     the exit status by which it says that starting it again would change nothing.
     """
@@ -51,6 +52,7 @@ class Child:
     environment: Mapping[str, str]
     directory: Path
     inherited: tuple[int, ...] = ()
+    given: bytes = b""
     essential: bool = True
     final_status: int | None = None
     process: subprocess.Popen[bytes] | None = None
@@ -66,11 +68,17 @@ class Child:
             self.command,
             cwd=self.directory,
             env=dict(self.environment),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             pass_fds=self.inherited,
             start_new_session=True,
             preexec_fn=lambda: die_with(supervisor),  # noqa: PLW1509  the supervisor has a single thread
         )
+        assert self.process.stdin is not None
+        with (
+            contextlib.suppress(BrokenPipeError),
+            self.process.stdin as pipe,
+        ):  # it has died: somebody will see
+            pipe.write(self.given)
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process and to whatever it has started."""

@@ -16,7 +16,8 @@ from inference.agent.passes import UnfitHarness
 
 OPTIONS = argparse.Namespace(
     server="http://localhost:1",
-    token="t",
+    token_file="-",
+    without_sandbox=False,
     ca=None,
     core=None,
     user=None,
@@ -46,12 +47,12 @@ def test_where_nothing_can_be_measured_the_agent_says_why_and_starts_no_process(
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(nursery, "start", lambda *_: pytest.fail("macOS has no sockets of this kind"))
     monkeypatch.setattr(command, "run_agent", pretend)
-    monkeypatch.setenv(command.TOKEN_VARIABLE, "another")
+    monkeypatch.setattr(command.token, "read", lambda _: "a token")
+    monkeypatch.setattr(command.kernel, "close_to_others", lambda: None)
     assert command._run(OPTIONS) == 0
     assert reason in told["facts"]["unfit"]
     assert isinstance(told["harness"], UnfitHarness)
     assert told["harness"].beat().state == "unfit"
-    assert command.TOKEN_VARIABLE not in os.environ
 
 
 def test_becoming_root_is_no_way_around_the_refusal_of_root(monkeypatch: pytest.MonkeyPatch):

@@ -18,7 +18,7 @@ from pmweb.launcher.lifeline import die_with
 from tests.launched import LaunchedSite
 
 MAPPING = "Example: Zen 3, by PMEvo"
-LINE = re.compile(r"PMWEB_AGENT_TOKEN=(\S+) python3 pmweb-agent\.pyz --server (\S+)")
+LINE = re.compile(r"echo (\S+) > \S+ && python3 pmweb-agent\.pyz --server (\S+)")
 
 
 @pytest.fixture
@@ -28,14 +28,18 @@ def agents(site: LaunchedSite) -> Iterator[Any]:
 
     def start(server: str, token: str) -> None:
         command = ["simulate-agent", "--server", server, "--mapping", MAPPING, "--noise", "0.001"]
+        reading, writing = os.pipe()
+        os.write(writing, token.encode() + b"\n")
+        os.close(writing)
         started.append(
             subprocess.Popen(
-                [sys.executable, str(settings.BASE_DIR / "manage.py"), *command],
-                env={**os.environ, "PMWEB_HOME": str(site.home), "PMWEB_AGENT_TOKEN": token},
-                stdin=subprocess.DEVNULL,
+                [sys.executable, str(settings.BASE_DIR / "manage.py"), *command, "--token-file", "-"],
+                env={**os.environ, "PMWEB_HOME": str(site.home)},
+                stdin=reading,
                 preexec_fn=partial(die_with, os.getpid()),  # noqa: PLW1509  nothing stays behind
             )
         )
+        os.close(reading)
 
     yield start
     for process in started:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from io import StringIO
 
@@ -29,9 +30,12 @@ def manage(*arguments: str) -> str:
 
 def test_add_machine_prints_the_line_that_starts_its_agent(isa: ISA) -> None:
     line = manage("add-machine", "lab", "--server", "http://pmweb.example:8000/")
-    secret, *command = shlex.split(line)
-    assert command == ["python3", "pmweb-agent.pyz", "--server", "http://pmweb.example:8000"]
-    assert tokens.machine_of(secret.removeprefix("PMWEB_AGENT_TOKEN=")) == Machine.objects.get(name="lab")
+    store, _, start = line.partition(" && ")
+    secret = re.fullmatch(r"\(umask 077; echo (\S+) > pmweb-agent.token\)", store)
+    command = ["python3", "pmweb-agent.pyz", "--server", "http://pmweb.example:8000"]
+    assert shlex.split(start) == [*command, "--token-file", "pmweb-agent.token"]
+    assert secret is not None
+    assert tokens.machine_of(secret[1]) == Machine.objects.get(name="lab")
 
 
 def test_a_token_more_is_asked_for_on_purpose(isa: ISA) -> None:

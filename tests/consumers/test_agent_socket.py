@@ -11,6 +11,7 @@ import pytest
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
+from django.db import OperationalError
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -98,13 +99,27 @@ async def test_an_agent_is_given_a_batch_and_its_results_are_stored(lab):
     assert (await database_sync_to_async(board.collect)())[0] == number
 
 
+async def refused_in_the_handshake(token):
+    """With which code, nothing having been accepted."""
+    headers = [(b"authorization", f"Bearer {token}".encode())]
+    socket = WebsocketCommunicator(APPLICATION, "/ws/agent/", headers=headers)
+    accepted, code = await socket.connect(timeout=SOON)
+    await socket.disconnect(timeout=SOON)
+    assert not accepted
+    return code
+
+
 @pytest.mark.parametrize("token", ["", "wrong"])
 async def test_nobody_is_let_in_without_a_good_token(lab, token):
-    async with dialled(token) as socket:
-        await socket.send_to(text_data=hello())
-        reason, retry, code = await refusal(socket)
-        assert "unknown" in reason
-        assert (retry, code) == (False, 4401)
+    assert await refused_in_the_handshake(token) == 4401
+
+
+async def test_where_the_database_does_not_answer_an_agent_may_come_again(lab, monkeypatch):
+    def locked(_token):
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(tokens, "machine_of", locked)
+    assert await refused_in_the_handshake(lab[1]) == 4503
 
 
 async def test_an_agent_of_another_protocol_is_told_where_to_get_the_right_one(lab):
@@ -209,9 +224,7 @@ async def test_a_token_that_expires_ends_the_connection(lab, monkeypatch):
 
 async def test_an_expired_token_lets_nobody_in(lab):
     token = await database_sync_to_async(tokens.issue)(lab[0], timedelta(seconds=-1))
-    async with dialled(token) as socket:
-        await socket.send_to(text_data=hello())
-        assert (await refusal(socket))[1:] == (False, 4401)
+    assert await refused_in_the_handshake(token) == 4401
 
 
 async def test_an_agent_sees_and_answers_the_batches_of_its_own_machine_alone(lab):

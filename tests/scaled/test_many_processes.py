@@ -94,10 +94,13 @@ def spread(postgresql, redis_server, tmp_path_factory, django_db_blocker) -> Ite
         made.machine = tokens.add_machine("box", isa)
         truth = folder / "truth.json"
         truth.write_text(json.dumps(write_mapping_json(TRUTH, name="truth", isa=isa.name)))
+        token = folder / "token"
+        token.write_text(tokens.issue(made.machine))
+        token.chmod(0o600)
         agent = Process(
             folder / "agent",
             *("simulate-agent", "--server", address, "--mapping", str(truth)),
-            *("--token", tokens.issue(made.machine), "--pace", "60"),
+            *("--token-file", str(token), "--pace", "60"),
         )
         stack.callback(agent.stop)
         wait_for(lambda: Machine.objects.get(pk=made.machine.pk).is_online())

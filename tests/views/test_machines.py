@@ -72,11 +72,15 @@ def test_adding_a_machine_shows_the_line_to_paste_once(visitor: Client, isa: ISA
     answer = visitor.post(reverse("machine-add"), {"name": "lab"}, headers={"host": "localhost:8001"})
     machine = Machine.objects.get(name="lab")
     line = answer.context["connection"].line
-    token = re.search(r"PMWEB_AGENT_TOKEN=(\S+)", line)
+    token = re.search(r"echo (\S+) > pmweb-agent.token", line)
     assert token is not None
     assert machine_of(token.group(1)) == machine
-    assert line.startswith("curl -fsSO http://localhost:8001/agent/pmweb-agent.pyz && PMWEB_AGENT_TOKEN=")
-    assert line.endswith(" python3 pmweb-agent.pyz --server http://localhost:8001")
+    assert line.startswith(
+        "curl -fsSO http://localhost:8001/agent/pmweb-agent.pyz && (umask 077; echo pmweb_"
+    )
+    assert line.endswith(
+        " python3 pmweb-agent.pyz --server http://localhost:8001 --token-file pmweb-agent.token"
+    )
     assert "no-store" in answer.headers["Cache-Control"]
     assert token.group(1) not in visitor.get(reverse("machine", args=[machine.pk])).text
 

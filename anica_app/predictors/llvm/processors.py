@@ -7,9 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from anica_app.core.errors import PredictorError
-from inference.containment import CannotStartError, Limits, run
 from anica_app.predictors.llvm.releases import Release
 from anica_app.predictors.processor_names import not_known
+from inference.containment import CannotStartError, Limits, run
 
 _LIMITS = Limits(seconds=10.0, output=1)
 _LISTED = re.compile(r"^  (\S+)\s+- Select the \S+ processor", re.MULTILINE)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from inference import __version__
+from inference.agent import token
 from inference.agent.connection import AddressError
 from inference.agent.reading import ProtocolError
 from inference.agent.session import RefusedError, run_agent
@@ -28,8 +28,6 @@ from inference.measuring.simulated import COUNTERS, NOTHING
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import PortMapping as PortMappingRow
 
-TOKEN_VARIABLE = "PMWEB_AGENT_TOKEN"  # noqa: S105  the name, not a token
-
 
 class Command(DataCommand):
     """A simulated agent until it is stopped; see the module."""
@@ -39,12 +37,8 @@ class Command(DataCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("--server", required=True, metavar="URL", help="the site, e.g. http://host:8000")
-        parser.add_argument(
-            "--token",
-            default=os.environ.get(TOKEN_VARIABLE, ""),
-            metavar="T",
-            help=f"the machine's token (default: the variable {TOKEN_VARIABLE})",
-        )
+        parser.add_argument(token.FILE_OPTION, default="", metavar="FILE", help=token.HELP)
+        parser.add_argument(token.OPTION, default="", help=SUPPRESS)  # deprecated
         parser.add_argument(
             "--mapping", required=True, metavar="NAME-OR-FILE", help="port mapping of the processor"
         )
@@ -72,8 +66,7 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Serve until stopped by a signal, or refused."""
-        if not options["token"]:
-            raise CommandError(f"a token is needed: --token, or the variable {TOKEN_VARIABLE}")
+        secret = _token(options["token"], options["token_file"])
         name, mapping, isa = _mapping(options["mapping"])
         try:
             harness = SimulatedHarness(
@@ -98,14 +91,27 @@ class Command(DataCommand):
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
         facts = simulated_facts(name, mapping, options["counters"], isa)
         try:
-            asyncio.run(_serve(options["server"], options["token"], harness, facts))
+            asyncio.run(_serve(options["server"], secret, harness, facts))
         except (RefusedError, ProtocolError, AddressError) as error:
             raise CommandError(str(error)) from error
 
 
-async def _serve(server: str, token: str, harness: SimulatedHarness, facts: dict[str, Any]) -> None:
+def _token(given: str, path: str) -> str:
+    if found := token.handed_over(given):
+        return found
+    if not path:
+        raise CommandError(
+            f"a token is needed: {token.FILE_OPTION} FILE, or {token.FILE_OPTION} - and type it"
+        )
+    try:
+        return token.read(path)
+    except token.TokenError as error:
+        raise CommandError(str(error)) from error
+
+
+async def _serve(server: str, secret: str, harness: SimulatedHarness, facts: dict[str, Any]) -> None:
     """Until SIGINT or SIGTERM."""
-    agent = asyncio.ensure_future(run_agent(server, token, harness, lambda: facts, __version__))
+    agent = asyncio.ensure_future(run_agent(server, secret, harness, lambda: facts, __version__))
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, agent.cancel)
     with contextlib.suppress(asyncio.CancelledError):

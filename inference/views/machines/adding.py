@@ -18,8 +18,8 @@ from inference.agent.packing import OLDEST_PYTHON
 from inference.exchange.names import NAME_LIMIT, free_name
 from inference.models import Machine
 from inference.queries.machines import machines
+from inference.runs.machines.starting import agent_line
 from inference.runs.machines.tokens import add_machine, issue
-from inference.views.machines.download import FILE_NAME
 from inference.views.machines.list import shown
 
 DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -58,11 +58,7 @@ class Connection:
     def line(self) -> str:
         """What to paste on the target."""
         program = f"{self.site}{reverse('agent-download')}"
-        return (
-            f"curl -fsSO {shlex.quote(program)} && "
-            f"PMWEB_AGENT_TOKEN={shlex.quote(self.token)} "
-            f"python3 {FILE_NAME} --server {shlex.quote(self.site)}"
-        )
+        return f"curl -fsSO {shlex.quote(program)} && {agent_line(self.site, self.token)}"
 
     @property
     def reaches_only_itself(self) -> bool:

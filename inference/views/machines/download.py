@@ -7,8 +7,7 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from inference.agent.packing import PackingError, packed
-
-FILE_NAME = "pmweb-agent.pyz"
+from inference.runs.machines.starting import AGENT_FILE
 
 
 @require_safe
@@ -21,8 +20,8 @@ def agent(_request: HttpRequest) -> HttpResponse:
     return HttpResponse(
         content,
         content_type="application/zip",
-        headers={"Content-Disposition": f'attachment; filename="{FILE_NAME}"'},
+        headers={"Content-Disposition": f'attachment; filename="{AGENT_FILE}"'},
     )
 
 
-urlpatterns = [path(f"agent/{FILE_NAME}", agent, name="agent-download")]
+urlpatterns = [path(f"agent/{AGENT_FILE}", agent, name="agent-download")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
@@ -15,6 +14,7 @@ from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
 from inference.management.data_command import DataCommand
 from inference.models import Machine
+from inference.runs.machines.starting import agent_line
 from inference.runs.machines.tokens import add_machine, issue
 from pmweb.launcher.instance import running_site
 
@@ -49,7 +49,7 @@ class Command(DataCommand):
         if options["json"]:
             self.stdout.write(json.dumps({"machine": machine.name, "server": server, "token": token}))
             return
-        self.stdout.write(f"PMWEB_AGENT_TOKEN={token} python3 pmweb-agent.pyz --server {shlex.quote(server)}")
+        self.stdout.write(agent_line(server, token))
         if site is None and not options["server"]:
             self.stderr.write("pmweb is not running with this data, so its address is a guess.")
 

@@ -24,6 +24,11 @@ class Command(BaseCommand):
             action="store_true",
             help="do not measure on this computer",
         )
+        parser.add_argument(
+            "--without-sandbox",
+            action="store_true",
+            help="measure even where this kernel cannot confine machine code",
+        )
 
     def add_address(self, parser: CommandParser) -> None:
         """Declare where to listen."""
@@ -36,7 +41,13 @@ class Command(BaseCommand):
 
     def site(self, options: dict[str, Any]) -> Site:
         """What is to be started."""
-        return Site(options["host"], options["port"], self._say, measures=not options["no_agent"])
+        return Site(
+            options["host"],
+            options["port"],
+            self._say,
+            measures=not options["no_agent"],
+            sandboxed=not options["without_sandbox"],
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the site until it is asked to stop."""

@@ -36,12 +36,14 @@ def start_agent(home, machine, web):
     """Start a simulated agent of the machine; the site ends it with the test."""
     path = home.home / "truth.json"
     path.write_text(json.dumps(write_mapping_json(TRUTH, name="truth", isa=machine.isa.name)))
-    token = tokens.issue(machine)
+    token = home.home / "token"
+    token.write_text(tokens.issue(machine))
+    token.chmod(0o600)
 
     def start(pace: float) -> subprocess.Popen:
         return home.manage(
             "simulate-agent",
-            *("--server", web.address, "--token", token, "--mapping", str(path)),
+            *("--server", web.address, "--token-file", str(token), "--mapping", str(path)),
             *("--noise", str(NOISE), "--pace", str(pace)),
         )
 

@@ -93,7 +93,7 @@ def _pair(block: Block, condition: str) -> Iteration | None:
         written, text = Written("test", (operand, operand)), f"test {name}, {name}"
     else:
         value, number = _COMPARED, _COMPARED_WITH[condition]
-        written, text = Written("cmp", (operand, ImmediateOperand(number))), f"cmp {name}, {number:#x}"
+        written, text = Written("cmp", (operand, ImmediateOperand(number))), f"cmp {name}, {number}"
     body = block.body[: -len(last)] + encode(written)
     words = f"closed by {text} and j{condition}, which is taken each time"
     return Iteration(_padded(body, [f"j{condition}"]), {register: value % 2**64}, words)

@@ -108,9 +108,9 @@ def _is_local(label: str) -> bool:
 def _name(one: Cut, instructions: Sequence[ProgramInstruction], function: str) -> str:
     """Its label, or where it is in its function; a jump that it leaves out may come first."""
     labels = instructions[min(one.steps[:1] + one.left_out[:1])].labels
-    label = next((name for name in labels if not name.isdigit()), labels[0] if labels else "")
+    told = sorted(labels, key=lambda name: (name.isdigit(), _is_local(name)))
     line = instructions[one.steps[0]].line
-    return label or (f"{function}, line {line}" if function else "")
+    return told[0] if told else f"{function}, line {line}" if function else ""
 
 
 def _piece(one: Cut, instructions: Sequence[ProgramInstruction], name: str) -> Piece:

@@ -90,7 +90,7 @@ def forms(mnemonic: str | None = None) -> Iterator[Form]:
 
     Narrowed ones come after the form that they narrow. No form depends on another mnemonic's.
     """
-    codes = _codes() if mnemonic is None else _codes_by_mnemonic().get(mnemonic, [])
+    codes = _codes() if mnemonic is None else codes_of(mnemonic)
     opcodes = [info for info in map(OpCodeInfo, codes) if _kept(info)]
     prefixes = _operand_size_prefixes(opcodes)
     for info in opcodes:
@@ -120,26 +120,31 @@ def _with_variants(info: OpCodeInfo, form: Form) -> Iterator[Form]:
 
 @cache
 def _prefixes_of(mnemonic: str) -> dict[CodeValue, str]:
-    return _operand_size_prefixes(
-        [info for info in map(OpCodeInfo, _codes_by_mnemonic()[mnemonic]) if _kept(info)]
-    )
+    return _operand_size_prefixes([info for info in map(OpCodeInfo, codes_of(mnemonic)) if _kept(info)])
 
 
 def has_forms(mnemonic: str) -> bool:
     """Whether there are any; quick."""
-    return any(_kept(OpCodeInfo(code)) for code in _codes_by_mnemonic().get(mnemonic, []))
+    return any(_kept(OpCodeInfo(code)) for code in codes_of(mnemonic))
+
+
+def codes_of(mnemonic: str) -> Sequence[CodeValue]:
+    """All of iced's opcodes of a mnemonic in iced's order, kept or not."""
+    return _CODES_BY_MNEMONIC.get(mnemonic, ())
 
 
 def _codes() -> list[CodeValue]:
     return [cast(CodeValue, code) for code in sorted(enum_names(Code))]
 
 
-@cache
 def _codes_by_mnemonic() -> dict[str, list[CodeValue]]:
     grouped: dict[str, list[CodeValue]] = defaultdict(list)
     for code in _codes():
         grouped[MNEMONICS[OpCodeInfo(code).mnemonic]].append(code)
     return dict(grouped)
+
+
+_CODES_BY_MNEMONIC = _codes_by_mnemonic()
 
 
 def _kept(info: OpCodeInfo) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from iced_x86 import Register
-
 from inference.isa.x86.assembly.meanings import Meaning
 from inference.isa.x86.assembly.mnemonics import Reading
 from inference.isa.x86.assembly.opcodes import Opcode, Place, opcodes_of, representative
@@ -131,28 +129,12 @@ def _is_as_named(opcode: Opcode, reading: Reading) -> bool:
 
 def _ways(opcode: Opcode, shape: _Shape) -> Ways:
     """The ways in which operands of these kinds can fill the places, in order."""
-    places = opcode.places
-    count = len(shape)
-    if count == len(places):
-        ways = [tuple(range(count))]
-    elif count < len(places):
-        strings = any(place.string for place in places)
-        needed = tuple(
-            number
-            for number, place in enumerate(places)
-            if not (place.is_fixed and (strings or _may_be_unwritten(place)))
-        )
-        shown = tuple(number for number, place in enumerate(places) if place.string or not place.is_fixed)
-        ways = [way for way in ((needed, shown) if strings else (needed,)) if len(way) == count]
-    else:
-        return ()
+    places, count = opcode.places, len(shape)
     return tuple(
-        way for way in ways if all(_takes(places[k], kind) for k, kind in zip(way, shape, strict=True))
+        way
+        for way in opcode.ways
+        if len(way) == count and all(_takes(places[k], kind) for k, kind in zip(way, shape, strict=True))
     )
-
-
-def _may_be_unwritten(place: Place) -> bool:
-    return place.only_value is not None or place.registers == (Register.ST0, Register.ST0)
 
 
 def _kind(operand: Operand) -> int:

@@ -13,9 +13,7 @@ from typing import cast
 
 from iced_x86 import (
     Code,
-    CpuidFeature,
     EncodingKind,
-    Instruction,
     MemorySizeExt,
     OpCodeInfo,
     OpKind,
@@ -23,7 +21,7 @@ from iced_x86 import (
 )
 from iced_x86 import OpCodeOperandKind as Kind
 
-from inference.isa.x86.forms import MNEMONICS, enum_names
+from inference.isa.x86.forms import MNEMONICS, codes_of, features
 from inference.isa.x86.iced_types import CodeValue, OpKindValue, RegisterValue
 
 _VIA_ONLY = ("PADLOCK", "CENTAUR", "CYRIX")
@@ -145,6 +143,11 @@ class Place:
     is_modrm: bool = False
 
     @property
+    def may_be_unwritten(self) -> bool:
+        """Whether programs leave it out where they show other fixed operands: a shift by 1, st(0)."""
+        return self.only_value is not None or self.registers == (Register.ST0, Register.ST0)
+
+    @property
     def width(self) -> int:
         """Bits of a general-purpose register that it can be, 0 where it can be none."""
         for width, (first, last) in _GENERAL.items():
@@ -155,7 +158,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Opcode:
-    """One of iced's opcodes. `memory_width` and `element_width` (of a broadcast) are in bits.
+    """One of iced's opcodes. `ways`: positions of the operands that may be written, all of them first.
+
+    `memory_width` and `element_width` (of a broadcast) are in bits.
 
     `any_width`: what is written of the width of its memory does not count. `bare`: it needs no prefix that
     says how wide its operation is, where no operand does.
@@ -164,9 +169,9 @@ class Opcode:
     code: CodeValue
     mnemonic: str
     places: tuple[Place, ...]
+    ways: tuple[tuple[int, ...], ...]
     order: int
     is_evex: bool
-    is_legacy: bool
     memory_width: int
     element_width: int
     operand_size: int
@@ -191,10 +196,15 @@ class Opcode:
         return frozenset(found - {0}) or frozenset({self.operand_size})
 
 
+@cache
 def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
     """The opcodes of a mnemonic in iced's order."""
-    codes = _codes_by_mnemonic().get(mnemonic, ())
-    return _opcodes(mnemonic) if codes else ()
+    infos = [info for info in map(OpCodeInfo, codes_of(mnemonic)) if _is_kept(info)]
+    looks = [_look(info) for info in infos]
+    sizes: dict[object, set[int]] = defaultdict(set)
+    for info, look in zip(infos, looks, strict=True):
+        sizes[look].add(info.operand_size)
+    return tuple(_opcode(mnemonic, info, sizes[look]) for info, look in zip(infos, looks, strict=True))
 
 
 def representative(register: RegisterValue) -> RegisterValue:
@@ -214,23 +224,6 @@ def _representatives() -> dict[RegisterValue, RegisterValue]:
     return found
 
 
-@cache
-def _codes_by_mnemonic() -> dict[str, tuple[CodeValue, ...]]:
-    grouped: dict[str, list[CodeValue]] = defaultdict(list)
-    for code in sorted(enum_names(Code)):
-        grouped[MNEMONICS[OpCodeInfo(code).mnemonic]].append(code)  # type: ignore[arg-type]
-    return {name: tuple(codes) for name, codes in grouped.items()}
-
-
-@cache
-def _opcodes(mnemonic: str) -> tuple[Opcode, ...]:
-    infos = [info for info in map(OpCodeInfo, _codes_by_mnemonic()[mnemonic]) if _is_kept(info)]
-    sizes: dict[object, set[int]] = defaultdict(set)
-    for info in infos:
-        sizes[_look(info)].add(info.operand_size)
-    return tuple(_opcode(mnemonic, info, sizes[_look(info)]) for info in infos)
-
-
 def _is_kept(info: OpCodeInfo) -> bool:
     usable = (
         info.is_instruction
@@ -242,15 +235,7 @@ def _is_kept(info: OpCodeInfo) -> bool:
     )
     if not usable or info.code in _IGNORED or _NOT_OF_64_BITS.intersection(info.op_kinds()):
         return False
-    instruction = Instruction()
-    instruction.code = info.code
-    features = [_feature_names()[feature] for feature in instruction.cpuid_features()]
-    return not any(feature.startswith(_VIA_ONLY) for feature in features)
-
-
-@cache
-def _feature_names() -> dict[int, str]:
-    return enum_names(CpuidFeature)
+    return not any(feature.startswith(_VIA_ONLY) for feature in features(info.code))
 
 
 def _look(info: OpCodeInfo) -> object:
@@ -267,14 +252,15 @@ def _look(info: OpCodeInfo) -> object:
 
 
 def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
+    places = tuple(map(_place, info.op_kinds()))
     bare = len(sizes) == 1 or info.operand_size == (32 if 32 in sizes else 64)
     return Opcode(
         code=info.code,
         mnemonic=mnemonic,
-        places=tuple(_place(kind) for kind in info.op_kinds()),
+        places=places,
+        ways=_ways(places),
         order=info.code,
         is_evex=info.encoding == EncodingKind.EVEX,
-        is_legacy=info.encoding == EncodingKind.LEGACY,
         memory_width=MemorySizeExt.size(info.memory_size) * 8,
         element_width=MemorySizeExt.size(info.broadcast_memory_size) * 8 if info.can_broadcast else 0,
         operand_size=info.operand_size or 64,
@@ -282,6 +268,18 @@ def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
         bare=bare,
         is_far=info.code in _FAR,
     )
+
+
+def _ways(places: tuple[Place, ...]) -> tuple[tuple[int, ...], ...]:
+    everything = tuple(range(len(places)))
+    if not any(place.is_fixed for place in places):
+        return (everything,)
+    strings = any(place.string for place in places)
+    needed = tuple(
+        k for k, one in enumerate(places) if not (one.is_fixed and (strings or one.may_be_unwritten))
+    )
+    shown = tuple(k for k, one in enumerate(places) if one.string or not one.is_fixed)
+    return tuple(dict.fromkeys((everything, needed, *((shown,) if strings else ()))))
 
 
 @cache

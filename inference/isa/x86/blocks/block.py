@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 from iced_x86 import (
@@ -52,16 +52,31 @@ _BY_MNEMONIC = {
 
 @dataclass(frozen=True)
 class BlockInstruction:
-    """One instruction: its bytes and the text of its scheme, None where it has none.
-
-    `obstacle`: why it cannot be part of a basic block that is measured, "" where it can. `registers`: the
-    64-bit names of all general-purpose registers that it uses, implicit ones among them.
-    """
+    """One instruction; all that is known of its `code` is found out when somebody asks."""
 
     code: bytes
-    scheme: str | None
-    obstacle: str
-    registers: frozenset[str]
+
+    @cached_property
+    def scheme(self) -> str | None:
+        """The text of its scheme, None where it has none."""
+        return scheme_of(self._decoded)
+
+    @cached_property
+    def obstacle(self) -> str:
+        """Why it cannot be part of a basic block that is measured, "" where it can."""
+        return _obstacle(self._decoded)
+
+    @cached_property
+    def registers(self) -> frozenset[str]:
+        """The 64-bit names of all general-purpose registers that it uses, implicit ones among them."""
+        used = _information().info(self._decoded).used_registers()
+        general = {RegisterExt.full_register(one.register) for one in used}
+        names = register_names()
+        return frozenset(names[one] for one in general if Register.RAX <= one <= Register.R15)
+
+    @property
+    def _decoded(self) -> Instruction:
+        return Decoder(64, self.code, ip=ADDRESS_OF_CODE).decode()
 
     @cached_property
     def text(self) -> str:
@@ -151,9 +166,9 @@ def block_of_bytes(code: bytes) -> Block:
             raise BlockError(f"the bytes from number {begin + 1} on ({rest}…) are no instruction of x86-64")
         own = code[begin : begin + one.len]
         if begin + one.len == len(code) and closing_of(one, own):
-            closing = replace(_described(one, own), obstacle="")
+            closing = BlockInstruction(own)
         else:
-            instructions.append(_described(one, own))
+            instructions.append(BlockInstruction(own))
     if len(instructions) > MOST_INSTRUCTIONS:
         raise BlockError(
             f"a basic block has at most {MOST_INSTRUCTIONS} instructions, not {len(instructions)}"
@@ -198,18 +213,6 @@ def block_of_hex(text: str) -> Block:
     if len(digits) % 2:
         raise BlockError(f"machine code has two hexadecimal digits per byte; these are {len(digits)}")
     return block_of_bytes(bytes.fromhex(digits))
-
-
-def _described(instruction: Instruction, code: bytes) -> BlockInstruction:
-    used = _information().info(instruction).used_registers()
-    general = {RegisterExt.full_register(one.register) for one in used}
-    names = register_names()
-    return BlockInstruction(
-        code=code,
-        scheme=scheme_of(instruction),
-        obstacle=_obstacle(instruction),
-        registers=frozenset(names[one] for one in general if Register.RAX <= one <= Register.R15),
-    )
 
 
 def _obstacle(instruction: Instruction) -> str:

@@ -16,6 +16,9 @@ def main() -> None:
         from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
         from django.core.management import execute_from_command_line  # noqa: PLC0415
 
+        from inference.runs.data_directory import keep_private  # noqa: PLC0415
+
+        keep_private()
         try:
             _ = settings.HOME  # reads the settings, which need more libraries
         except ImproperlyConfigured as error:

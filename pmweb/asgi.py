@@ -15,10 +15,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
 django.setup(set_prefix=False)  # whatever touches models is imported after it
 
 from inference.consumers import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
+from inference.runs.data_directory import keep_private  # noqa: E402
 from pmweb.environment import WEB_PROCESS  # noqa: E402
 from pmweb.handler import Pages  # noqa: E402
 from pmweb.permissions.sockets import guarded  # noqa: E402
 from pmweb.timing import timed  # noqa: E402
+
+keep_private()
 
 browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
 application = ProtocolTypeRouter(

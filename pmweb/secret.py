@@ -8,6 +8,9 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
+from inference.runs.data_directory import claim
+from inference.runs.errors import NotPrivateError
+
 
 def load_secret_key(home: Path) -> str:
     """The key in `home/secret-key`, made on first use; safe when two processes start at once.
@@ -16,6 +19,8 @@ def load_secret_key(home: Path) -> str:
     """
     try:
         return _read_or_make(home)
+    except NotPrivateError as error:
+        raise ImproperlyConfigured(str(error)) from error
     except OSError as error:
         raise ImproperlyConfigured(
             f"the data directory {home} cannot be used ({error.strerror}); "
@@ -28,11 +33,13 @@ def _read_or_make(home: Path) -> str:
     try:
         return path.read_text().strip()
     except FileNotFoundError:
-        home.mkdir(parents=True, exist_ok=True)
+        claim(home)
     draft = home / f"secret-key.{os.getpid()}"
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as handle:
         handle.write(secrets.token_urlsafe(50))
+        handle.flush()
+        os.fsync(descriptor)  # what has the name is a whole key, also after a power failure
     try:
         os.link(draft, path)  # fails if the other process was first: then its key counts
     except FileExistsError:

@@ -146,6 +146,7 @@ USE_TZ = True
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = HOME / "static"
+FILE_UPLOAD_PERMISSIONS = 0o600  # in the data directory, which is its owner's alone
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "pmweb.static_files.StaticFiles"},

@@ -6,12 +6,15 @@ RunsError
 ├── NameTakenError (also a ValueError)  another run has that name
 ├── RunStateError                       the run is in no state for what was asked
 ├── NewerDatabaseError                  a newer version of this program has made the database
+├── NotPrivateError                     others can get at the data directory, and that cannot be changed
 ├── LeaseLostError                      somebody else holds the run now, or it is gone: stop without a trace
 ├── SessionLostError                    a newer connection speaks for the machine now, or nobody may
 └── JobError                            a run cannot be done, for a reason its user can understand
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class RunsError(Exception):
@@ -39,6 +42,16 @@ class RunStateError(RunsError):
 
     def __init__(self, name: str, state: str, asked: str, right: str) -> None:
         super().__init__(f"run {name!r} is {state} and cannot be {asked}; only {right} runs can")
+
+
+class NotPrivateError(RunsError):
+    """Something in the data directory is open to others; `why` says why it stays so, and what to do."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"others on this computer can get at {path}, which {why}, or let PMWEB_HOME name a directory "
+            "that is yours alone (mode 0700)"
+        )
 
 
 class LeaseLostError(RunsError):

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from inference.runs.data_directory import claim
+from inference.runs.errors import NotPrivateError
 from pmweb.launcher.errors import LaunchError
 from pmweb.launcher.typed import typed
 
@@ -36,8 +38,10 @@ def only_instance(home: Path) -> Iterator[Instance]:
     The lock belongs to the open file: the kernel gives it back when the process ends, in whatever way.
     """
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        claim(home)
         descriptor = os.open(home / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except NotPrivateError as error:
+        raise LaunchError(f"{error}.") from error
     except OSError as error:
         raise LaunchError(
             f"cannot write to the data directory {home}: {error.strerror}. "

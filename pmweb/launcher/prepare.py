@@ -19,6 +19,8 @@ from django.core.management import call_command
 from django.db import DatabaseError, OperationalError, connection
 
 from inference.models.schema import schema
+from inference.runs.data_directory import repair
+from inference.runs.errors import NotPrivateError
 from pmweb import __version__
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.launcher.errors import LaunchError
@@ -29,12 +31,13 @@ log = logging.getLogger(__name__)
 def prepare() -> None:
     """Bring the data directory up to date; raises LaunchError, in words, where that is impossible."""
     try:
+        repair(settings.HOME)
         _ = settings.SECRET_KEY  # made now, so that trouble with it is told here and not on the first page
         with nobody_else():
             migrate_database()
             call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
             ensure_administrator()
-    except ImproperlyConfigured as error:
+    except (ImproperlyConfigured, NotPrivateError) as error:
         raise LaunchError(f"{error}.") from error
     except OperationalError as error:
         raise LaunchError(_database_trouble(error)) from error

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from channels.management.commands.runworker import Command as RunWorkerCommand
+from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from inference.runs.data_directory import repair
 from inference.runs.doorbell import WORK
-from inference.runs.errors import NewerDatabaseError
+from inference.runs.errors import NewerDatabaseError, NotPrivateError
 from inference.runs.readiness import wait_for_database
 from inference.runs.worker import RunWorker
 
@@ -45,8 +48,10 @@ class Command(RunWorkerCommand):  # type: ignore[misc]
     def handle(self, *args: Any, **options: Any) -> None:
         """Work until SIGTERM or SIGINT; before that, wait for a database that is prepared."""
         try:
+            with suppress(OSError):  # where no data directory can be made, nothing is written
+                repair(settings.HOME)
             wait_for_database()
-        except NewerDatabaseError as error:
+        except (NewerDatabaseError, NotPrivateError) as error:
             raise CommandError(f"{error}.") from error
         self.worker_class = partial(RunWorker, jobs=options["jobs"])
         super().handle(*args, **options)

@@ -8,6 +8,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.core.management.commands.migrate import Command as Migrate
 
+from inference.runs.data_directory import claim
+from inference.runs.errors import NotPrivateError
+
 
 class Command(Migrate):
     """Prepare the database; see the module."""
@@ -15,7 +18,9 @@ class Command(Migrate):
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Make the directory before anything, checks included, looks for the database there."""
         try:
-            settings.HOME.mkdir(parents=True, exist_ok=True)
+            claim(settings.HOME)
+        except NotPrivateError as error:
+            raise CommandError(f"{error}.") from error
         except OSError as error:
             raise CommandError(
                 f"the data directory {settings.HOME} cannot be used ({error.strerror}); "

@@ -14,6 +14,7 @@ from inference.api.access import Caller, Deed, Scope
 from pmweb.accounts import api_tokens, audit
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import Level
+from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
 
 
@@ -55,7 +56,7 @@ def _visit(request: HttpRequest) -> Visit | None:
     user = request.user
     if not user.is_authenticated:
         return None
-    return SessionVisit(request.session.session_key or "", user.pk, user.password, Level.MEMBER)
+    return SessionVisit(digest_of(request.session.session_key or ""), user.pk, user.password, Level.MEMBER)
 
 
 access = ApiAccess()

@@ -30,7 +30,7 @@ LOOK_EVERY = 1.0
 class SessionVisit:
     """A connection of somebody who is logged in; `over` is set when they may not have it any longer."""
 
-    session_key: str
+    session: str  # its digest (`session_store`)
     user_id: int
     password: str  # its hash: another one ends the sessions of the one before
     needs: Level
@@ -85,11 +85,11 @@ def _over(visits: list[Visit]) -> list[Visit]:
 
 
 def _over_sessions(visits: list[SessionVisit]) -> list[SessionVisit]:
-    keys, ids = {each.session_key for each in visits}, {each.user_id for each in visits}
+    keys, ids = {each.session for each in visits}, {each.user_id for each in visits}
     alive = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     sessions = set(alive.values_list("session_key", flat=True))
     users = User.objects.select_related("account").in_bulk(ids)
-    return [each for each in visits if each.session_key not in sessions or not _may(each, users)]
+    return [each for each in visits if each.session not in sessions or not _may(each, users)]
 
 
 def _over_tokens(visits: list[TokenVisit]) -> list[TokenVisit]:

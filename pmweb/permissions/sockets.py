@@ -19,6 +19,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import URLPattern
 
 from pmweb.accounts.roles import Level, level_of
+from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, Visit, watched
 from pmweb.permissions.table import rule_of
 
@@ -62,7 +63,8 @@ class Guard:
         if level < Level.MEMBER:  # public reading: there is no session that could end
             await self.application(scope, receive, send)
             return
-        with watched(SessionVisit(scope["session"].session_key, user.pk, user.password, self.needs)) as visit:
+        session = digest_of(scope["session"].session_key)
+        with watched(SessionVisit(session, user.pk, user.password, self.needs)) as visit:
             await self.application(scope, *_Watched(visit, receive, send).both)
 
 

@@ -13,10 +13,10 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.auth.models import User
-from django.contrib.sessions.backends.db import SessionStore
 
 from inference.models import Upload
 from pmweb.accounts import api_tokens
+from pmweb.accounts.session_store import SessionStore
 from pmweb.launcher.daphne import ANYBODYS_BYTES
 from pmweb.models import Account, Role, Scope
 from tests.runs.fixtures import migrated, opened

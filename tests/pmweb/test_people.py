@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -19,6 +18,7 @@ from django.utils import timezone
 
 from pmweb.accounts import api_tokens, links, people, throttle
 from pmweb.accounts.roles import role_of
+from pmweb.accounts.session_store import SessionStore
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
 
 PASSWORD = "seven blue horses"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from importlib import import_module
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -126,4 +127,5 @@ def _token() -> str:
 
 
 def test_sessions_are_kept_in_the_table_that_is_looked_into():
-    assert settings_of_the_site.SESSION_ENGINE == "django.contrib.sessions.backends.db"
+    engine = import_module(settings_of_the_site.SESSION_ENGINE)
+    assert engine.SessionStore.get_model_class() is Session

@@ -71,10 +71,7 @@ def write(target: Path, dump: Path, rows: dict[str, int], secret: Path) -> Manif
             packed.write(dump, _DUMP)
             if secret.is_file():
                 packed.write(secret, _SECRET)
-            handle.flush()
-        with draft.open("rb") as handle:
-            os.fsync(handle.fileno())
-        draft.rename(target)
+        put_in_place(draft, target)
     finally:
         draft.unlink(missing_ok=True)
     return manifest
@@ -134,6 +131,21 @@ def _secret(packed: zipfile.ZipFile) -> bytes:
     if len(secret) > _SECRET_LIMIT:
         raise zipfile.BadZipFile(f"{_SECRET} is no key: it has more than {_SECRET_LIMIT} bytes")
     return secret
+
+
+def put_in_place(draft: Path, target: Path) -> None:
+    """Give a complete file its name; when this returns, both are on the disk."""
+    _on_disk(draft)
+    draft.rename(target)
+    _on_disk(target.parent)
+
+
+def _on_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def thin_out(directory: Path, keep: int) -> list[Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-from pmweb.backup import archive
+from pmweb.backup import archive, ways_in
 from pmweb.backup.errors import BackupError
 from pmweb.launcher.errors import LaunchError
 from pmweb.launcher.instance import only_instance
@@ -31,15 +31,19 @@ def dump(target: Path) -> dict[str, int]:
         return _checked(copy, source)
 
 
-def restore(dumped: Path, expected: dict[str, int], *, replace: bool) -> str:
+def restore(dumped: Path, expected: dict[str, int], *, replace: bool, keep_tokens: bool) -> str:
     """Put a dump where the database belongs; what became of the one before, in words. Raises `BackupError`.
 
-    Nothing changes unless the dump is sound. What was there before is kept beside it.
+    Nothing changes unless the dump is sound. What was there before is kept beside it. Nobody gets in by what
+    the dump has of ways in (`ways_in`): they end before it is put there.
     """
     place = Path(settings.DATABASES["default"]["NAME"])
     with closing(sqlite3.connect(dumped)) as copy:
         archive.check_rows(expected, _checked(copy, dumped))
         copy.execute("PRAGMA journal_mode=DELETE")  # a single file, with nothing beside it
+        for statement in ways_in.ending(expected, keep_tokens=keep_tokens):
+            copy.execute(statement)
+        copy.commit()
     connection.close()
     try:
         with only_instance(settings.HOME):
@@ -50,7 +54,7 @@ def restore(dumped: Path, expected: dict[str, int], *, replace: bool) -> str:
 
 def _swap(dumped: Path, place: Path, *, replace: bool) -> str:
     if not place.exists():
-        dumped.rename(place)
+        archive.put_in_place(dumped, place)
         return ""
     if not replace:
         raise BackupError(f"there is a database {place} already: --replace puts the back-up in its place")
@@ -59,7 +63,7 @@ def _swap(dumped: Path, place: Path, *, replace: bool) -> str:
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     aside = place.with_name(f"{place.name}.before-{moment}")
     place.rename(aside)
-    dumped.rename(place)
+    archive.put_in_place(dumped, place)
     return f"the database that was there is kept as {aside}"
 
 

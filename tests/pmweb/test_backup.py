@@ -18,9 +18,11 @@ from django.core.management.base import CommandError
 from django.db import connections
 
 from inference.models import Run
+from pmweb.accounts import links
 from pmweb.backup import sqlite
 from pmweb.launcher.instance import only_instance
 from tests.runs.fixtures import migrated, site
+from tests.ways_in import LINK, lets_in, make_ways_in
 
 __all__ = ["migrated", "site"]
 
@@ -85,6 +87,35 @@ def test_into_an_empty_directory_it_needs_no_leave(home, tmp_path, settings):
         command("restore", file)
     assert names(settings.HOME / "pmweb.sqlite3") == ["one", "two"]
     assert stat.S_IMODE((settings.HOME / "secret-key").stat().st_mode) == 0o600
+
+
+def test_a_back_up_that_is_put_back_lets_nobody_in(home, tmp_path):
+    session = make_ways_in()
+    file = tmp_path / "stolen.pmweb-backup"
+    command("backup", file)
+    assert lets_in(session) == {"session", "link", "token", "agent"}
+    said = command("restore", file, "--replace")
+    assert lets_in(session) == set()
+    assert "all tokens of programs and agents are revoked: `manage.py login-link` prints a way in" in said
+
+
+def test_a_link_that_was_used_after_the_back_up_is_not_unused_again(home, tmp_path):
+    session = make_ways_in()
+    command("backup", tmp_path / "mine.pmweb-backup")
+    assert links.redeem(LINK) is not None
+    connections.close_all()
+    command("restore", tmp_path / "mine.pmweb-backup", "--replace")
+    assert "link" not in lets_in(session)
+
+
+def test_tokens_are_kept_where_that_is_asked_for_which_is_said(home, tmp_path):
+    session = make_ways_in()
+    file = tmp_path / "mine.pmweb-backup"
+    command("backup", file)
+    connections.close_all()
+    said = command("restore", file, "--replace", "--keep-tokens")
+    assert lets_in(session) == {"token", "agent"}
+    assert "Tokens of programs and agents are kept" in said
 
 
 def test_a_running_site_is_left_alone(home, tmp_path):

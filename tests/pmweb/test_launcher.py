@@ -182,6 +182,16 @@ def test_the_terminal_stays_quiet_about_pages_that_visitors_do_not_get(running):
     assert " INFO " not in running.output
 
 
+def test_what_was_open_to_others_is_closed_by_a_start_and_nothing_open_is_written(home, tmp_path):
+    copy = shutil.copytree(home, tmp_path / "home")
+    subprocess.run(["chmod", "-R", "a+rX", str(copy)], check=True)
+    with launched(copy) as site:
+        site.login_link()
+        names = {path.name: path.stat().st_mode & 0o077 for path in (copy, *copy.rglob("*"))}
+    assert {"home", "pmweb.sqlite3", "pmweb.sqlite3-wal", "secret-key", "up.lock", "bells"} <= set(names)
+    assert {name: mode for name, mode in names.items() if mode} == {}
+
+
 def test_the_same_data_directory_runs_once_and_the_second_start_says_where(running):
     address, _ = running.login_link()
     second = manage(running.home, "up", "--port", "0")

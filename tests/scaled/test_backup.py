@@ -13,6 +13,7 @@ from django.db import connection
 from inference.models import ISA, Run, RunEvent
 from inference.runs import journal, leases
 from tests.runs.fixtures import assert_journal_is_whole, numbers, payloads
+from tests.ways_in import lets_in, make_ways_in
 
 
 def command(*arguments: object) -> str:
@@ -34,6 +35,17 @@ def test_what_was_backed_up_comes_back_and_numbering_goes_on(site, tmp_path):
     assert not ISA.objects.filter(name="made later").exists()
     assert site.count("two").pk > run.pk  # the sequences came along
     assert numbers(run) == [1]
+
+
+def test_a_back_up_that_is_put_back_lets_nobody_in_unless_tokens_shall_stay(site, tmp_path):
+    session = make_ways_in()
+    file = tmp_path / "mine.pmweb-backup"
+    command("backup", file)
+    assert lets_in(session) == {"session", "link", "token", "agent"}
+    assert "are kept" in command("restore", file, "--replace", "--keep-tokens")
+    assert lets_in(session) == {"token", "agent"}
+    assert "are revoked" in command("restore", file, "--replace")
+    assert lets_in(session) == set()
 
 
 def test_others_that_are_connected_are_not_robbed(site, tmp_path, postgresql):

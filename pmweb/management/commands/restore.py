@@ -13,7 +13,9 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from inference.management.data_command import DataCommand
-from pmweb.backup import archive, postgresql, sqlite
+from inference.runs.data_directory import repair
+from inference.runs.errors import NotPrivateError
+from pmweb.backup import archive, postgresql, sqlite, ways_in
 from pmweb.backup.errors import BackupError
 
 
@@ -26,6 +28,11 @@ class Command(DataCommand):
         """Declare what is restored."""
         parser.add_argument("file", type=Path, metavar="FILE", help="made by `manage.py backup`")
         parser.add_argument("--replace", action="store_true", help="in place of a database that has data")
+        parser.add_argument(
+            "--keep-tokens",
+            action="store_true",
+            help="do not revoke the tokens of programs and agents that were valid then",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check everything, then put it in place."""
@@ -37,20 +44,23 @@ class Command(DataCommand):
                     f"{path} is of a {manifest.database} database, and the configured one is "
                     f"{connection.vendor}"
                 )
-            settings.HOME.mkdir(parents=True, exist_ok=True)
+            repair(settings.HOME)
             with tempfile.TemporaryDirectory(prefix=".restore-", dir=settings.HOME) as folder:
                 dump = Path(folder) / "database"
                 secret = archive.unpack(path, manifest, dump)
                 kind = sqlite if connection.vendor == "sqlite" else postgresql
-                note = kind.restore(dump, manifest.rows, replace=options["replace"])
+                note = kind.restore(
+                    dump, manifest.rows, replace=options["replace"], keep_tokens=options["keep_tokens"]
+                )
             if secret is not None:
                 _put_secret(settings.HOME / "secret-key", secret, replace=options["replace"])
-        except (BackupError, OSError) as error:
+        except (BackupError, NotPrivateError, OSError) as error:
             raise CommandError(f"{error}.") from error
         rows = sum(manifest.rows.values())
         self.stdout.write(
             f"{rows:,} rows are back, as they were at {manifest.created}" + (f"; {note}" if note else "")
         )
+        self.stdout.write(f"{ways_in.TOKENS_KEPT if options['keep_tokens'] else ways_in.ALL_ENDED}.")
 
 
 def _put_secret(place: Path, secret: bytes, *, replace: bool) -> None:
@@ -58,6 +68,7 @@ def _put_secret(place: Path, secret: bytes, *, replace: bool) -> None:
     if place.exists() and not replace:
         return
     draft = place.with_name(f"{place.name}.{os.getpid()}")
-    draft.touch(mode=0o600)
-    draft.write_bytes(secret)
-    draft.rename(place)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as handle:
+        handle.write(secret)
+    archive.put_in_place(draft, place)

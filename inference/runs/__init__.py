@@ -19,6 +19,7 @@
 | `machines/` | agents' connections, and the batches that runs have measured by them |
 | `watcher` | tells the consumers of one web process which runs have news |
 | `doorbell`, `bells`, `switchboard` | messages that only make the above quicker: in one host, between hosts |
-| `webhooks`, `webhook_address`, `webhook_delivery` | who is told that a run has ended, where, and how |
+| `webhooks`, `webhook_address` | who is told that a run has ended, and where |
+| `webhook_delivery`, `webhook_posting` | when, and how |
 | `readiness` | a worker waits for a database that is prepared |
 """

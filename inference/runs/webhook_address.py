@@ -11,8 +11,27 @@ from urllib.parse import urlsplit
 URL_LIMIT = 500  # characters, as the column has it
 RIGHT = f"http://… or https://… with a host name, without a password, {URL_LIMIT} characters at most"
 
-_HAS_ANOTHER_INSIDE = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
-"""Prefixes of NAT64, the well-known one and that for local use: the rest is an address of IPv4."""
+_GLOBAL_IPV6 = ipaddress.IPv6Network("2000::/3")
+"""All that is given out; outside are local addresses of every kind, and forms with one of IPv4 inside."""
+
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "192.0.0.0/24",  # protocols' own; one of them is a cloud's metadata
+            "192.88.99.0/24",  # was a relay into IPv6
+            "168.63.129.16/32",  # what a cloud tells its hosts, behind an address that looks public
+            "2001::/23",  # protocols' own; Teredo has addresses of IPv4 inside
+            "2001:db8::/32",
+            "2002::/16",  # 6to4: the address of IPv4 is inside
+            "3fff::/20",
+        ),
+    )
+)
+"""What Python's own table of the addresses without a way through the Internet lacks, or lacked in 3.11."""
+
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+"""In the middle of an address of IPv6, behind any prefix: the last 32 bits are one of IPv4."""
 
 
 def is_address(url: str) -> bool:
@@ -49,13 +68,17 @@ def is_public(text: str) -> bool:
     """Whether an address is one of the whole Internet, not one that only this host or its network reaches."""
     address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        elif (
-            any(address in network for network in _HAS_ANOTHER_INSIDE)
-            or address.sixtofour is not None
-            or address.teredo is not None
-            or address.is_site_local
-        ):
-            return False  # an address of the other kind is inside, or what was the internal ones' prefix once
-    return address.is_global and not address.is_multicast
+        if address.ipv4_mapped is None:
+            return _is_public_ipv6(address)
+        address = address.ipv4_mapped
+    return address.is_global and not address.is_multicast and not _is_special(address)
+
+
+def _is_public_ipv6(address: ipaddress.IPv6Address) -> bool:
+    if address not in _GLOBAL_IPV6 or int(address) >> 32 & 0xFFFF_FFFF in _ISATAP:
+        return False
+    return address.is_global and not _is_special(address)
+
+
+def _is_special(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return any(address in network for network in _NOT_PUBLIC)

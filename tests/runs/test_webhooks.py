@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,12 +19,12 @@ from django.db import IntegrityError
 from django.utils import timezone
 
 from inference.models import Run, Webhook
-from inference.runs import leases, webhook_delivery, webhooks
+from inference.runs import leases, webhook_delivery, webhook_posting, webhooks
 from inference.runs.errors import ConfigError, RunStateError
 from inference.runs.lifecycle import cancel, submit
 from inference.runs.registry import JOBS
 from inference.runs.webhook_address import is_public, masked
-from inference.runs.webhook_delivery import DeliveryError, post
+from inference.runs.webhook_posting import DeliveryError, post
 from tests.runs.counting.job import CountJob
 
 pytestmark = pytest.mark.django_db
@@ -75,8 +76,9 @@ def deliver() -> None:
     """What a worker does again and again."""
 
     async def once() -> None:
-        for row in await webhook_delivery.database_sync_to_async(webhook_delivery._claimed)():
-            await webhook_delivery._deliver(row)
+        deliveries = webhook_delivery.Deliveries()
+        await deliveries.begin()
+        await deliveries.end()
 
     async_to_sync(once)()
 
@@ -106,7 +108,7 @@ def test_the_sites_own_address_is_told_of_every_run(listener: Listener, settings
     cancel(submit("count", {}, "one"))
     cancel(submit("count", {}, "two", webhook=listener.url))
     deliver()
-    assert [each["name"] for each in listener.heard] == ["one", "two"]
+    assert sorted(each["name"] for each in listener.heard) == ["one", "two"]
 
 
 def test_what_is_not_taken_is_tried_again_later_and_given_up_in_the_end(listener: Listener) -> None:
@@ -132,9 +134,9 @@ def test_redirections_are_not_followed(listener: Listener) -> None:
 
 def test_two_workers_tell_it_once(listener: Listener) -> None:
     cancel(submit("count", {}, "a run", webhook=listener.url))
-    first = webhook_delivery._claimed()
+    first = webhook_delivery._claimed(Counter())
     assert len(first) == 1
-    assert webhook_delivery._claimed() == []
+    assert webhook_delivery._claimed(Counter()) == []
 
 
 def test_internal_addresses_are_refused_unless_the_setting_allows_them(
@@ -167,7 +169,15 @@ def test_internal_addresses_are_refused_unless_the_setting_allows_them(
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "0.0.0.0", "100.64.0.1",
      "224.0.0.1", "::1", "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1",
      "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "64:ff9b:1:ffff::a00:1", "2002:7f00:1::",
-     "fec0::1", "feff::1", "::"],
+     "fec0::1", "feff::1", "::",
+     # those of IPv4 inside one of IPv6: compatible, translated, ISATAP, Teredo
+     "::127.0.0.1", "::7f00:1", "::a9fe:a9fe", "::5db8:d822", "::ffff:0:7f00:1",
+     "2606:2800:220:1:0:5efe:127.0.0.1", "2606:2800:220:1:200:5efe:10.0.0.1", "2001:0:7f00:1::",
+     "::ffff:192.0.0.192", "::ffff:168.63.129.16", "::ffff:169.254.169.254", "2002:5db8:d822::1",
+     # metadata of clouds: Oracle, Azure, Alibaba, AWS by IPv6
+     "192.0.0.192", "168.63.129.16", "100.100.100.200", "fd00:ec2::254", "fd20:ce::254",
+     "192.0.0.1", "192.0.0.9", "192.0.0.170", "192.88.99.1", "198.18.0.1", "192.0.2.1", "240.0.0.1",
+     "255.255.255.255", "100::1", "2001:2::1", "2001:20::1", "2001:db8::1", "3fff::1", "5f00::1", "ff02::1"],
 )  # fmt: skip
 def test_these_are_not_public(address: str) -> None:
     assert not is_public(address)
@@ -244,7 +254,7 @@ def test_nobody_there_is_an_error_that_says_so() -> None:
 
 
 def test_an_answer_that_does_not_come_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook_delivery, "ANSWER_TIME_OUT", 0.2)
+    monkeypatch.setattr(webhook_posting, "ANSWER_TIME_OUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(DeliveryError, match="answer"):
         post(f"http://127.0.0.1:{silent.getsockname()[1]}/", {}, internal=True)
 
@@ -280,3 +290,73 @@ def test_an_address_is_named_once_per_run() -> None:
     run = submit("count", {}, "a run", webhook="https://one.example.org/")
     with pytest.raises(IntegrityError):
         Webhook.objects.create(run=run, url="https://one.example.org/")
+
+
+def test_a_name_that_is_public_when_asked_and_internal_when_asked_again_is_connected_to_as_it_was_first(
+    listener: Listener, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEBHOOK_INTERNAL = False
+    answers = iter(["93.184.216.34", *["127.0.0.1"] * 9])
+    connected = []
+
+    def rebinding(host: str, port: int, *_: Any, **__: Any) -> Any:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), port))]
+
+    def create_connection(address: tuple[str, int], *_: Any) -> socket.socket:
+        connected.append(address[0])
+        raise OSError("nobody is to be reached by this test")
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    monkeypatch.setattr(socket, "create_connection", create_connection)
+    cancel(submit("count", {}, "a run", webhook=f"http://rebinding.example.org:{listener.server_port}/"))
+    deliver()
+    assert connected == ["93.184.216.34"]
+    assert listener.heard == []
+
+
+def test_of_several_addresses_of_a_host_none_that_is_internal_is_taken(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [(None, None, None, "", (each, 80)) for each in ("::127.0.0.1", "192.0.0.192", "93.184.216.34")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    assert webhook_posting.address_of("mixed.example.org", 80, internal=False) == "93.184.216.34"
+
+
+class Silent:
+    """Takes connections and never answers, until it is closed."""
+
+    def __init__(self, host: str) -> None:
+        self._socket = socket.create_server((host, 0))
+        self.url = f"http://{host}:{self._socket.getsockname()[1]}/"
+
+    def close(self) -> None:
+        """Let everybody who waits know that there is no answer."""
+        self._socket.close()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_webhooks_do_not_wait_for_those_that_do_not_answer(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose owner never answers is asked to tell many runs; those of others are told meanwhile."""
+    monkeypatch.setattr(webhook_posting, "ANSWER_TIME_OUT", 3600.0)
+    silent = Silent("127.0.0.1")
+    for number in range(webhook_delivery.AT_ONCE + 1):
+        cancel(submit("count", {}, f"slow {number}", webhook=silent.url))
+    cancel(submit("count", {}, "quick", webhook=listener.url))
+
+    async def until_told() -> list[str]:
+        deliveries = webhook_delivery.Deliveries()
+        await deliveries.begin()
+        while not listener.heard:
+            await asyncio.sleep(0.01)
+        under_way = list(deliveries._under_way.values())
+        silent.close()
+        await deliveries.end()
+        return under_way
+
+    under_way = async_to_sync(until_told)()
+    assert [each["name"] for each in listener.heard] == ["quick"]
+    assert under_way.count(silent.url.removeprefix("http://").rstrip("/")) == webhook_delivery.AT_ONE_HOST
+    untouched = Webhook.objects.filter(url=silent.url, attempts=0).count()
+    assert untouched == webhook_delivery.AT_ONCE + 1 - webhook_delivery.AT_ONE_HOST, "they stay due"

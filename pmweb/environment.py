@@ -105,7 +105,8 @@ def database(home: Path) -> dict[str, Any]:
     if url or any(parts.values()):
         return _postgresql(url, parts)
     # WAL lets readers go on beside one writer; IMMEDIATE takes the write lock at BEGIN, where busy_timeout
-    # can wait for it, instead of in mid-transaction, where SQLite gives up at once.
+    # can wait for it, instead of in mid-transaction, where SQLite gives up at once. FULL brings the log to
+    # the disk with every commit: what somebody was told is done survives a power failure (docs/faults.md).
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": home / "pmweb.sqlite3",
@@ -113,7 +114,7 @@ def database(home: Path) -> dict[str, Any]:
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 30,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
         },
     }
 

@@ -46,6 +46,8 @@ from inference.models import Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from pmweb.accounts.administrator import ensure_administrator
+from pmweb.cookies import name_at
+from pmweb.origins import origin_in
 from tests.launched import LaunchedSite, descendants
 
 MOST_SECONDS = {"page": 0.3, "lag": 1.0}
@@ -160,7 +162,8 @@ def _prepared(size: Size, server: str) -> Load:
     runs = _submitted(size, row, machines)
     browser = Client()
     browser.force_login(user)
-    session = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+    name = name_at(origin_in(server), settings.SESSION_COOKIE_NAME)
+    session = f"{name}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
     cookie = "; ".join([session, *_given(server, session)])
     pages = ["/", "/runs/", "/machines/", "/mappings/", "/sets/", "/isas/", "/campaigns/"]
     pages += [f"/mappings/{row.pk}/"]

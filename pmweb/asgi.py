@@ -8,7 +8,6 @@ import os
 import django
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator
 from django.urls import re_path, reverse
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
@@ -16,16 +15,20 @@ django.setup(set_prefix=False)  # whatever touches models is imported after it
 
 from inference.consumers import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
 from inference.runs.data_directory import keep_private  # noqa: E402
+from pmweb.cookies import OwnCookies  # noqa: E402
 from pmweb.environment import WEB_PROCESS  # noqa: E402
 from pmweb.handler import Pages  # noqa: E402
+from pmweb.origins import OwnOriginAlone  # noqa: E402
 from pmweb.permissions.sockets import guarded  # noqa: E402
 from pmweb.timing import timed  # noqa: E402
 
 keep_private()
 
-browsers = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
-application = ProtocolTypeRouter(
-    {"http": timed(Pages()), "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)])}
+browsers = OwnOriginAlone(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
+application = OwnCookies(
+    ProtocolTypeRouter(
+        {"http": timed(Pages()), "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)])}
+    )
 )
 
 if WEB_PROCESS in os.environ:

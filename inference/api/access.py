@@ -101,7 +101,7 @@ def needs(scope: Scope | None = None) -> Callable[[HttpRequest], Caller]:
             raise ProblemError(
                 403,
                 "A change by a session needs the token against forged requests",
-                right="send the cookie `csrftoken` as the header X-CSRFToken too, or use a token of the API",
+                right="send the cookie `csrftoken-PORT` as the header X-CSRFToken too, or use a token",
                 where="header X-CSRFToken",
             )
         request.user = caller.user

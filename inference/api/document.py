@@ -59,8 +59,8 @@ def document_of(api: NinjaAPI, root: str) -> Json:
         "session": {
             "type": "apiKey",
             "in": "cookie",
-            "name": "sessionid",
-            "description": "A browser's log-in.",
+            "name": "sessionid-443",
+            "description": "A browser's log-in. The name ends with the port of the site's address.",
         },
     }
     document["security"] = [{"token": []}, {"session": []}]

@@ -23,8 +23,10 @@ from twisted.internet.threads import deferToThread
 from twisted.python.failure import Failure
 
 from inference.sandbox import kernel
+from pmweb.cookies import name_at
 from pmweb.handler import BODY
 from pmweb.launcher.sockets import Socket
+from pmweb.origins import asked_at
 
 ANYBODYS_BYTES = 9 << 20
 """Of a request by somebody who may not upload: what a form or a document may have at most
@@ -111,7 +113,9 @@ class BoundedRequest(http_protocol.WebRequest):
             most = settings.REQUEST_LIMIT_BYTES >> 20
             self._refuse(413, f"A request can have at most {most} MiB here (PMWEB_REQUEST_MB).")
         elif not self._asking:
-            session = self.received_cookies.get(settings.SESSION_COOKIE_NAME.encode(), b"").decode("latin-1")
+            origin = asked_at(self.getHeader("Host") or "", self.getHeader("X-Forwarded-Proto") or "")
+            cookie = name_at(origin, settings.SESSION_COOKIE_NAME).encode()
+            session = self.received_cookies.get(cookie, b"").decode("latin-1")
             authorization = self.getHeader("Authorization") or ""
             if session or authorization:
                 self._ask(session, authorization)

@@ -46,7 +46,7 @@ async def cookie(administrator: User) -> str:
     """The cookie of a session."""
     client = Client()
     await database_sync_to_async(client.force_login)(administrator)
-    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+    return f"{settings.SESSION_COOKIE_NAME}-8000={client.cookies[settings.SESSION_COOKIE_NAME].value}"
 
 
 async def test_a_page_of_this_site_with_a_session_is_let_in(cookie: str):

@@ -97,7 +97,7 @@ def cookie(user: User) -> str:
     session[BACKEND_SESSION_KEY] = "pmweb.accounts.backend.Accounts"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.save()
-    return f"Cookie: sessionid={session.session_key}"
+    return f"Cookie: sessionid-80={session.session_key}"
 
 
 def refused_at_once(web: Web, length: int, *headers: str) -> str:
@@ -131,7 +131,10 @@ def test_whoever_expects_to_be_told_to_go_on_is_not(web: Web):
 
 
 def test_a_made_up_cookie_or_token_does_not_help(web: Web):
-    for made_up in ("Cookie: sessionid=abcdefghijklmnopqrstuvwxyz012345", "Authorization: Bearer pmwebapi_x"):
+    for made_up in (
+        "Cookie: sessionid-80=abcdefghijklmnopqrstuvwxyz012345",
+        "Authorization: Bearer pmwebapi_x",
+    ):
         assert "Log in first" in refused_at_once(web, 10 * MIB, made_up)
         assert "Log in first" in refused_in_chunks(web, 11 * MIB, made_up)
 

@@ -42,7 +42,7 @@ def logged_in(role: Role = Role.VIEWER) -> tuple[User, Client]:
 
 @asynccontextmanager
 async def socket_of(client: Client, path: str = "/ws/runs/", **headers: str):
-    cookies = "; ".join(f"{key}={morsel.value}" for key, morsel in client.cookies.items())
+    cookies = "; ".join(f"{key}-8000={morsel.value}" for key, morsel in client.cookies.items())
     sent = {"host": "localhost:8000", "origin": "http://localhost:8000", "cookie": cookies, **headers}
     socket = WebsocketCommunicator(
         application, path, headers=[(key.encode(), value.encode()) for key, value in sent.items()]

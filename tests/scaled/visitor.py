@@ -20,9 +20,11 @@ _FIELD = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 class Browser:
     """A visitor with cookies, who fills in the forms that the site sends."""
 
-    def __init__(self, address: str, trust: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, address: str, trust: ssl.SSLContext | None = None, cookies: CookieJar | None = None
+    ) -> None:
         self._address = address
-        self.cookies = CookieJar()
+        self.cookies = CookieJar() if cookies is None else cookies
         self._opener = urllib.request.build_opener(
             urllib.request.HTTPCookieProcessor(self.cookies), urllib.request.HTTPSHandler(context=trust)
         )
@@ -47,9 +49,14 @@ class Browser:
         with self._open(self._address + path, timeout=60) as answer:
             return answer.read().decode()
 
-    def post(self, path: str, **fields: str) -> str:
-        """Send the form of a page; the address to which it leads."""
-        return self._send(path, urlencode({**fields, **self._token(path)}).encode())
+    def led_to(self, path: str) -> str:
+        """Where a page leads to: itself, or the log-in."""
+        with self._open(self._address + path, timeout=60) as answer:
+            return answer.url.removeprefix(self._address)
+
+    def post(self, path: str, *, page: str = "", **fields: str) -> str:
+        """Send the form of a page, of the one at `path` unless it is another; where it leads to."""
+        return self._send(path, urlencode({**fields, **self._token(page or path)}).encode())
 
     def upload(self, path: str, name: str, content: bytes) -> str:
         """Send a file by the form of a page; the address to which it leads."""

@@ -1,0 +1,91 @@
+"""Origins as browsers have them: scheme, host and port. Ports of one host are different sites.
+
+A WebSocket carries the visitor's cookies whatever page has opened it, and only the header Origin says whose
+page that was. So this very origin is let in, and those that are trusted for forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
+from django.http.request import is_same_domain, validate_host
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Origin(NamedTuple):
+    """In small letters, the port also where it is the scheme's own."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+def origin_in(text: str) -> Origin | None:
+    """The origin that an address begins with; None for one that has none, such as "null"."""
+    try:
+        parts = urlsplit(text)
+        port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    if not parts.hostname or port is None:
+        return None
+    return Origin(parts.scheme, parts.hostname, port)
+
+
+def asked_at(host: str, forwarded_scheme: str) -> Origin | None:
+    """Where the browser believes to be: by the header Host, and X-Forwarded-Proto where a proxy sets it."""
+    encrypted = settings.TLS and forwarded_scheme == "https"
+    return origin_in(f"{'https' if encrypted else 'http'}://{host}")
+
+
+def asked_at_by(headers: Headers) -> Origin | None:
+    """The same of the headers of an ASGI scope."""
+    return asked_at(_header(headers, b"host"), _header(headers, b"x-forwarded-proto"))
+
+
+class OwnOriginAlone:
+    """An application for WebSockets of browsers; pages of other origins are refused in the handshake."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """Carry the connection out, or refuse it."""
+        application = self._application if _is_let_in(scope["headers"]) else WebsocketDenier()
+        await application(scope, receive, send)
+
+
+def _is_let_in(headers: Headers) -> bool:
+    origin = origin_in(_header(headers, b"origin"))
+    if origin is None:
+        return False
+    if origin == asked_at_by(headers):
+        return validate_host(_in_header(origin.host), settings.ALLOWED_HOSTS)
+    return any(_is_trusted(origin, trusted) for trusted in settings.CSRF_TRUSTED_ORIGINS)
+
+
+def _is_trusted(origin: Origin, text: str) -> bool:
+    """As Django has it for forms: a name, or `*.` for all below it."""
+    trusted = origin_in(text)
+    if trusted is None or (origin.scheme, origin.port) != (trusted.scheme, trusted.port):
+        return False
+    return is_same_domain(origin.host, trusted.host.removeprefix("*"))
+
+
+def _in_header(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _header(headers: Headers, wanted: bytes) -> str:
+    return next((value.decode("latin-1") for name, value in headers if name == wanted), "")

@@ -4,20 +4,19 @@
 import os
 import sys
 
-from inference.sandbox import kernel
-
 
 def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
-    kernel.hold_secrets()
     try:
         from django.conf import settings  # noqa: PLC0415
         from django.core.exceptions import ImproperlyConfigured  # noqa: PLC0415
         from django.core.management import execute_from_command_line  # noqa: PLC0415
 
         from inference.runs.data_directory import keep_private  # noqa: PLC0415
+        from inference.sandbox import kernel  # noqa: PLC0415
 
+        kernel.hold_secrets()
         keep_private()
         try:
             _ = settings.HOME  # reads the settings, which need more libraries

@@ -227,10 +227,12 @@ class _TextReader:
         self.skipped["="] += 1
 
     def _data(self, name: str, rest: str, part: Part, number: int) -> None:
-        if self._sections.data_is_unreachable(bool(self._labels)):
+        code = _bytes_of(rest) if name == "byte" else b""
+        begins_code = bool(code) and not self.statements and self._sections.in_code
+        if not begins_code and self._sections.data_is_unreachable(bool(self._labels)):
             self.skipped[f".{name}"] += 1
             return
-        if name == "byte" and (code := _bytes_of(rest)):
+        if code:
             self._numbers(code, f".byte {rest}", part, number)
             return
         what = "" if name != "byte" else " other than plain numbers"

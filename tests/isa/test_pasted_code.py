@@ -210,7 +210,8 @@ def test_regions_between_the_bytes_of_iaca_are_blocks():
 
 
 @pytest.mark.parametrize(
-    "code", [LOOP, "4801d8e2fb", "90" * 200 + "0f85" + (-206 & 0xFFFFFFFF).to_bytes(4, "little").hex()]
+    "code",
+    [LOOP, "4801d8e2fb", "64679075fb", "90" * 200 + "0f85" + (-206 & 0xFFFFFFFF).to_bytes(4, "little").hex()],
 )
 def test_the_text_of_a_loop_reads_back_to_its_bytes(code: str):
     block = block_of_hex(code)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from iced_x86 import Decoder, FlowControl, Instruction, OpKind
 
@@ -37,8 +37,7 @@ _FLOWS: dict[int, Flow] = {
 _NEAR_TARGETS = (OpKind.NEAR_BRANCH64, OpKind.NEAR_BRANCH32, OpKind.NEAR_BRANCH16)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One instruction in the order of the code.
 
     `flow`: "next", "jump" (unconditional), "branch" (conditional, `loop` and `jrcxz` too), "call" (what comes

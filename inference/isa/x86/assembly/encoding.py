@@ -9,8 +9,8 @@ the first candidate of that length counts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from iced_x86 import Code
 
@@ -58,8 +58,7 @@ _LATER = 1 << 20
 _SHOWN = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """Machine code, the opcode that it is of, and `width`: bits of memory of which nobody said how wide."""
 
     code: bytes

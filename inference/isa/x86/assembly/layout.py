@@ -6,6 +6,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
 
 from iced_x86 import Decoder
 
@@ -63,8 +65,7 @@ class Statement:
         return encode_jump(self.jump.mnemonic, distance, bits, self.jump.prefixes)
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What an instruction amounts to: its code, or the jump that it is, and the names that are taken as 0."""
 
     code: bytes = b""
@@ -113,7 +114,7 @@ def placed(
         raise BlockError("these bytes are no instruction of x86-64", one.line, one.column)
     step = step_of(decoded, code)
     if one.jump is not None:
-        step = replace(step, target=target)
+        step = step._replace(target=target)
     return ProgramInstruction(
         one.line, one.text, step, one.labels, one.symbols, one.regions, one.count, is_entry
     )
@@ -138,6 +139,10 @@ def _shortest(
     statements: Sequence[Statement], targets: Sequence[_Target | None]
 ) -> tuple[list[int], list[int]]:
     """Bits of the distance of each jump (0 for what is none), and the addresses that come of them."""
+    if not any(targets):
+        return [0] * len(statements), list(
+            accumulate((len(one.code) for one in statements), initial=ADDRESS_OF_CODE)
+        )
     bits = [0 if one.jump is None else SHORT if one.jump_code(0, SHORT) else NEAR for one in statements]
     for rounds_left in range(_MOST_ROUNDS, -1, -1):
         addresses = _addresses(statements, bits)

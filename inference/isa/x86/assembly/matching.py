@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from inference.isa.x86.assembly.meanings import Meaning
 from inference.isa.x86.assembly.mnemonics import Reading
-from inference.isa.x86.assembly.opcodes import Opcode, Place, opcodes_of, representative
+from inference.isa.x86.assembly.opcodes import REPRESENTATIVES, Opcode, Place, opcodes_of
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,
@@ -139,7 +139,7 @@ def _ways(opcode: Opcode, shape: _Shape) -> Ways:
 
 def _kind(operand: Operand) -> int:
     if isinstance(operand, RegisterOperand):
-        return representative(operand.register)
+        return REPRESENTATIVES.get(operand.register, operand.register)
     if isinstance(operand, ImmediateOperand):
         return _IMMEDIATE
     return _MEMORY if isinstance(operand, MemoryOperand) else _TARGET

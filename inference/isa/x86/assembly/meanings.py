@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 from iced_x86 import Register
 
@@ -40,8 +40,7 @@ _ACCUMULATORS = tuple(RegisterOperand(one) for one in (Register.AX, Register.EAX
 _TOP, _BELOW = RegisterOperand(Register.ST0), RegisterOperand(Register.ST1)
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
+class Meaning(NamedTuple):
     """A mnemonic of iced's tables with what its name says, and operands in Intel's order."""
 
     reading: Reading
@@ -127,7 +126,7 @@ def _completed(meaning: Meaning, *, is_att: bool) -> Meaning:
     if reading.implied is not None:
         return Meaning(reading, (*meaning.operands, ImmediateOperand(reading.implied)))
     if is_att and reading.mnemonic.startswith("f") and _is_into_stack(meaning.operands):
-        return replace(meaning, reading=replace(reading, mnemonic=exchanged(reading.mnemonic)))
+        return meaning._replace(reading=replace(reading, mnemonic=exchanged(reading.mnemonic)))
     return meaning
 
 

@@ -207,12 +207,6 @@ def opcodes_of(mnemonic: str) -> tuple[Opcode, ...]:
     return tuple(_opcode(mnemonic, info, sizes[look]) for info, look in zip(infos, looks, strict=True))
 
 
-def representative(register: RegisterValue) -> RegisterValue:
-    """The first of the registers that no place tells apart from this one."""
-    return _representatives().get(register, register)
-
-
-@cache
 def _representatives() -> dict[RegisterValue, RegisterValue]:
     found: dict[RegisterValue, RegisterValue] = {}
     fixed = frozenset(_FIXED.values())
@@ -222,6 +216,10 @@ def _representatives() -> dict[RegisterValue, RegisterValue]:
             cast(list[RegisterValue], alike), cast(RegisterValue, min(alike, default=first))
         )
     return found
+
+
+REPRESENTATIVES = _representatives()
+"""{register: the first of those that no place tells apart from it}."""
 
 
 def _is_kept(info: OpCodeInfo) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import NamedTuple, cast
 
 from iced_x86 import Register
 
@@ -32,15 +32,13 @@ _LONGEST = 100  # characters of a number, leading zeros among them
 _DEEPEST = 20  # parentheses within each other
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterOperand:
+class RegisterOperand(NamedTuple):
     """A register by iced's number."""
 
     register: RegisterValue
 
 
-@dataclass(frozen=True, slots=True)
-class ImmediateOperand:
+class ImmediateOperand(NamedTuple):
     """A number; negative ones are kept as they are written. `symbol`: the name that it is made of, if any."""
 
     value: int
@@ -66,8 +64,7 @@ class MemoryOperand:
     spelt_zero: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TargetOperand:
+class TargetOperand(NamedTuple):
     """Where a jump or call leads: a label, its `address` where a listing gives one, and bytes from there."""
 
     label: str
@@ -78,8 +75,7 @@ class TargetOperand:
 Operand = RegisterOperand | ImmediateOperand | MemoryOperand | TargetOperand
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """One instruction as it is written, its operands in Intel's order.
 
     `prefixes` are in the order of the text. `mask`, `zeroing` and `rounding` are EVEX's decorations.
@@ -95,8 +91,7 @@ class Written:
     is_att: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(NamedTuple):
     """A value: a number, and the first of the names that were added to it."""
 
     value: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from inference.isa.x86.assembly.errors import BlockError
 
@@ -19,8 +19,7 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"?')
 _CHARACTER = re.compile(r"'\\?[^\s\\]'")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A piece of a line between semicolons; `column` counts from 1, `first` is the one before any `;`."""
 
     text: str
@@ -28,8 +27,7 @@ class Part:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(NamedTuple):
     """A line of the text by its number from 1; `comment` is all that its comments say."""
 
     number: int
@@ -57,6 +55,9 @@ def source_lines(lines: list[str], first: int) -> Iterator[SourceLine]:
 
 
 def _parted(raw: str, number: int, inside: int) -> tuple[list[Part], str, int]:
+    if not inside and not _MARK.search(raw):
+        only = _part(raw, 1, first=True)
+        return [only] if only.text else [], "", 0
     parts: list[Part] = []
     said: list[str] = []
     written, begin, at = "", 1, 0

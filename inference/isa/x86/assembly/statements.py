@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from iced_x86 import Register
 
@@ -49,11 +50,19 @@ def begins_instruction(text: str) -> bool:
         if len(words) == 1:
             return True
         words = words[1].split(None, 1)
-    return (
-        bool(words)
-        and bool(_MNEMONIC.fullmatch(words[0].lower()))
-        and known_name(words[0].lower().partition(",")[0])
-    )
+    return bool(words) and _is_mnemonic(words[0].lower())
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_mnemonic(word: str) -> bool:
+    return bool(_MNEMONIC.fullmatch(word)) and known_name(word.partition(",")[0])
+
+
+def syntax_of(text: str, likely: str) -> str:
+    """The syntax that an instruction shows, or the `likely` one where it shows none."""
+    if likely == "intel" and "%" not in text and "$" not in text:
+        return likely
+    return evidence(text) or likely
 
 
 def evidence(text: str) -> str:
@@ -74,18 +83,15 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
     """
     if len(text) > LONGEST_INSTRUCTION:
         raise BlockError(f"an instruction has at most {LONGEST_INSTRUCTION} characters")
-    rest = text.strip()
     prefixes: list[str] = []
-    while rest:
-        word, after = (*rest.split(None, 1), "")[:2]
-        if not is_prefix(word):
-            break
-        prefixes.append(word.lower())
-        rest = after.strip()
-    if not rest:
+    words = text.split(None, 1)
+    while words and is_prefix(words[0]):
+        prefixes.append(words[0].lower())
+        words = words[1].split(None, 1) if len(words) > 1 else []
+    if not words:
         return Written("", prefixes=tuple(prefixes))
-    word, written = (*rest.split(None, 1), "")[:2]
-    name = _name(word.lower())
+    name = _name(words[0].lower())
+    written = words[1] if len(words) > 1 else ""
     if name.hint:
         prefixes.append(name.hint)
     is_att = syntax == "att"
@@ -110,8 +116,7 @@ def read_statement(text: str, syntax: str, constants: dict[str, int]) -> Written
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Name:
+class _Name(NamedTuple):
     """What the first word of an instruction is; `hint`: the prefix of a jump with a ,pt or ,pn behind it."""
 
     mnemonic: str
@@ -183,8 +188,7 @@ def _operands(text: str, mnemonic: str, constants: dict[str, int], *, is_att: bo
     return [intel.read_operand(part, constants) for part in parts]
 
 
-@dataclass(frozen=True, slots=True)
-class _Decorations:
+class _Decorations(NamedTuple):
     """What stands in braces behind operands: see `Written`; `broadcast`: 8 of {1to8}."""
 
     mask: RegisterValue = Register.NONE
@@ -203,13 +207,13 @@ def _decorations(text: str) -> _Decorations:
     for written in _DECORATION.findall(text):
         name = written.strip().lower()
         if name == "z":
-            found = replace(found, zeroing=True)
+            found = found._replace(zeroing=True)
         elif name in ROUNDINGS:
-            found = replace(found, rounding=name)
+            found = found._replace(rounding=name)
         elif copies := _BROADCAST.fullmatch(name):
-            found = replace(found, broadcast=int(copies[1]))
+            found = found._replace(broadcast=int(copies[1]))
         elif _MASK.fullmatch(name):
-            found = replace(found, mask=registers()[name.removeprefix("%")])
+            found = found._replace(mask=registers()[name.removeprefix("%")])
         else:
             raise BlockError(
                 f"there is no decoration {{{name[:20]}}}: {{k1}}, {{z}}, {{1to8}}, {{rn-sae}} are some"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from inference.isa.x86.assembly import directives
 from inference.isa.x86.assembly.errors import BlockError
@@ -22,6 +22,7 @@ from inference.isa.x86.assembly.statements import (
     evidence,
     read_statement,
     split_operands,
+    syntax_of,
 )
 
 MOST_INSTRUCTIONS = 50_000
@@ -62,8 +63,7 @@ def _likely_syntax(lines: Sequence[SourceLine]) -> str:
     return "intel"
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """An instruction that has been read, and whether the next one can be reached from it."""
 
     written: Written
@@ -286,9 +286,9 @@ class _TextReader:
             self._prefixed_at = (number, part.column)
             return
         if self._prefixes:
-            written = replace(known.written, prefixes=(*self._prefixes, *known.written.prefixes))
+            written = known.written._replace(prefixes=(*self._prefixes, *known.written.prefixes))
             self._prefixes = ()
-            known = replace(known, written=written, content=content_of(written))
+            known = known._replace(written=written, content=content_of(written))
         else:
             self._known[text] = known
         self._append(number, part.column, text, known)
@@ -315,7 +315,7 @@ class _TextReader:
     def _read(self, text: str) -> _Known:
         if self._syntax == "intel" and "%" in text:
             text = _PREFIXED_REGISTER.sub("", text)  # .intel_syntax prefix
-        syntax = self._syntax or evidence(text) or self._likely_syntax
+        syntax = self._syntax or syntax_of(text, self._likely_syntax)
         return _read(text, syntax, self._constants) if self._constants else _known(text, syntax)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from iced_x86 import Decoder, Instruction
 
@@ -37,7 +36,7 @@ def steps_in(program: Program, function: Function) -> Iterator[list[Step]]:
         else:
             step = step_of(one, code[position : position + one.len])
             if moved and (place := one.next_ip - _FIELD) in moved and step.flow in ("jump", "branch"):
-                step = replace(step, target=moved[place])
+                step = step._replace(target=moved[place])
         found.append(step)
         position += len(step.code)
         length = position - begin

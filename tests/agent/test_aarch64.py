@@ -193,6 +193,4 @@ def test_system_calls_have_the_numbers_of_the_kernel():
         "rseq sendto recvfrom exit exit_group"
     )
     numbers = dict(re.findall(r"#define __NR(?:3264)?_(\w+) (\d+)", HEADER.read_text()))
-    architecture, allowed = sandbox._SYSTEM_CALLS["aarch64"]
-    assert architecture == 0xC00000B7
-    assert sorted(allowed) == sorted(int(numbers[name]) for name in wanted.split())
+    assert sorted(sandbox._SYSTEM_CALLS["aarch64"]) == sorted(int(numbers[name]) for name in wanted.split())

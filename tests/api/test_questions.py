@@ -49,8 +49,8 @@ def test_a_question_is_asked_and_its_answers_are_read_as_they_come(program: Prog
     read = program.get(f"/questions/{asked['run']['id']}")
     assert read["page"] == f"/blocks/{asked['run']['id']}/"
     assert read["predictors"][0]["answers"] == [
-        {"cycles": 1.25, "failure": None, "detail": ""},
-        {"cycles": None, "failure": "timeout", "detail": "20 s are over"},
+        {"cycles": 1.25, "failure": None, "detail": "", "asked_as": ""},
+        {"cycles": None, "failure": "timeout", "detail": "20 s are over", "asked_as": ""},
     ]
 
 
@@ -128,3 +128,20 @@ def test_the_load_of_ports_is_told_instruction_by_instruction(reader: Program, m
     assert block["instructions"][1]["loads"] == [0.0, 1.0, 0.0]
     assert other["cycles"] is None
     assert other["instructions"][0]["uops"] is None
+
+
+def test_a_loop_s_answers_say_how_it_was_asked_and_it_is_explained_without_its_jump(
+    program: Program, tool: Predictor
+):
+    code = "again: add rax, [rcx+16]\ncmp rax, rdx\njne again"
+    status, asked = program("POST", "/questions", {"code": code, "predictors": [tool.name]})
+    assert status == 201
+    (block,) = asked["blocks"]
+    assert block["assembly"][-1] == "jne .loop"
+    said = Said(tool.pk, tool.name, {bytes.fromhex(block["hex"]): Answer(cycles=1.0)})
+    write(Run.objects.all(), asked["run"]["id"], [(ANSWERS, said_document(said))])
+    read = program.get(f"/questions/{asked['run']['id']}")
+    (answer,) = read["predictors"][0]["answers"]
+    assert answer["asked_as"] == "asked without the jump that closes it"
+    _, explained = program("POST", "/explanations", {"code": code, "predictors": [tool.name]})
+    assert Run.objects.get(pk=explained["run"]["id"]).config["block"] == "480341104839d0"

@@ -178,8 +178,7 @@ def _displacements(
     if memory is None:
         return (0,)
     longest = _LONG if _has_short_addresses(memory) else _VERY_LONG
-    absolute = any(place.absolute for place in opcode.places)
-    if absolute or memory.symbol or memory.base in _UNBASED or "{disp32}" in prefixes:
+    if opcode.is_absolute or memory.symbol or memory.base in _UNBASED or "{disp32}" in prefixes:
         return (longest,)
     if "{disp8}" in prefixes:
         return (_SHORT,)

@@ -19,6 +19,7 @@ from inference.isa.x86.assembly.operands import (
 from inference.isa.x86.iced_types import RegisterValue
 
 _WISHES = frozenset({"{evex}", "{vex}", "{vex2}", "{vex3}"})
+_NO_WISHES: frozenset[str] = frozenset()
 _OF_TABLES = frozenset({"lgdt", "lidt", "sgdt", "sidt"})
 """Instructions whose names AT&T's disassemblers give a letter that is not the width of their memory."""
 
@@ -36,16 +37,24 @@ Candidates = tuple[tuple[Opcode, Ways], ...]
 
 def candidates(meaning: Meaning, written: Written) -> Candidates:
     """The opcodes that take operands of such kinds, in iced's order, and which operand goes where."""
-    shape = tuple([_kind(one) for one in meaning.operands])
-    width = next((one.width for one in meaning.operands if isinstance(one, MemoryOperand)), None)
-    is_far = written.mnemonic.startswith("l") and meaning.reading.mnemonic in ("call", "jmp")
-    wishes = _WISHES.intersection(written.prefixes) if written.prefixes else frozenset[str]()
-    return _candidates(meaning.reading, shape, width, wishes, is_far=is_far)
+    shape: list[int] = []
+    width = None
+    for one in meaning.operands:
+        if isinstance(one, RegisterOperand):
+            shape.append(REPRESENTATIVES.get(one.register, one.register))
+        elif isinstance(one, MemoryOperand):
+            shape.append(_MEMORY)
+            width = one.width
+        else:
+            shape.append(_IMMEDIATE if isinstance(one, ImmediateOperand) else _TARGET)
+    is_far = written.mnemonic[0] == "l" and meaning.reading.mnemonic in ("call", "jmp")
+    wishes = _WISHES.intersection(written.prefixes) if written.prefixes else _NO_WISHES
+    return _candidates(meaning.reading, tuple(shape), width, wishes, is_far)
 
 
 @lru_cache(maxsize=1 << 13)
 def _candidates(
-    reading: Reading, shape: _Shape, width: int | None, wishes: frozenset[str], *, is_far: bool
+    reading: Reading, shape: _Shape, width: int | None, wishes: frozenset[str], is_far: bool
 ) -> Candidates:
     return tuple(
         (opcode, ways)
@@ -135,14 +144,6 @@ def _ways(opcode: Opcode, shape: _Shape) -> Ways:
         for way in opcode.ways
         if len(way) == count and all(_takes(places[k], kind) for k, kind in zip(way, shape, strict=True))
     )
-
-
-def _kind(operand: Operand) -> int:
-    if isinstance(operand, RegisterOperand):
-        return REPRESENTATIVES.get(operand.register, operand.register)
-    if isinstance(operand, ImmediateOperand):
-        return _IMMEDIATE
-    return _MEMORY if isinstance(operand, MemoryOperand) else _TARGET
 
 
 def _takes(place: Place, kind: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple, cast
 
 from iced_x86 import Register
@@ -106,7 +105,7 @@ def _with_wide_selector(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
 def _on_the_stack(reading: Reading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
     """An x87 instruction: without operands, with one of its two registers, in AT&T's exchanged names."""
     if not operands and pops_without_operands(reading.mnemonic):
-        yield Meaning(replace(reading, mnemonic=f"{reading.mnemonic}p"), (_BELOW, _TOP))
+        yield Meaning(reading._replace(mnemonic=f"{reading.mnemonic}p"), (_BELOW, _TOP))
         return
     yield Meaning(reading, operands)
     if not operands:
@@ -126,7 +125,7 @@ def _completed(meaning: Meaning, *, is_att: bool) -> Meaning:
     if reading.implied is not None:
         return Meaning(reading, (*meaning.operands, ImmediateOperand(reading.implied)))
     if is_att and reading.mnemonic.startswith("f") and _is_into_stack(meaning.operands):
-        return meaning._replace(reading=replace(reading, mnemonic=exchanged(reading.mnemonic)))
+        return meaning._replace(reading=reading._replace(mnemonic=exchanged(reading.mnemonic)))
     return meaning
 
 

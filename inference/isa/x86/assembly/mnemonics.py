@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from inference.isa.x86.forms import MNEMONICS
 
@@ -56,8 +56,7 @@ _VECTORS = {"x": 128, "y": 256, "z": 512}
 _EXTENDING = re.compile(r"mov([zs])(b|w|l)([wlq]?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What a name can mean: a mnemonic of iced's, an immediate that it implies, and widths in bits.
 
     `size`: of an operand (or the operation, where no operand shows one), 0 where the name does not say.

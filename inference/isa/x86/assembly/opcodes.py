@@ -178,6 +178,7 @@ class Opcode:
     any_width: bool
     bare: bool
     is_far: bool
+    is_absolute: bool
 
     @property
     def is_length_changing(self) -> bool:
@@ -187,7 +188,9 @@ class Opcode:
     @property
     def is_long(self) -> bool:
         """Whether it has an immediate or an address of eight bytes."""
-        return any(place.absolute or (place.immediate and place.immediate[1] == 64) for place in self.places)
+        return self.is_absolute or any(
+            place.immediate is not None and place.immediate[1] == 64 for place in self.places
+        )
 
     @property
     def widths(self) -> frozenset[int]:
@@ -265,6 +268,7 @@ def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
         any_width=mnemonic in _ANY_WIDTH,
         bare=bare,
         is_far=info.code in _FAR,
+        is_absolute=any(place.absolute for place in places),
     )
 
 

@@ -220,6 +220,14 @@ def test_the_text_of_a_loop_reads_back_to_its_bytes(code: str):
     assert block_of_text("\n".join(att_of_bytes(block.code))).hex == code
 
 
+def test_digits_with_control_flow_are_cut_like_other_code():
+    found = read("4801d8c3ffc1", 9)
+    assert [one.block.hex for one in found.pieces] == ["4801d8", "ffc1"]
+    assert found.notes == ("blocks end at 1 return",)
+    with pytest.raises(BlockError, match="no instruction but jumps, calls and returns"):
+        read("f1", 9)
+
+
 # --------------------------------------------------------------------------- limits
 
 

@@ -162,11 +162,11 @@ def test_measuring_in_detail_takes_one_machine(visitor: Client, machine: Machine
 
 
 def test_a_block_that_cannot_be_measured_says_so(visitor: Client, machine: Machine):
-    asked = {**FIELDS, "code": "90c3", "predictors": [LAB], "press": "measure"}
+    asked = {**FIELDS, "code": "90f4", "predictors": [LAB], "press": "measure"}
     answer = visitor.post(reverse("blocks"), asked)
     assert answer.status_code == 400
     assert "cannot be measured" in answer.text
-    assert "cannot be measured" in visitor.get(reverse("blocks"), {"code": "90c3"}).text
+    assert "cannot be measured" in visitor.get(reverse("blocks"), {"code": "90f4"}).text
 
 
 def test_more_predictors_take_no_more_queries(

@@ -96,8 +96,9 @@ def _functions(instructions: Sequence[ProgramInstruction]) -> Iterator[str]:
     """The name of the function that each instruction is in, "" where there is none."""
     function = ""
     for one in instructions:
-        if one.labels and (one.is_entry or not _is_local(one.labels[-1])):
-            function = one.labels[-1]
+        names = [label for label in one.labels if not _is_local(label)]
+        if names or (one.is_entry and one.labels):
+            function = (*names, *one.labels)[0]
         yield function
 
 

@@ -10,12 +10,15 @@ from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.x86.assembly.disassembly import program_of_listing
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.listings import listing_of
-from inference.isa.x86.assembly.program import Program
+from inference.isa.x86.assembly.program import Program, ProgramInstruction
 from inference.isa.x86.assembly.reading import program_of_lines
 from inference.isa.x86.assembly.source import lines_of
 from inference.isa.x86.blocks.block import Block, block_of_hex
+from inference.isa.x86.blocks.listing import text_of
 from inference.isa.x86.blocks.passed_over import notes_on
 from inference.isa.x86.blocks.pieces import Piece, listed, named, pieces_of
+from inference.isa.x86.control_flow import steps_of
+from inference.isa.x86.instances import ADDRESS_OF_CODE
 
 TITLES = ("bb", "hex", "block", "code", "bytes")
 """What the first column of a CSV file of blocks is called."""
@@ -111,7 +114,7 @@ def _programs(lines: list[str], most: int) -> Iterator[Program | Piece]:
         _not_too_many(len(paragraphs), most)
     for first, part in _joined(paragraphs, lines):
         if _is_hex(part):
-            yield Piece("", _block(first, "\n".join(part)), first)
+            yield _of_digits(first, "\n".join(part))
         else:
             yield program_of_lines(part, first)
 
@@ -178,6 +181,18 @@ def _rows(lines: list[str]) -> list[tuple[int, str]]:
     found = [(number, row.group(1)) for number, row in matched if row is not None]
     is_file = titled or any("," in line for _, line in full)
     return found if is_file and len(found) == len(matched) else []
+
+
+def _of_digits(line: int, digits: str) -> Program | Piece:
+    """A block; with jumps, calls or the like among its instructions, a program like any other code."""
+    block = _block(line, digits)
+    instructions = [
+        ProgramInstruction(line, text_of(step.code, "intel"), step)
+        for step in steps_of(block.body, ADDRESS_OF_CODE)
+    ]
+    if all(one.step.flow == "next" for one in instructions):
+        return Piece("", block, line)
+    return Program(tuple(instructions))
 
 
 def _block(line: int, digits: str) -> Block:

@@ -58,6 +58,14 @@ class Server:
             shutil.chown(self.directory, self.user)
         self.process: subprocess.Popen[bytes] | None = None
 
+    def write(self, name: str, text: str) -> Path:
+        """A file that the server's user can read, whatever the umask of this process is."""
+        path = self.directory / name
+        path.write_text(text)
+        if self.user:
+            shutil.chown(path, self.user)
+        return path
+
     def call(self, *command: str) -> None:
         """Carry out a command as the server's user, and complain with its words."""
         done = subprocess.run(
@@ -102,10 +110,10 @@ class PostgreSQL(Server):
         initdb = program("initdb", f"{place}initdb", package="postgresql")
         super().__init__("postgresql")
         self.hosts, self.port = hosts or ("127.0.0.1",), free_port()
-        (self.directory / "password").write_text(PASSWORD)
+        password = self.write("password", PASSWORD)
         self.call(
             *(initdb, "-D", str(self.directory / "data"), "-U", _USER, "-E", "UTF8", "--locale=C.UTF-8"),
-            *("--no-sync", "--auth=scram-sha-256", f"--pwfile={self.directory / 'password'}"),
+            *("--no-sync", "--auth=scram-sha-256", f"--pwfile={password}"),
         )
         with (self.directory / "data/pg_hba.conf").open("a") as rules:
             rules.write("host all all 10.0.0.0/8 scram-sha-256\n")

@@ -74,18 +74,30 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._over = False
         self._looking: asyncio.Task[None] | None = None
         self._machine: Machine | None = None
-        database.enter()
+        self._enter()
         try:
             self._machine = await database.run(tokens.machine_of, _token(self.scope))
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
+            self._leave()
             await self.close(TRY_AGAIN)
             return
         if self._machine is None:
+            self._leave()
             await self.close(NO_ENTRY)
             return
         await self.accept()
         self._looking = asyncio.create_task(self._wait_for_hello())
+
+    def _enter(self) -> None:
+        database.enter()
+        self._is_inside = True
+
+    def _leave(self) -> None:
+        """Once, whether the handshake was refused or the connection has ended."""
+        if self._is_inside:
+            self._is_inside = False
+            database.leave()
 
     async def disconnect(self, code: int) -> None:
         """Let the batch go back to those that wait."""
@@ -99,7 +111,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             except OperationalError as error:  # the machine goes silent instead
                 logger.warning("the database does not answer: %s", error)
             finally:
-                database.leave()
+                self._leave()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """One message."""

@@ -70,9 +70,9 @@ def test_a_block_is_pasted_decoded_and_put_right(page: Page, tolerated: list[str
     tolerated.append(r"400 \(Bad Request\)")  # the first block is refused
     page.goto("/blocks/")
     code = page.get_by_role("textbox", name="Basic blocks")
-    code.fill("add rax, rbx\njne again")
+    code.fill("add rax, rbx\nfrob rax")
     page.get_by_role("button", name="Decode").last.click()
-    expect(page.get_by_text("line 2: jne changes the control flow")).to_be_visible()
+    expect(page.get_by_text("line 2, column 1: x86-64 has no instruction 'frob'")).to_be_visible()
     code.fill("addq %rbx, %rax\nvpaddd (%rdi), %ymm2, %ymm1")
     page.get_by_role("button", name="Decode").last.click()
     expect(page).to_have_url(re.compile(r"/blocks/\?code=add"))
@@ -80,6 +80,23 @@ def test_a_block_is_pasted_decoded_and_put_right(page: Page, tolerated: list[str
     expect(page.get_by_role("row", name=re.compile("4801d8"))).to_contain_text("add")
     page.reload()
     expect(page.get_by_role("textbox", name="Basic blocks")).to_have_value(re.compile("vpaddd"))
+
+
+def test_a_loop_of_pasted_code_is_asked_about_in_two_clicks(page: Page, tools: None):
+    page.goto("/blocks/")
+    loop = ".L3:\n  addl (%rdi), %eax\n  addq $4, %rdi\n  cmpq %rdi, %rsi\n  jne .L3\n"
+    code = f"f:\n  xorl %eax, %eax\n{loop}  ret"
+    page.get_by_role("textbox", name="Basic blocks").fill(code)
+    choose(page, "says 2")
+    page.get_by_role("button", name="Decode").last.click()
+    expect(page.get_by_role("row", name=re.compile(r"\.L3"))).to_contain_text("loop")
+    page.get_by_role("button", name="Ask about this loop").click()
+    page.wait_for_url(re.compile(r"/blocks/\d+/$"))
+    rows = page.locator("#answers tbody tr")
+    expect(rows.locator("td.num").first).to_contain_text("2.00")
+    expect(rows.first).to_contain_text("asked without the jump that closes it")
+    page.get_by_role("link", name="Change and ask again").click()
+    expect(page.get_by_role("textbox", name="Basic blocks")).to_have_value(re.compile(r"jne \.loop$"))
 
 
 def test_answers_of_every_kind_come_one_by_one_without_a_reload(page: Page, tools: None):

@@ -39,8 +39,8 @@ class Nginx(Server):
             *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
             *("-keyout", str(self.directory / "privkey.pem"), "-out", str(self.certificate)),
         )
-        (self.directory / "pmweb.conf").write_text(self._configuration(upstream))
-        (self.directory / "nginx.conf").write_text(_AROUND.format(folder=self.directory))
+        self.write("pmweb.conf", self._configuration(upstream))
+        self.write("nginx.conf", _AROUND.format(folder=self.directory))
 
     def _configuration(self, upstream: str) -> str:
         text = _CONFIGURATION.read_text()

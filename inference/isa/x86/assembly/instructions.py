@@ -42,6 +42,9 @@ _ABSOLUTE = frozenset(
 _SHORT, _LONG, _VERY_LONG = 1, 4, 8
 """Sizes of displacements as iced counts them: all long ones of 64-bit addresses are 8 there."""
 
+_NEGATIVE = 2**63
+"""From here on a number of 64 bits stands for a negative one."""
+
 _HERE = 0x1000
 """Where code is encoded for; nothing depends on it."""
 
@@ -184,7 +187,8 @@ def _displacements(
         return (_SHORT,)
     if not memory.displacement:
         return (0, _SHORT, longest) if everything else (0,)
-    return (_SHORT, longest)
+    fits = opcode.is_evex or -128 <= memory.displacement <= 127 or memory.displacement >= _NEGATIVE
+    return (_SHORT, longest) if fits else (longest,)  # EVEX counts in sizes of its operand
 
 
 def _has_short_addresses(memory: MemoryOperand) -> bool:
@@ -199,7 +203,7 @@ def _with_displacement(
         return _bytes(instruction, long_prefix=long_prefix)
     value = 0 if memory.symbol else memory.displacement
     if instruction.code not in _ABSOLUTE:
-        if 2**63 <= value < 2**64:
+        if _NEGATIVE <= value < 2**64:
             value -= 2**64
         if not -(2**31) <= value < (2**32 if size == _LONG else 2**31):
             return None

@@ -19,11 +19,9 @@ CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", 
 @pytest.mark.parametrize("mode", [UNROLLED, LOOP])
 async def test_every_jump_that_closes_a_loop_leads_to_the_next_iteration(harness: LocalHarness, mode: str):
     texts = [
-        *(
-            f"again: imul rax, rbx\n{setter}\nj{condition} again"
-            for setter in ("cmp rcx, rdx", "test ecx, ecx", "dec r9d")
-            for condition in CONDITIONS
-        ),
+        *(f"again: imul rax, rbx\ncmp rcx, rdx\nj{condition} again" for condition in CONDITIONS),
+        *(f"again: imul rax, rbx\ntest ecx, ecx\nj{condition} again" for condition in ("e", "ne", "s", "g")),
+        *(f"again: imul rax, rbx\ndec r9d\nj{condition} again" for condition in ("o", "ne", "s")),
         "again: imul rax, rbx\nloop again",
         "again: imul rax, rbx\njrcxz again",
         "again: imul rax, rbx\njmp again",

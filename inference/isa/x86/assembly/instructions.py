@@ -104,8 +104,7 @@ def _filled(opcode: Opcode, given: dict[int, Operand]) -> Instruction:
     for position, place in enumerate(opcode.places):
         operand = given.get(position) or _unwritten(place)
         if isinstance(operand, RegisterOperand):
-            instruction.set_op_kind(position, OpKind.REGISTER)
-            instruction.set_op_register(position, operand.register)
+            instruction.set_op_register(position, operand.register)  # a register is its kind at first
         elif isinstance(operand, ImmediateOperand):
             _put_immediate(instruction, position, place, operand.value, second=immediates > 0)
             immediates += 1

@@ -42,7 +42,10 @@ _NO_INDEX = ("riz", "eiz")
 def read_operand(text: str, constants: dict[str, int]) -> Operand:
     """An operand without its decorations. Raises `BlockError`."""
     known = registers()
-    if (register := known.get(text) or known.get("".join(text.split()).lower())) is not None:
+    register = known.get(text)
+    if register is None and "[" not in text:
+        register = known.get("".join(text.split()).lower())
+    if register is not None:
         return RegisterOperand(register)
     if not text or text.isspace():
         raise BlockError("an operand is missing beside a comma")

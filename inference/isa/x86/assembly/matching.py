@@ -59,10 +59,10 @@ def _candidates(
     return tuple(
         (opcode, ways)
         for opcode in opcodes_of(reading.mnemonic)
-        if _is_of_encoding(opcode, wishes)
+        if (ways := _ways(opcode, shape))
+        and _is_of_encoding(opcode, wishes)
         and _is_as_far(opcode, reading, width, is_far=is_far)
         and _is_as_wide(opcode, reading, width)
-        and (ways := _ways(opcode, shape))
     )
 
 
@@ -138,12 +138,15 @@ def _is_as_named(opcode: Opcode, reading: Reading) -> bool:
 
 def _ways(opcode: Opcode, shape: _Shape) -> Ways:
     """The ways in which operands of these kinds can fill the places, in order."""
-    places, count = opcode.places, len(shape)
-    return tuple(
-        way
-        for way in opcode.ways
-        if len(way) == count and all(_takes(places[k], kind) for k, kind in zip(way, shape, strict=True))
-    )
+    found = []
+    for way in opcode.ways:
+        if len(way) == len(shape):
+            for position, kind in zip(way, shape, strict=True):
+                if not _takes(opcode.places[position], kind):
+                    break
+            else:
+                found.append(way)
+    return tuple(found)
 
 
 def _takes(place: Place, kind: int) -> bool:

@@ -45,7 +45,7 @@ class ImmediateOperand(NamedTuple):
     symbol: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen ones take three times as long to make
 class MemoryOperand:
     """`width` in bits or None where none was given, registers by iced's numbers, `broadcast` as in {1to8}.
 

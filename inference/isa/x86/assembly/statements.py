@@ -140,8 +140,9 @@ def _name(word: str) -> _Name:
 
 def split_operands(text: str) -> list[str]:
     """The operands between commas that are in no brackets of any kind."""
-    if not _BRACKET.search(text):
-        return text.split(",")
+    found = text.split(",")
+    if not _BRACKET.search(text) or all(map(_is_balanced, found)):
+        return found
     found = []
     depth = begin = 0
     for at, character in enumerate(text):
@@ -154,6 +155,12 @@ def split_operands(text: str) -> list[str]:
             begin = at + 1
     found.append(text[begin:])
     return found
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether as many brackets of each kind are closed as are opened."""
+    count = text.count
+    return count("[") == count("]") and count("(") == count(")") and count("{") == count("}")
 
 
 def _target(text: str, *, is_att: bool) -> TargetOperand | None:

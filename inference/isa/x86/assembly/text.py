@@ -72,7 +72,7 @@ class _Known(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 14)
-def _known(text: str, syntax: str) -> _Known:
+def _read_once(text: str, syntax: str) -> _Known:
     """An instruction in which no constant has a value: equal ones are read once. Raises `BlockError`."""
     return _read(text, syntax, {})
 
@@ -316,7 +316,7 @@ class _TextReader:
         if self._syntax == "intel" and "%" in text:
             text = _PREFIXED_REGISTER.sub("", text)  # .intel_syntax prefix
         syntax = self._syntax or syntax_of(text, self._likely_syntax)
-        return _read(text, syntax, self._constants) if self._constants else _known(text, syntax)
+        return _read(text, syntax, self._constants) if self._constants else _read_once(text, syntax)
 
 
 def _bytes_of(rest: str) -> bytes:

@@ -149,6 +149,8 @@ class Supervisor:
         """Settle the run if its process did not come to it."""
         try:
             if not leases.is_held(self._lease):
+                if leases.is_taken_over(self._lease):  # its process noticed it first
+                    logger.warning("run %s: lease lost, its process has ended", self._lease.run_id)
                 return
             wish = leases.wanted(self._lease)
             if wish:
@@ -160,7 +162,7 @@ class Supervisor:
             else:
                 self._settle_crash(code)
         except LeaseLostError:
-            logger.warning("run %s was taken over by another worker", self._lease.run_id)
+            logger.warning("run %s: lease lost, another worker has it", self._lease.run_id)
 
     def _settle_crash(self, code: int) -> None:
         attempts = Run.objects.values_list("attempts", flat=True).get(pk=self._lease.run_id)

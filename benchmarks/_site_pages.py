@@ -78,7 +78,8 @@ def _compared(world: World) -> str:
 
 
 _PLAIN = (
-    *("start", "account", "password", "accounts", "account-invite", "audit", "about", "glossary", "tour"),
+    *("start", "account", "sessions", "password", "accounts", "account-invite", "audit", "about", "glossary"),
+    "tour",
     *("storage", "api", "check-model", "experiments", "infer", "isa-load", "isas", "machines", "machine-add"),
     *("machines-arm", "mappings", "resource-mappings", "runs", "upload", "search", "sets", "sets-merge"),
     *("block-sets", "block-set-upload", "blocks", "campaigns", "campaign-new", "comparisons"),
@@ -166,6 +167,7 @@ EXEMPT = {
     **dict.fromkeys(("experiment-snippet", "discovery-session", "discovery-report"), _FILE),
     **dict.fromkeys(("mapping-llvm-report", "discovery-tree", "discovery-blocks", "campaign-file"), _FILE),
     **dict.fromkeys(("api-token-make",), "answers a form with a token that is shown once"),
+    **dict.fromkeys(("confirm",), "leads on whoever has logged in lately"),
 }
 """{name: why it is no page}. Files that the audit log notes, and addresses without GET, need no entry."""
 

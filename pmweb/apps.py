@@ -19,6 +19,7 @@ class PmwebConfig(AppConfig):
         for module, heading in (
             ("about", "Installation"),
             ("people", "Accounts"),
+            ("sessions", "Sessions"),
             ("audit_log", "Audit log"),
             ("storage", "Storage"),
         ):

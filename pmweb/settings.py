@@ -91,6 +91,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "pmweb.accounts.seen.noting_use",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pmweb.permissions.middleware.Permissions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -117,6 +118,7 @@ TEMPLATES = [
                 "inference.views.presentation",
                 "anica_app.views.presentation",
                 "pmweb.help.tags",
+                "pmweb.accounts.presentation",
             ],
         },
     }

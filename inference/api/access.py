@@ -60,6 +60,14 @@ class Access(Protocol):
         """Who it is, by token or session; None for nobody. A token that is wrong is nobody, too."""
         ...
 
+    def is_recent(self, request: HttpRequest) -> bool:
+        """Whether the session's user has shown lately who they are."""
+        ...
+
+    def refused(self, request: HttpRequest, caller: Caller | None, why: str) -> None:
+        """Remember that a caller was turned away; None for one whose token is wrong."""
+        ...
+
     def watch(self, request: HttpRequest) -> AbstractContextManager[asyncio.Event]:
         """For an answer that goes on: an event that is set soon after its caller may not read any longer.
 
@@ -72,8 +80,13 @@ class Access(Protocol):
         ...
 
 
-def needs(scope: Scope | None = None) -> Callable[[HttpRequest], Caller]:
+def needs(
+    scope: Scope | None = None, *, by_token: bool = True, recent: bool = False
+) -> Callable[[HttpRequest], Caller]:
     """What ninja asks before an operation. Without a scope: reading for GET, operating for all else.
+
+    `by_token`: False for what only a session may do. A token that leaks shall not help anybody to more than
+    it lets them do, nor to what lasts longer than itself. `recent`: its user has to have logged in lately.
 
     Raises `ProblemError`: 401 without a valid token or session, 403 for one that may not do it, and for a
     session that changes something without the token against forged requests.
@@ -82,6 +95,8 @@ def needs(scope: Scope | None = None) -> Callable[[HttpRequest], Caller]:
     def let_in(request: HttpRequest) -> Caller:
         caller = access().caller_of(request)
         if caller is None:
+            if "Authorization" in request.headers:
+                access().refused(request, None, "a token that is unknown, expired or revoked")
             raise ProblemError(
                 401,
                 "No valid token or session came with the request",
@@ -91,6 +106,7 @@ def needs(scope: Scope | None = None) -> Callable[[HttpRequest], Caller]:
             )
         needed = scope or (Scope.READ if request.method in SAFE else Scope.OPERATE)
         if _RANK[caller.scope] < _RANK[needed]:
+            access().refused(request, caller, f"needs the scope {needed}")
             raise ProblemError(
                 403,
                 f"This needs the scope {needed}; yours is {caller.scope}",
@@ -103,6 +119,21 @@ def needs(scope: Scope | None = None) -> Callable[[HttpRequest], Caller]:
                 "A change by a session needs the token against forged requests",
                 right="send the cookie `csrftoken-PORT` as the header X-CSRFToken too, or use a token",
                 where="header X-CSRFToken",
+            )
+        if not by_token and not caller.by_cookie:
+            access().refused(request, caller, "not by a token")
+            raise ProblemError(
+                403,
+                "No token may do this, whatever its scope: whoever stole one would get further by it",
+                right="a browser's session of somebody who may; on the computer of the site, its command",
+                where="header Authorization",
+            )
+        if recent and not access().is_recent(request):
+            raise ProblemError(
+                403,
+                "The log-in of this session is too long ago for this",
+                right="confirm on the site that it is you: /account/confirm/",
+                where="cookie of the session",
             )
         request.user = caller.user
         return caller
@@ -125,10 +156,16 @@ reading = needs(Scope.READ)
 operating = needs(Scope.OPERATE)
 """For operations that change nothing, but take much work, and belong to others that do."""
 administering = needs(Scope.ADMINISTER)
+in_person = needs(Scope.ADMINISTER, by_token=False)
+"""For what lets somebody in or runs programs here: a person has to do it, by a session."""
+confirmed_in_person = needs(Scope.ADMINISTER, by_token=False, recent=True)
+"""The same for accounts, and what they may do."""
 READS, OPERATES, ADMINISTERS = (
     {"x-scope": scope.value} for scope in (Scope.READ, Scope.OPERATE, Scope.ADMINISTER)
 )
 """What the reference says of these three."""
+IN_PERSON = {**ADMINISTERS, "x-by-session": True}
+"""Of both that a person has to do."""
 
 
 @cache

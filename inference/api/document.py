@@ -21,6 +21,7 @@ FILE = "x-file"
 STREAM = "x-stream"
 """In the extra of an operation: the content type of the stream that it answers with where it may."""
 SCOPE = "x-scope"
+BY_SESSION = "x-by-session"
 
 _JSON = "application/json"
 _REFERENCE = "#/components/schemas/"

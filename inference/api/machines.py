@@ -13,7 +13,7 @@ from ninja import Query, Router, Schema, Status
 from pydantic import Field
 
 from inference.api import access
-from inference.api.access import ADMINISTERS, Deed, administering
+from inference.api.access import ADMINISTERS, IN_PERSON, Deed, administering, in_person
 from inference.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.api.errors import ProblemError
 from inference.api.paging import Id, PageOf, Paging, listed_in_memory
@@ -130,9 +130,12 @@ def list_machines(request: HttpRequest) -> Any:
     return [_machine(row) for row in machines()]
 
 
-@router.post("/machines", response={201: NewToken}, auth=administering, openapi_extra=ADMINISTERS)
+@router.post("/machines", response={201: NewToken}, auth=in_person, openapi_extra=IN_PERSON)
 def add_a_machine(request: HttpRequest, data: NewMachine) -> Any:
-    """Add a computer. Its agent is started there with the token: see Machines, Add a machine."""
+    """Add a computer. Its agent is started there with the token: see Machines, Add a machine.
+
+    Not by a token: `manage.py add-machine` does the same in the shell.
+    """
     machine = add_machine(data.name.strip())
     access.note(request, Deed.TOKENS, machine)
     return Status(201, {"machine": ref(machine), "token": issue(machine)})
@@ -217,10 +220,10 @@ def get_trust(request: HttpRequest, machine_id: Id, hours: int = Query(24, ge=1,
 
 
 @router.post(
-    "/machines/{machine_id}/tokens", response={201: NewToken}, auth=administering, openapi_extra=ADMINISTERS
+    "/machines/{machine_id}/tokens", response={201: NewToken}, auth=in_person, openapi_extra=IN_PERSON
 )
 def issue_token(request: HttpRequest, machine_id: Id) -> Any:
-    """Issue another token for a machine's agent. Those issued before stay valid."""
+    """Issue another token for a machine's agent, but not by a token. Those issued before stay valid."""
     row = get_object_or_404(Machine, pk=machine_id)
     if row.kind != Machine.Kind.AGENT:
         raise ProblemError(

@@ -17,10 +17,10 @@ from django.shortcuts import render
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from inference.api.document import FILE, SCOPE, Json, operations_of
+from inference.api.document import BY_SESSION, FILE, SCOPE, Json, operations_of
 from inference.api.site import ROOT, document
 
-_TOKEN = "$PMWEB_TOKEN"  # noqa: S105 the name of a shell variable
+_BEARER = '-H "Authorization: Bearer $PMWEB_TOKEN"'
 _SITE = "$PMWEB"
 _JSON = "application/json"
 _BRIEF = 80  # characters of a body in one line
@@ -65,6 +65,7 @@ class Operation:
     summary: SafeString
     description: SafeString
     scope: str
+    by_session: bool
     parameters: tuple[Parameter, ...]
     requests: tuple[Example, ...]
     answers: tuple[Example, ...]
@@ -127,6 +128,7 @@ def _operation(method: str, path: str, operation: Json, whole: Json) -> Operatio
         summary=marked(summary),
         description=marked(_LINE_BREAK.sub(" ", rest.strip())),
         scope=operation[SCOPE],
+        by_session=BY_SESSION in operation,
         parameters=(*_parameters(operation), *_fields(operation, whole["components"]["schemas"])),
         requests=tuple(_requests(method, path, operation)),
         answers=tuple(_answers(operation)),
@@ -182,12 +184,12 @@ def _requests(method: str, path: str, operation: Json) -> Iterator[Example]:
     bodies = operation.get("requestBody", {}).get("content", {})
     verb = [] if method == "get" else ["-X", method.upper()]
     if not bodies:
-        yield Example("", _curl(address, verb, []))
+        yield Example("", _curl(operation, address, verb, []))
     for kind, content in bodies.items():
         examples = content["examples"]
         for name, example in examples.items():
             body = _body(kind, example["value"])
-            yield Example(name if len(examples) > 1 else "", _curl(address, verb, body))
+            yield Example(name if len(examples) > 1 else "", _curl(operation, address, verb, body))
 
 
 def _filled(path: str, operation: Json) -> str:
@@ -210,8 +212,9 @@ def _body(kind: str, value: Any) -> list[str]:
     return [f"-F {name}=@pairs.csv" for name in value]
 
 
-def _curl(address: str, verb: list[str], more: list[str]) -> str:
-    lines = [" ".join(["curl", *verb, f'-H "Authorization: Bearer {_TOKEN}"']), *more, f'"{address}"']
+def _curl(operation: Json, address: str, verb: list[str], more: list[str]) -> str:
+    shown = '-b cookies.txt -H "X-CSRFToken: $CSRF"' if BY_SESSION in operation else _BEARER
+    lines = [" ".join(["curl", *verb, shown]), *more, f'"{address}"']
     return " \\\n  ".join(lines)
 
 

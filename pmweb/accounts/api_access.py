@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from inference.api.access import Caller, Deed, Scope
-from pmweb.accounts import api_tokens, audit
+from pmweb.accounts import api_tokens, audit, recent
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import Level
 from pmweb.accounts.session_store import digest_of
@@ -25,7 +25,10 @@ class ApiAccess:
         """A token counts where one is shown, whatever session comes with it."""
         if "Authorization" in request.headers:
             found = api_tokens.user_and_scope_of(api_tokens.token_shown(request))
-            return None if found is None else Caller(found.user, Scope(found.scope.value))
+            if found is None:
+                return None
+            request._bearer = found  # type: ignore[attr-defined]  for the access log
+            return Caller(found.user, Scope(found.scope.value))
         user = request.user
         if user.is_authenticated:
             return Caller(user, Scope(api_tokens.most_scope(user).value), by_cookie=True)
@@ -34,6 +37,15 @@ class ApiAccess:
     def watch(self, request: HttpRequest) -> AbstractContextManager[asyncio.Event]:
         """Watched as WebSockets are; but for anonymous readers, whose leave is a setting of this process."""
         return _watching(_visit(request))
+
+    def is_recent(self, request: HttpRequest) -> bool:
+        """As pages ask it."""
+        return recent.is_recent(request)
+
+    def refused(self, request: HttpRequest, caller: Caller | None, why: str) -> None:
+        """In the audit log, though not each of many."""
+        name = request.resolver_match.view_name if request.resolver_match else ""
+        audit.refused(None if caller is None else caller.user, kind="operation", name=name, detail=why)
 
     def note(self, request: HttpRequest, deed: Deed, subject: Model) -> None:
         """In the audit log."""

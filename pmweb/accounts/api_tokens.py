@@ -8,7 +8,7 @@ How to use it, e.g. from an HTTP API:
     found = user_and_scope_of(bearer)                 # None: unknown, expired, revoked, or its user inactive
     if found is None:                                 # → 401
         ...
-    user, scope = found
+    user, scope, _ = found
     if not allows(scope, Scope.OPERATE):              # → 403; READ: GET, OPERATE: changes
         ...
 
@@ -30,7 +30,8 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from pmweb.accounts import audit
+from pmweb.accounts import audit, known_networks
+from pmweb.accounts.acting import current_request
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, Role, Scope
@@ -44,10 +45,11 @@ _MOST_OF_ROLE = {Role.VIEWER: Scope.READ, Role.OPERATOR: Scope.OPERATE, Role.ADM
 
 
 class Bearer(NamedTuple):
-    """For whom a token acts, and what it may do now."""
+    """For whom a token acts, what it may do now, and its number."""
 
     user: User
     scope: Scope
+    token_id: int
 
 
 @transaction.atomic
@@ -80,11 +82,22 @@ def user_and_scope_of(token_text: str) -> Bearer | None:
     row = valid_tokens().select_related("user__account").filter(digest=digest_of(token_text)).first()
     if row is None:
         return None
+    _note_use(row)
+    return Bearer(row.user, min(Scope(row.scope), most_scope(row.user), key=_RANK.__getitem__), row.pk)
+
+
+def _note_use(row: ApiToken) -> None:
     now = timezone.now()
+    if row.last_used is not None and row.last_used >= now - _USE_NOTED_EVERY:
+        return
     unnoted = Q(last_used=None) | Q(last_used__lt=now - _USE_NOTED_EVERY)
-    if row.last_used is None or row.last_used < now - _USE_NOTED_EVERY:
-        ApiToken.objects.filter(unnoted, pk=row.pk).update(last_used=now)
-    return Bearer(row.user, min(Scope(row.scope), most_scope(row.user), key=_RANK.__getitem__))
+    request = current_request()
+    if ApiToken.objects.filter(unnoted, pk=row.pk).update(last_used=now) and request is not None:
+        address = request.META.get("REMOTE_ADDR", "")
+        if known_networks.is_new(row.user, address, row):
+            audit.record(
+                row.user, Action.TOKENS, kind="API token", name=row.name, detail=f"used {known_networks.NEW}"
+            )
 
 
 def token_shown(request: HttpRequest) -> str:

@@ -2,14 +2,17 @@
 
 Views do not write to it. Runs and uploads that come to be, whatever is deleted, and what is asked of runs are
 noted where it happens (`pmweb.accounts.noting`), also when an API or a command does it; exports and edits by
-the rule of their address (`pmweb.permissions`); accounts and tokens by the functions that change them.
+the rule of their address (`pmweb.permissions`); accounts and tokens by the functions that change them; wrong
+passwords by the forms. Refusals are noted where somebody is turned away, but not each of many (`refused`).
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Model
+from django.utils import timezone
 
 from pmweb.accounts.acting import current_request
 from pmweb.models import AuditEntry
@@ -17,6 +20,11 @@ from pmweb.models import AuditEntry
 Action = AuditEntry.Action
 
 API_PATH = "/api/"
+
+SAME_REFUSAL = timedelta(minutes=10)
+"""Whoever is refused the same again within it is not noted again."""
+MOST_REFUSALS_OF_VISITORS = 1000
+"""Of people who are not logged in, within an hour: nobody shall fill the log from outside."""
 
 
 def record(
@@ -33,19 +41,42 @@ def record(
     `user` may be nobody or anonymous. Where from, and whether by a page, the API or a command, is known from
     the request that is being answered.
     """
-    known = user if user is not None and user.is_authenticated and user.pk else None
-    request = current_request()
+    known = _known(user)
     return AuditEntry.objects.create(
         actor=known,
         actor_name="" if known is None else known.get_username(),
         via=_via(),
-        address="" if request is None else request.META.get("REMOTE_ADDR", "")[:64],
+        address=_address(),
         action=action,
         kind=kind if subject is None else str(subject._meta.verbose_name),
         object_id=subject.pk if subject is not None and isinstance(subject.pk, int) else None,
         name=(name or ("" if subject is None else str(subject)))[:200],
         detail=detail[:500],
     )
+
+
+def refused(
+    user: Any, *, kind: str, name: str, detail: str = "", subject: Model | None = None
+) -> AuditEntry | None:
+    """Note that somebody was turned away; None where the log has it already, or too much of the kind."""
+    known, now = _known(user), timezone.now()
+    before = AuditEntry.objects.filter(action=Action.REFUSED, actor=known)
+    if before.filter(
+        at__gt=now - SAME_REFUSAL, address=_address(), name=name[:200], detail=detail[:500]
+    ).exists():
+        return None
+    if known is None and before.filter(at__gt=now - timedelta(hours=1)).count() >= MOST_REFUSALS_OF_VISITORS:
+        return None
+    return record(user, Action.REFUSED, subject, kind=kind, name=name, detail=detail)
+
+
+def _known(user: Any) -> Any:
+    return user if user is not None and user.is_authenticated and user.pk else None
+
+
+def _address() -> str:
+    request = current_request()
+    return "" if request is None else request.META.get("REMOTE_ADDR", "")[:64]
 
 
 def _via() -> str:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.contrib.auth import authenticate
-from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 
-from pmweb.accounts import api_tokens, throttle
+from pmweb.accounts import api_tokens, audit, throttle
+from pmweb.accounts.audit import Action
+from pmweb.accounts.known_browsers import source_of
 from pmweb.models import Role, Scope
 
 NAME_LIMIT = 150
@@ -38,9 +45,9 @@ class PasswordLoginForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
-    def __init__(self, *args: Any, address: str, sole: User | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, request: HttpRequest, sole: User | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.address = address
+        self.request = request
         self.user: User | None = None
         self.sole = sole
         if sole is not None:
@@ -48,47 +55,108 @@ class PasswordLoginForm(forms.Form):
             self.fields["password"].widget.attrs["autofocus"] = True
 
     def clean(self) -> dict[str, Any]:
-        """Check the password, unless this address or this name has to wait."""
+        """Check the password, unless one has to wait first."""
         cleaned = super().clean() or {}
         name = cleaned.get("username", "") if self.sole is None else self.sole.get_username()
         password = cleaned.get("password")
         if not (name and password):
             return cleaned
-        _begin_attempt(self.address, name)
-        self.user = authenticate(username=name, password=password)  # type: ignore[assignment]
-        if self.user is None:
-            raise ValidationError(
-                "This is not the password." if self.sole else "Name and password do not match."
-            )
-        throttle.forget(self.address, name)
+        with _attempt(self.request, name) as attempt:
+            self.user = authenticate(username=name, password=password)  # type: ignore[assignment]
+            if self.user is None:
+                raise ValidationError(
+                    "This is not the password." if self.sole else "Name and password do not match."
+                )
+            attempt.succeeded = True
         return cleaned
 
 
-class ChangePasswordForm(PasswordChangeForm):
+class ConfirmForm(forms.Form):
+    """The password of somebody who is logged in; wrong ones count as failures to log in do."""
+
+    password = forms.CharField(
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True}),
+    )
+
+    def __init__(self, user: User, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user, self.request = user, request
+
+    def clean_password(self) -> str:
+        """Check it, unless one has to wait first."""
+        password: str = self.cleaned_data["password"]
+        with _attempt(self.request, self.user.get_username()) as attempt:
+            attempt.succeeded = self.user.check_password(password)
+        if not attempt.succeeded:
+            raise ValidationError("This is not your password.")
+        return password
+
+
+class _EndingWaysIn(forms.Form):
+    """What else a new password ends, besides the other sessions."""
+
+    end_links = forms.BooleanField(
+        label="Log-in links that wait let nobody in any more", required=False, initial=True
+    )
+    end_tokens = forms.BooleanField(
+        label="Revoke all of my API tokens; programs that use them stop", required=False
+    )
+
+
+class FirstPasswordForm(_EndingWaysIn, SetPasswordForm):  # type: ignore[misc]
+    """A password for somebody who has none, or has come by a link just now."""
+
+
+class ChangePasswordForm(_EndingWaysIn, PasswordChangeForm):  # type: ignore[misc]
     """The old password and a new one; wrong old ones count as failures to log in do."""
 
-    def __init__(self, *args: Any, address: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.address = address
+        self.request = request
 
     def clean_old_password(self) -> str:
-        """Check it, unless this address or this name has to wait."""
-        name = self.user.get_username()
-        _begin_attempt(self.address, name)
-        old: str = super().clean_old_password()
-        throttle.forget(self.address, name)
+        """Check it, unless one has to wait first."""
+        with _attempt(self.request, self.user.get_username()) as attempt:
+            old: str = super().clean_old_password()
+            attempt.succeeded = True
         return old
 
 
-def _begin_attempt(address: str, name: str) -> None:
-    """Raises `ValidationError` where one has to wait first."""
-    wait = throttle.begin(address, name)
+@dataclass
+class _Attempt:
+    succeeded: bool = False
+
+
+@contextmanager
+def _attempt(request: HttpRequest, name: str) -> Iterator[_Attempt]:
+    """While this lasts, a password is looked at; what comes of it is counted, and a failure is noted.
+
+    Raises `ValidationError` where one has to wait first.
+    """
+    source = source_of(request, name)
+    wait = throttle.begin(source, name)
+    user = User.objects.filter(username__iexact=name).first()  # nothing else that was typed is noted
+    whom = "an unknown name" if user is None else user.get_username()
     if wait:
-        minutes = max(1, round(wait.total_seconds() / 60))
+        audit.refused(None, kind="user", name=whom, detail="too many wrong passwords", subject=user)
         raise ValidationError(
-            f"Too many wrong passwords from this address or for this name. Try again in {minutes} min, "
+            f"Too many wrong passwords. Try again in {_in_words(wait)}, "
             "or log in with a link: an administrator can make one."
         )
+    attempt = _Attempt()
+    try:
+        yield attempt
+    finally:
+        if attempt.succeeded:
+            throttle.forget(source, name)
+        else:
+            audit.record(None, Action.FAILED, user, kind="user", name=whom, detail="wrong password")
+
+
+def _in_words(wait: timedelta) -> str:
+    seconds = math.ceil(wait.total_seconds())
+    return f"{seconds} s" if seconds < 100 else f"{math.ceil(seconds / 60)} min"
 
 
 class InviteForm(forms.Form):

@@ -13,9 +13,12 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from pmweb.accounts import audit
+from pmweb.accounts.audit import Action
 from pmweb.models import LoginLink
 
 LIFETIME = timedelta(hours=1)
@@ -28,6 +31,17 @@ def issue(user: User, lifetime: timedelta = LIFETIME) -> str:
     token = secrets.token_urlsafe(32)
     LoginLink.objects.create(user=user, token_hash=_hash(token), expires=now + lifetime)
     return token
+
+
+def issue_in_shell(user: User, how: str) -> str:
+    """The same for whoever runs commands here; `how` is said in the audit log."""
+    audit.record(None, Action.ACCOUNTS, user, detail=f"log-in link, {how}")
+    return issue(user)
+
+
+def waiting_for(user: User) -> QuerySet[LoginLink]:
+    """Those that would let this user in now."""
+    return LoginLink.objects.filter(user=user, used=None, expires__gt=timezone.now())
 
 
 def path_of(token: str) -> str:
@@ -43,8 +57,7 @@ def user_of(token: str) -> User | None:
 
 def invited_until(user: User) -> datetime | None:
     """Until when a link lets this user in; None where there is none."""
-    waiting = LoginLink.objects.filter(user=user, used=None, expires__gt=timezone.now())
-    return waiting.order_by("-expires").values_list("expires", flat=True).first()
+    return waiting_for(user).order_by("-expires").values_list("expires", flat=True).first()
 
 
 def redeem(token: str) -> User | None:

@@ -1,4 +1,5 @@
-"""What is noted in the audit log wherever it happens: Django's signals, connected when the site starts.
+"""What is noted wherever it happens, most of it in the audit log: Django's signals, connected when the site
+starts.
 
 A run or an upload that comes to be is noted always; a deletion, and what is asked of a run, where it is done
 on somebody's behalf: a worker that clears up after itself is nobody.
@@ -10,15 +11,19 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.auth import user_logged_in, user_logged_out
+from django.contrib.auth.models import User
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save
+from django.http import HttpRequest
 
 from inference.models import Run, Upload
 from inference.models.naming import Named
 from inference.runs.lifecycle import asked_of_run
-from pmweb.accounts import audit
+from pmweb.accounts import audit, known_networks, recent, sessions
 from pmweb.accounts.acting import current_request
 from pmweb.accounts.audit import Action
+from pmweb.accounts.entering import way_of
+from pmweb.models import BrowserSession
 
 _WISHES = {Run.Wanted.CANCEL: Action.CANCELLED}
 
@@ -56,12 +61,19 @@ def _asked(run: Run, wish: str, **_: Any) -> None:
         audit.record(_actor(), _WISHES.get(wish, Action.STEERED), run, detail=wish)  # type: ignore[call-overload]
 
 
-def _logged_in(user: Any, **_: Any) -> None:
-    audit.record(user, Action.LOGGED_IN)
+def _logged_in(request: HttpRequest, user: User, **_: Any) -> None:
+    way = way_of(request)
+    recent.shown(request, by_link=way == BrowserSession.Way.LINK)
+    sessions.begun(request, user, way)
+    said = [f"by {way.label}"] if way else []
+    if known_networks.is_new(user, sessions.address_of(request)):
+        said.append(known_networks.NEW)
+    audit.record(user, Action.LOGGED_IN, detail=", ".join(said))
 
 
-def _logged_out(user: Any, **_: Any) -> None:
+def _logged_out(request: HttpRequest, user: User | None, **_: Any) -> None:
     if user is not None:
+        sessions.ended(request)
         audit.record(user, Action.LOGGED_OUT)
 
 

@@ -1,24 +1,102 @@
-"""The sessions of a person, all of them together: whoever has the cookie of one that ended is nobody."""
+"""The sessions of a person: what is known of each, and how they end.
+
+Whoever has the cookie of a session that ended is nobody; open connections are closed within a second
+(`watching`).
+"""
 
 from __future__ import annotations
 
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
+
+from pmweb.accounts.session_store import digest_of
+from pmweb.models import BrowserSession
 
 _AT_ONCE = 500
 
 
-def end_all_of(user: User) -> int:
-    """Log the user out everywhere; how many sessions there were.
+def key_of(request: HttpRequest) -> str:
+    """Under what the request's session stands in the database; "" where it has none."""
+    key = request.session.session_key
+    return digest_of(key) if key else ""
 
-    Whose a session is stands inside it alone, so all that have not run out are read: some ten microseconds
-    for each.
+
+def begun(request: HttpRequest, user: User, way: BrowserSession.Way) -> None:
+    """Somebody has logged in; what was known of sessions of theirs that are over is swept away."""
+    if not request.session.session_key:  # the one before was another person's, and is gone
+        request.session.create()
+    _sweep(user)
+    now, address = timezone.now(), address_of(request)
+    facts = {
+        "user": user,
+        "way": way,
+        "created": now,
+        "address": address,
+        "browser": browser_of(request),
+        "last_seen": now,
+        "last_address": address,
+    }
+    BrowserSession.objects.update_or_create(session=key_of(request), defaults=facts)
+
+
+def renamed(before: str, request: HttpRequest) -> None:
+    """The session has another key than `before`, the one that `key_of` gave."""
+    BrowserSession.objects.filter(session=before).update(session=key_of(request))
+
+
+def ended(request: HttpRequest) -> None:
+    """Somebody logs out."""
+    BrowserSession.objects.filter(session=key_of(request)).delete()
+
+
+def of(user: User) -> QuerySet[BrowserSession]:
+    """Those of a person that go on, the one seen last first."""
+    alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
+    return BrowserSession.objects.filter(user=user, session__in=alive)
+
+
+@transaction.atomic
+def end(row: BrowserSession) -> None:
+    """Log that browser out."""
+    Session.objects.filter(session_key=row.session).delete()
+    row.delete()
+
+
+@transaction.atomic
+def end_all_of(user: User, but: str = "") -> int:
+    """Log the user out everywhere, but for the session of this key (`key_of`); how many sessions there were.
+
+    Whose a session is stands inside it, and only that is sure to be complete: so all that have not run out
+    are read, some ten microseconds for each.
     """
     wanted = str(user.pk)
     rows = Session.objects.filter(expire_date__gt=timezone.now()).iterator(chunk_size=_AT_ONCE)
-    keys = [row.session_key for row in rows if row.get_decoded().get(SESSION_KEY) == wanted]
+    keys = [
+        row.session_key
+        for row in rows
+        if row.session_key != but and row.get_decoded().get(SESSION_KEY) == wanted
+    ]
     for start in range(0, len(keys), _AT_ONCE):
         Session.objects.filter(session_key__in=keys[start : start + _AT_ONCE]).delete()
+    _sweep(user)
     return len(keys)
+
+
+def address_of(request: HttpRequest) -> str:
+    """Where a request comes from."""
+    return request.META.get("REMOTE_ADDR", "")[:64]
+
+
+def browser_of(request: HttpRequest) -> str:
+    """As it calls itself."""
+    return request.META.get("HTTP_USER_AGENT", "").replace("\0", "")[:300]
+
+
+def _sweep(user: User) -> None:
+    alive = Session.objects.values("session_key")
+    BrowserSession.objects.filter(user=user).exclude(session__in=alive).delete()

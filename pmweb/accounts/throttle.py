@@ -1,68 +1,137 @@
-"""Slowing down whoever guesses passwords: a few failures, then a pause.
+"""Slowing down whoever guesses passwords: a few failures are free, then each makes the next wait longer.
 
-A few per address; and, for those who guess from many addresses, some more per name. Counted in the database,
-so that a restart does not hand out new attempts. An attempt counts as a failure from before its password is
-looked at, which takes long, until it has succeeded: however many come at once, no more than that are looked
-at. Log-in links are not throttled: their tokens cannot be
-guessed, and they are the way in for somebody whose address or name a guesser has used up.
+Counted are the failures
+
+- of an address for a name,
+- of an address for all names, with more of them free: it may be that of a whole laboratory,
+- of a name from everywhere, with more of them free: somebody may guess from many addresses.
+
+A browser that has logged in to the account before (`known_browsers`) has a count of its own, and none of
+these: so nobody is shut out of their own browser by what others try. Of IPv6 a network of 64 bits counts as
+one address.
+
+Counts are in the database, so that a restart does not hand out new attempts, and sink with time. An attempt
+counts as a failure from before its password is looked at, which takes long, until it has succeeded: however
+many come at once, no more than are free are looked at. Log-in links are not throttled: their tokens cannot be
+guessed, and they are the way in for somebody whose name a guesser has used up.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Q
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
-from pmweb.models import LoginFailure
+from pmweb.accounts.networks import network_of
+from pmweb.models import FailedLogins
 
-ALLOWED_FAILURES = 5
-ALLOWED_FAILURES_OF_NAME = 50
-WINDOW = timedelta(minutes=10)
+FIRST_WAIT = timedelta(seconds=15)
+_SWEPT_AFTER = timedelta(days=2)
+_MOST_COUNTED = 12
+"""Failures beyond those that are free: one more changes nothing but how long it takes to be forgiven."""
+
+
+@dataclass(frozen=True)
+class Brake:
+    """`free` failures cost nothing; the wait then doubles from `FIRST_WAIT` to `longest`; one is forgiven
+    with each `forgives` that passes.
+    """
+
+    free: int
+    longest: timedelta
+    forgives: timedelta
+
+    def counted(self, row: FailedLogins | None, now: datetime) -> int:
+        """How many failures still count."""
+        if row is None:
+            return 0
+        return max(row.failures - max(now - row.last, timedelta(0)) // self.forgives, 0)
+
+    def wait(self, row: FailedLogins | None, now: datetime) -> timedelta:
+        """How long to wait before the next attempt; zero for none."""
+        beyond = self.counted(row, now) - self.free
+        if row is None or beyond < 0:
+            return timedelta(0)
+        whole = min(FIRST_WAIT * 2 ** min(beyond, _MOST_COUNTED), self.longest)
+        return max(min(row.last + whole - now, whole), timedelta(0))  # the clock may have been set
+
+
+OF_PAIR = Brake(free=5, longest=timedelta(hours=1), forgives=timedelta(hours=1))
+OF_ADDRESS = Brake(free=30, longest=timedelta(minutes=15), forgives=timedelta(minutes=10))
+OF_NAME = Brake(free=50, longest=timedelta(minutes=15), forgives=timedelta(minutes=10))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an attempt comes from; `browser` is what a browser is known by that has logged in before."""
+
+    address: str
+    browser: str = ""
+
+    def brakes(self, name: str) -> dict[str, Brake]:
+        """What slows down its attempts for this name, by the keys of the counts."""
+        name = name.lower()
+        if self.browser:
+            return {_key("browser", self.browser, name): OF_PAIR}
+        network = network_of(self.address)
+        return {
+            _key("pair", network, name): OF_PAIR,
+            _key("address", network): OF_ADDRESS,
+            _key("name", name): OF_NAME,
+        }
 
 
 @transaction.atomic
-def begin(address: str, name: str) -> timedelta:
+def begin(source: Source, name: str) -> timedelta:
     """Count an attempt as failed, and return zero; or how long to wait before one, and nothing is counted.
 
     Whoever succeeds is to say so: `forget`.
     """
+    _let_nobody_else()
+    now = timezone.now()
+    FailedLogins.objects.filter(last__lt=now - _SWEPT_AFTER).delete()
+    brakes = source.brakes(name)
+    rows = {row.key: row for row in FailedLogins.objects.filter(key__in=brakes)}
+    wait = max(brake.wait(rows.get(key), now) for key, brake in brakes.items())
+    if not wait:
+        for key, brake in brakes.items():
+            failures = min(brake.counted(rows.get(key), now) + 1, brake.free + _MOST_COUNTED)
+            FailedLogins.objects.update_or_create(key=key, defaults={"failures": failures, "last": now})
+    return wait
+
+
+def wait_before_next(source: Source, name: str) -> timedelta:
+    """How long to wait before the next attempt from there for the user `name`; zero for none."""
+    now, brakes = timezone.now(), source.brakes(name)
+    rows = {row.key: row for row in FailedLogins.objects.filter(key__in=brakes)}
+    return max(brake.wait(rows.get(key), now) for key, brake in brakes.items())
+
+
+@transaction.atomic
+def forget(source: Source, name: str) -> None:
+    """A success: what was tried from there for that name is forgotten. Of the other counts only this attempt
+    is taken back: else somebody with an account could, by logging in now and then, go on guessing the
+    passwords of others.
+    """
+    _let_nobody_else()
+    for key, brake in source.brakes(name).items():
+        if brake is OF_PAIR:
+            FailedLogins.objects.filter(key=key).delete()
+            continue
+        row = FailedLogins.objects.filter(key=key).first()
+        if row is not None:
+            FailedLogins.objects.filter(pk=row.pk).update(failures=max(row.failures - 1, 0))
+
+
+def _let_nobody_else() -> None:
     # On SQLite the transaction itself lets nobody else begin one.
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext('attempts to log in'))")
-    wait = wait_before_next(address, name)
-    if not wait:
-        record_failure(address, name)
-    return wait
 
 
-def wait_before_next(address: str, name: str = "") -> timedelta:
-    """How long to wait before the next attempt from `address` for the user `name`; zero for none."""
-    of_address = _wait(Q(address=address), ALLOWED_FAILURES)
-    return max(of_address, _wait(Q(username=name.lower()), ALLOWED_FAILURES_OF_NAME)) if name else of_address
-
-
-def _wait(which: Q, allowed: int) -> timedelta:
-    recent = list(
-        LoginFailure.objects.filter(which, at__gt=timezone.now() - WINDOW)
-        .order_by("-at")
-        .values_list("at", flat=True)[:allowed]
-    )
-    if len(recent) < allowed:
-        return timedelta(0)
-    return max(recent[-1] + WINDOW - timezone.now(), timedelta(0))
-
-
-def record_failure(address: str, name: str = "") -> None:
-    """Count one wrong password; failures that no longer count are swept away."""
-    now = timezone.now()
-    LoginFailure.objects.filter(at__lte=now - WINDOW).delete()
-    LoginFailure.objects.create(address=address, username=name.lower()[:150], at=now)
-
-
-def forget(address: str, name: str = "") -> None:
-    """A success clears what was tried from the address for that name: else somebody with an account could, by
-    logging in now and then, go on guessing the password of another one."""
-    LoginFailure.objects.filter(address=address, username=name.lower()).delete()
+def _key(*parts: str) -> str:
+    return salted_hmac("pmweb.accounts.throttle", "\n".join(parts), algorithm="sha256").hexdigest()

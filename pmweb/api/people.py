@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.api.access import ADMINISTERS, administering
+from inference.api.access import ADMINISTERS, IN_PERSON, administering, confirmed_in_person
 from inference.api.errors import Flaw, ProblemError
 from inference.api.paging import Id
 from inference.api.shapes import Input, Time
@@ -124,9 +124,12 @@ def list_accounts(request: HttpRequest) -> Any:
     return [_account(user) for user in accounts()]
 
 
-@router.post("/accounts", response={201: LinkOut}, auth=administering, openapi_extra=ADMINISTERS)
+@router.post("/accounts", response={201: LinkOut}, auth=confirmed_in_person, openapi_extra=IN_PERSON)
 def invite(request: HttpRequest, data: Invitation) -> Any:
-    """Make an account, and the link by which its owner comes in for the first time."""
+    """Make an account, and the link by which its owner comes in for the first time.
+
+    Not by a token, but by a session that was begun, or confirmed, within a quarter of an hour.
+    """
     form = InviteForm({"username": data.name, "role": data.role})
     if not form.is_valid():
         flaws = [Flaw(problem, "body name") for problems in form.errors.values() for problem in problems]
@@ -150,8 +153,11 @@ def get_account(request: HttpRequest, account_id: Id) -> Any:
 def change_account(request: HttpRequest, account_id: Id, data: AccountChange) -> Any:
     """Give somebody another role from the next request on, shut them out, or let them in again.
 
-    Where one of these is refused, nothing is changed.
+    Where one of these is refused, nothing is changed. A token may shut somebody out, no more: for the rest it
+    takes a session that was begun, or confirmed, within a quarter of an hour.
     """
+    if data.role is not None or data.active:
+        confirmed_in_person(request)
     user = _row(account_id)
     try:
         with transaction.atomic():  # both or neither
@@ -166,10 +172,13 @@ def change_account(request: HttpRequest, account_id: Id, data: AccountChange) ->
 
 
 @router.post(
-    "/accounts/{account_id}/links", response={201: LinkOut}, auth=administering, openapi_extra=ADMINISTERS
+    "/accounts/{account_id}/links", response={201: LinkOut}, auth=confirmed_in_person, openapi_extra=IN_PERSON
 )
 def make_link(request: HttpRequest, account_id: Id) -> Any:
-    """Another log-in link, for somebody who has forgotten the password or never came; others end."""
+    """Another log-in link, for somebody who has forgotten the password or never came; others end.
+
+    Not by a token, but by a session that was begun, or confirmed, within a quarter of an hour.
+    """
     user = _row(account_id)
     try:
         return Status(201, _link(request, user, people.new_link(user, by=request.user)))

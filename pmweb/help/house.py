@@ -45,18 +45,30 @@ PAGES = {
     ),
     "password": Help(
         "Where you set a password of your own.",
-        can=("Set one, and log in with it instead of a link. All other sessions end.",),
+        can=(
+            "Set one, and log in with it instead of a link. All other sessions end.",
+            "Let links that wait and your API tokens end as well, if somebody may have got hold of them.",
+        ),
     ),
     "account": Help(
         "How you get in here, and the tokens by which your programs do.",
         can=(
             "Set a password.",
+            "See [where you are logged in](sessions), and end what you do not know.",
             "Make a token for the [API](api), limited to what its program needs, and revoke it.",
         ),
     ),
     "api-token-make": Help(
         "A new token for a program of yours. It is shown once.",
         can=("Copy it now, and give it to the program in an Authorization header.",),
+    ),
+    "confirm": Help(
+        "Where you show anew who you are, because your log-in is some time ago.",
+        can=("Type your password, or open a fresh log-in link in this browser.",),
+    ),
+    "sessions": Help(
+        "The browsers in which you are logged in: since when, from where, and when each was last seen.",
+        can=("End one that you do not know, or all but this one.",),
     ),
     "accounts": Help(
         "Everybody with an account, and what each may do: look, operate, administer.",
@@ -74,8 +86,8 @@ PAGES = {
         can=("Copy it, and send it to them.",),
     ),
     "account-of": Help(
-        "An account: its role, when it was last used, and its tokens.",
-        can=("Change the role, make a new link, or shut the account out.",),
+        "An account: its role, when it was last used, its sessions and its tokens.",
+        can=("Change the role, make a new link, log it out everywhere, or shut it out.",),
     ),
     "audit": Help(
         "Who started, deleted, exported and changed what, and when.",

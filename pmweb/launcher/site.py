@@ -111,7 +111,7 @@ class Site:
                 f"{typed('work')}. A link to log in: {typed('login-link')}"
             )
             return
-        path = links.path_of(links.issue(ensure_administrator()))
+        path = links.path_of(links.issue_in_shell(ensure_administrator(), "printed at the start of the site"))
         hint = address.screen_hint(self.host, port, os.environ)
         lines = [
             f"\npmweb is running at {' and '.join(url + '/' for url in here)}",

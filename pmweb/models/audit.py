@@ -21,6 +21,8 @@ class AuditEntry(models.Model):
         UPLOADED = "uploaded", "uploaded"
         LOGGED_IN = "logged-in", "logged in"
         LOGGED_OUT = "logged-out", "logged out"
+        FAILED = "failed", "failed to log in"
+        REFUSED = "refused", "was refused"
         ACCOUNTS = "accounts", "changed accounts"
         TOKENS = "tokens", "changed tokens"
 

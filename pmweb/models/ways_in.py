@@ -1,4 +1,4 @@
-"""Ways in: one-time log-in links and failed log-ins."""
+"""Ways in: one-time log-in links, failed log-ins, and from where somebody has come before."""
 
 from __future__ import annotations
 
@@ -16,16 +16,33 @@ class LoginLink(models.Model):
     used = models.DateTimeField(null=True, blank=True)
 
 
-class LoginFailure(models.Model):
-    """A wrong password, kept as long as it counts against the address that it came from and the name it was
-    tried for."""
+class FailedLogins(models.Model):
+    """How many wrong passwords came from somewhere, for a name, or both: `key` is a keyed hash of which.
 
-    address = models.CharField(max_length=64)
-    username = models.CharField(max_length=150, blank=True)
-    at = models.DateTimeField()
+    So no name stands here that was typed: people type passwords there.
+    """
+
+    key = models.CharField(max_length=64, unique=True)
+    failures = models.PositiveIntegerField()
+    last = models.DateTimeField(db_index=True)
+
+
+class KnownNetwork(models.Model):
+    """From where somebody has logged in, or has used one of their tokens: an address, or an IPv6 /64."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    token = models.ForeignKey(
+        "ApiToken", null=True, blank=True, on_delete=models.CASCADE, related_name="networks"
+    )
+    network = models.CharField(max_length=64)
+    first = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        indexes = [
-            models.Index(fields=["address", "at"], name="login_failures_of_address"),
-            models.Index(fields=["username", "at"], name="login_failures_of_name"),
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "network"],
+                condition=models.Q(token__isnull=True),
+                name="known_network_of_user_once",
+            ),
+            models.UniqueConstraint(fields=["token", "network"], name="known_network_of_token_once"),
         ]

@@ -15,7 +15,9 @@ from django.http.response import HttpResponseBase
 from inference.runs.errors import LimitError
 from pmweb.accounts import audit
 from pmweb.accounts.acting import acting_in
+from pmweb.accounts.recent import is_recent
 from pmweb.accounts.roles import Level
+from pmweb.accounts.views.onward import ask_who_it_is
 from pmweb.middleware import Answer
 from pmweb.permissions.context import level_of_request
 from pmweb.permissions.rules import Rule
@@ -61,6 +63,8 @@ class Permissions:
         needed, level = rule.needed(method), level_of_request(request)
         if needed is None or level < needed:
             return _refusal(request, rule, needed, level)
+        if rule.recent and not is_recent(request):
+            return ask_who_it_is(request)
         if rule.records is not None and method == ("GET" if rule.change is None else "POST"):
             request._noted = (rule, _subject(rule, named))  # type: ignore[attr-defined]
         return None
@@ -79,6 +83,8 @@ def _refusal(request: HttpRequest, rule: Rule, needed: Level | None, level: Leve
         return HttpResponseNotAllowed(sorted(rule.methods))
     if level < Level.MEMBER:
         return redirect_to_login(request.get_full_path())
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    audit.refused(request.user, kind="address", name=name)
     raise PermissionDenied(_LACKING[lowest if needed is None else needed])
 
 

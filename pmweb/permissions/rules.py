@@ -18,6 +18,7 @@ class Rule:
     `records`: as what each use that succeeds is noted in the audit log, `of`: the model, "app.Model", of what
     `pk` in the address names. Runs and uploads that come to be, and whatever is deleted, are noted where that
     happens (`pmweb.accounts.noting`). `guards_itself`: its view asks for a token; every method reaches it.
+    `recent`: whoever has not logged in lately is asked who they are first.
     """
 
     read: Level | None
@@ -25,6 +26,7 @@ class Rule:
     records: Action | None = None
     of: str = ""
     guards_itself: bool = False
+    recent: bool = False
 
     @property
     def methods(self) -> frozenset[str]:
@@ -45,14 +47,18 @@ def page(level: Level = Level.READER) -> Rule:
     return Rule(level, None)
 
 
-def form(level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "") -> Rule:
+def form(
+    level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "", recent: bool = False
+) -> Rule:
     """A page that is of use only to those who may press its button."""
-    return Rule(level, level, records, of)
+    return Rule(level, level, records, of, recent=recent)
 
 
-def button(level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "") -> Rule:
+def button(
+    level: Level = Level.OPERATOR, *, records: Action | None = None, of: str = "", recent: bool = False
+) -> Rule:
     """A POST without a page of its own."""
-    return Rule(None, level, records, of)
+    return Rule(None, level, records, of, recent=recent)
 
 
 def page_with_buttons(level: Level = Level.OPERATOR) -> Rule:

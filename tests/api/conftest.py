@@ -38,7 +38,7 @@ from inference.models import (
 from inference.runs import lifecycle
 from inference.runs.journal import write
 from pmweb.accounts.api_tokens import issue
-from pmweb.models import Scope
+from pmweb.models import BrowserSession, Scope
 from tests.anica.compared import compare
 from tests.anica.exchange.published import write_directory
 from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, mapping
@@ -49,10 +49,10 @@ __all__ = ["ADD", "IMUL", "LOAD", "experiment_set", "isa", "machine", "mapping"]
 
 @dataclass
 class Program:
-    """A program with a token; answers are (status, JSON)."""
+    """A program with a token, or without one a browser's session; answers are (status, JSON)."""
 
     client: Client
-    token: str
+    token: str = ""
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Call an operation below the API's root."""
@@ -66,7 +66,7 @@ class Program:
             f"/api/v1{path}",
             b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode(),
             content_type="application/json",
-            headers={"Authorization": f"Bearer {self.token}", **headers},
+            headers={**({"Authorization": f"Bearer {self.token}"} if self.token else {}), **headers},
         )
 
     def get(self, path: str) -> Any:
@@ -81,10 +81,23 @@ def program_of(user: User, scope: Scope = Scope.ADMINISTER) -> Program:
     return Program(Client(), issue(user, "a test", scope, None)[1])
 
 
+def session_of(user: User) -> Program:
+    """A browser in which somebody has just logged in."""
+    client = Client()
+    client.force_login(user)
+    return Program(client)
+
+
 @pytest.fixture
 def program(administrator: User) -> Program:
     """One that may do everything."""
     return program_of(administrator)
+
+
+@pytest.fixture
+def session(administrator: User) -> Program:
+    """An administrator's browser."""
+    return session_of(administrator)
 
 
 @pytest.fixture
@@ -314,8 +327,15 @@ def world(
         "check_id": model_check.pk,
         "inference_id": run.pk,
         "account_id": User.objects.create(username="somebody").pk,
+        "own_session_id": _own_session(administrator),
         "own_token_id": issue(administrator, "another", Scope.READ, None)[0].pk,
         "position": 0,
         "first": 0,
         "second": 1,
     }
+
+
+def _own_session(user: User) -> int:
+    """Of a browser in which the user is logged in."""
+    Client().force_login(user)
+    return BrowserSession.objects.filter(user=user).latest("id").pk

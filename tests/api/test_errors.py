@@ -55,9 +55,9 @@ def is_problem(response: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_bodies_that_make_no_sense_are_problems(body: bytes, program: Program, world: dict[str, int]) -> None:
+def test_bodies_that_make_no_sense_are_problems(body: bytes, session: Program, world: dict[str, int]) -> None:
     for method, path in WITH_BODY:
-        answer = is_problem(program.raw(method, filled(path, world), body))
+        answer = is_problem(session.raw(method, filled(path, world), body))
         assert any(each["where"].startswith("body") for each in answer["problems"]), (path, answer)
 
 

@@ -15,7 +15,7 @@ from ninja import Schema
 from pydantic import BaseModel
 
 from inference.api import registry
-from inference.api.document import FILE, SCOPE, STREAM, operations_of
+from inference.api.document import BY_SESSION, FILE, SCOPE, STREAM, operations_of
 from inference.api.site import document
 from inference.models import ExperimentSet, PortMapping
 from inference.runs import lifecycle
@@ -103,13 +103,13 @@ def test_a_longer_list_takes_as_many_queries_as_a_short_one(
     assert len(many) == len(few)
 
 
-def test_rows_that_are_not_there_are_said_to_be_missing(program: Program, world: dict[str, int]) -> None:
+def test_rows_that_are_not_there_are_said_to_be_missing(session: Program, world: dict[str, int]) -> None:
     for name, (method, path, _) in OPERATIONS.items():
         for missing in ("999999", str(2**63 - 1)):
             where = filled(path, {key: int(missing) for key in world})
             if where == path:
                 continue
-            status, answer = program(method, where + query(name, world), _body(name, world))
+            status, answer = session(method, where + query(name, world), _body(name, world))
             empty = name == "pick_point"  # a mapping without a front is one thing, none another
             assert status == 404 or (empty and status == 404), (name, status, answer)
             assert answer["status"] == 404
@@ -142,6 +142,18 @@ def test_a_token_does_what_its_scope_says_and_no_more(administrator: User, world
             path_there = filled(path, world) + query(name, world)
             status = program.raw(method, path_there, _body(name, world)).status_code
             assert (status == 403) == (ranks[needed] > ranks[scope.value]), (name, scope, status)
+
+
+def test_no_token_does_what_only_a_session_may(program: Program, world: dict[str, int]) -> None:
+    found = [
+        (method, path, name)
+        for name, (method, path, operation) in OPERATIONS.items()
+        if BY_SESSION in operation
+    ]
+    assert {name for _, _, name in found} == {"invite", "make_link", "add_a_machine", "issue_token"}
+    for method, path, name in found:
+        status, answer = program(method, filled(path, world), _body(name, world))
+        assert (status, answer["problems"][0]["where"]) == (403, "header Authorization"), name
 
 
 def test_a_token_that_is_wrong_is_worth_less_than_none(visitor_client: Client, isa: Any) -> None:

@@ -18,7 +18,7 @@ from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.roles import give_role, role_of
 from pmweb.models import ApiToken, AuditEntry, Pruning, Role, Scope
 from pmweb.retention.policy import TRACES
-from tests.api.conftest import Program, program_of
+from tests.api.conftest import Program, program_of, session_of
 
 
 @pytest.fixture
@@ -44,31 +44,31 @@ def test_a_program_takes_back_tokens_of_its_own_person_alone(ada: User, administ
     assert program("GET", "/account")[0] == 401
 
 
-def test_somebody_is_invited_comes_in_changes_roles_and_is_shut_out(program: Program, client: Client) -> None:
-    status, made = program("POST", "/accounts", {"name": "grace", "role": "viewer"})
+def test_somebody_is_invited_comes_in_changes_roles_and_is_shut_out(session: Program, client: Client) -> None:
+    status, made = session("POST", "/accounts", {"name": "grace", "role": "viewer"})
     assert (status, made["account"]["role"], made["account"]["invited"]) == (201, "viewer", True)
     path = f"/accounts/{made['account']['id']}"
     assert client.post(made["link"]).status_code == 302  # logged in
-    assert program.get(path)["invited"] is False
-    assert program("PATCH", path, {"role": "operator"})[1]["role"] == "operator"
-    status, again = program("POST", f"{path}/links")
+    assert session.get(path)["invited"] is False
+    assert session("PATCH", path, {"role": "operator"})[1]["role"] == "operator"
+    status, again = session("POST", f"{path}/links")
     assert (status, again["link"] != made["link"]) == (201, True)
-    assert program("PATCH", path, {"active": False})[1]["active"] is False
-    assert program("POST", f"{path}/links")[0] == 409
-    assert program("PATCH", path, {"active": True})[1]["active"] is True
-    names = {one["name"] for one in program.get("/accounts")}
+    assert session("PATCH", path, {"active": False})[1]["active"] is False
+    assert session("POST", f"{path}/links")[0] == 409
+    assert session("PATCH", path, {"active": True})[1]["active"] is True
+    names = {one["name"] for one in session.get("/accounts")}
     assert names == {"admin", "grace"}
-    entries = program.get("/audit?q=grace&action=accounts")["items"]
+    entries = session.get("/audit?q=grace&action=accounts")["items"]
     assert entries[-1]["detail"] == "invited as viewer"
     assert {entry["via"] for entry in entries} == {"API"}
     for wrong in ({"name": "Grace"}, {"name": "a b"}, {"name": "x", "role": "king"}):
-        assert program("POST", "/accounts", wrong)[0] == 422, wrong
+        assert session("POST", "/accounts", wrong)[0] == 422, wrong
 
 
-def test_the_account_of_the_shell_keeps_its_role(program: Program, administrator: User) -> None:
+def test_the_account_of_the_shell_keeps_its_role(session: Program, administrator: User) -> None:
     path = f"/accounts/{administrator.pk}"
     for change in ({"role": "viewer"}, {"active": False}):
-        assert program("PATCH", path, change)[0] == 409
+        assert session("PATCH", path, change)[0] == 409
     assert role_of(User.objects.get(pk=administrator.pk)) == Role.ADMIN
 
 
@@ -76,14 +76,14 @@ def test_of_a_change_that_is_refused_nothing_is_kept(administrator: User) -> Non
     boss = User.objects.create_user("second")
     give_role(boss, Role.ADMIN)
     change = {"role": "viewer", "active": False}
-    status, problem = program_of(boss)("PATCH", f"/accounts/{boss.pk}", change)
+    status, problem = session_of(boss)("PATCH", f"/accounts/{boss.pk}", change)
     assert (status, problem["detail"].partition(":")[0]) == (409, "Nothing was changed")
     assert role_of(User.objects.get(pk=boss.pk)) == Role.ADMIN
     assert not AuditEntry.objects.filter(action="accounts").exists()
 
 
-def test_the_audit_log_is_searched_and_taken_away(program: Program) -> None:
-    program("POST", "/accounts", {"name": "grace"})
+def test_the_audit_log_is_searched_and_taken_away(program: Program, session: Program) -> None:
+    session("POST", "/accounts", {"name": "grace"})
     assert program.get("/audit?via=page")["total"] == 0
     assert program.get("/audit?until=2001-01-01")["total"] == 0
     text = program.raw("GET", "/audit/export?q=grace").content.decode()

@@ -1,4 +1,4 @@
-"""Logging in: one-time links, the password, and the brake on guessing."""
+"""Logging in: one-time links and the password."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
-from pmweb.accounts import forms, links, throttle
+from pmweb.accounts import links, throttle
 from pmweb.accounts.administrator import ensure_administrator
-from pmweb.models import LoginFailure, LoginLink
+from pmweb.models import FailedLogins, LoginLink
 
 PASSWORD = "seven blue horses"
 
@@ -120,89 +119,6 @@ def test_a_wrong_password_is_refused_in_words(client, with_password):
     assert not is_logged_in(client)
 
 
-def test_after_a_few_wrong_passwords_even_the_right_one_has_to_wait(client, with_password):
-    for _ in range(throttle.ALLOWED_FAILURES):
-        try_password(client, "wrong")
-    page = try_password(client, PASSWORD)
-    assert page.status_code == 400
-    assert "Too many wrong passwords" in page.content.decode()
-    assert not is_logged_in(client)
-
-
-def test_guessing_elsewhere_does_not_lock_this_address_out(client, with_password):
-    for _ in range(throttle.ALLOWED_FAILURES):
-        throttle.record_failure("203.0.113.9")
-    assert try_password(client, PASSWORD).status_code == 302
-
-
-def test_the_wait_ends_and_old_failures_are_swept_away(client, with_password):
-    for _ in range(throttle.ALLOWED_FAILURES):
-        try_password(client, "wrong")
-    LoginFailure.objects.update(at=timezone.now() - throttle.WINDOW - timedelta(seconds=1))
-    assert try_password(client, "wrong").status_code == 400
-    assert LoginFailure.objects.count() == 1
-    assert try_password(client, PASSWORD).status_code == 302
-
-
-def test_a_success_clears_the_failures(client, with_password):
-    try_password(client, "wrong")
-    try_password(client, PASSWORD)
-    assert not LoginFailure.objects.exists()
-
-
-def test_of_attempts_that_come_at_once_no_more_are_looked_at(client, with_password, monkeypatch):
-    looked_at = []
-
-    def slowly(**credentials: str) -> None:
-        """While one password is looked at, another attempt comes."""
-        looked_at.append(credentials)
-        if len(looked_at) < 4 * throttle.ALLOWED_FAILURES:
-            try_password(Client(), "wrong")
-
-    monkeypatch.setattr(forms, "authenticate", slowly)
-    try_password(client, "wrong")
-    assert len(looked_at) == throttle.ALLOWED_FAILURES
-    assert LoginFailure.objects.count() == throttle.ALLOWED_FAILURES
-
-
-def test_of_attempts_at_a_name_from_everywhere_at_once_no_more_are_looked_at(with_password, monkeypatch):
-    monkeypatch.setattr(throttle, "ALLOWED_FAILURES_OF_NAME", 8)
-    looked_at = []
-
-    def slowly(**credentials: str) -> None:
-        looked_at.append(credentials)
-        if len(looked_at) < 12:
-            try_password(Client(REMOTE_ADDR=f"203.0.113.{len(looked_at)}"), "wrong")
-
-    monkeypatch.setattr(forms, "authenticate", slowly)
-    try_password(Client(), "wrong")
-    assert len(looked_at) == 8
-
-
-def test_who_has_to_wait_does_not_wait_longer_for_trying_again(client, with_password):
-    for _ in range(throttle.ALLOWED_FAILURES + 3):
-        try_password(client, "wrong")
-    assert LoginFailure.objects.count() == throttle.ALLOWED_FAILURES
-
-
-def test_a_form_without_a_password_is_no_attempt(client, with_password):
-    assert try_password(client, "").status_code == 400
-    assert not LoginFailure.objects.exists()
-
-
-def test_the_last_attempt_before_the_pause_lets_in_with_the_right_password(client, with_password):
-    for _ in range(throttle.ALLOWED_FAILURES - 1):
-        try_password(client, "wrong")
-    assert try_password(client, PASSWORD).status_code == 302
-    assert not LoginFailure.objects.exists()
-
-
-def test_a_log_in_link_works_while_passwords_have_to_wait(client, with_password):
-    for _ in range(throttle.ALLOWED_FAILURES):
-        try_password(client, "wrong")
-    assert client.post(reverse("login-link", args=[links.issue(with_password)])).status_code == 302
-
-
 def test_the_first_password_needs_no_old_one_and_ends_other_sessions(administrator, settings):
     settings.LOGIN_REDIRECT_URL = "about"
     here, there = Client(), Client()
@@ -227,13 +143,13 @@ def test_changing_the_password_asks_for_the_old_one(client, with_password):
 def test_the_old_password_cannot_be_guessed_there_either(client, with_password):
     client.force_login(with_password)
     new = {"new_password1": "another fine phrase", "new_password2": "another fine phrase"}
-    for _ in range(throttle.ALLOWED_FAILURES):
+    for _ in range(throttle.OF_PAIR.free):
         assert client.post(reverse("password"), {"old_password": "wrong", **new}).status_code == 400
     page = client.post(reverse("password"), {"old_password": PASSWORD, **new})
     assert "Too many wrong passwords" in page.text
     with_password.refresh_from_db()
     assert with_password.check_password(PASSWORD)
-    LoginFailure.objects.all().delete()
+    FailedLogins.objects.all().delete()
     assert client.post(reverse("password"), {"old_password": PASSWORD, **new}).status_code == 302
 
 

@@ -27,7 +27,7 @@ def issued(user: User, scope: Scope = Scope.READ, lifetime: timedelta | None = N
 
 
 def test_a_token_says_for_whom_it_acts_and_what_it_may(ada: User):
-    assert user_and_scope_of(issued(ada, Scope.OPERATE)) == (ada, Scope.OPERATE)
+    assert user_and_scope_of(issued(ada, Scope.OPERATE))[:2] == (ada, Scope.OPERATE)
 
 
 def test_only_the_hash_is_kept(ada: User):
@@ -82,7 +82,7 @@ def test_the_page_makes_a_token_shows_it_once_and_revokes_it(client: Client, ada
     plain = page.context["plain"]
     assert plain in page.text
     assert "no-store" in page.headers["Cache-Control"]
-    assert user_and_scope_of(plain) == (ada, Scope.OPERATE)
+    assert user_and_scope_of(plain)[:2] == (ada, Scope.OPERATE)
     shown = client.get(reverse("account")).text
     assert "nightly" in shown
     assert plain not in shown
@@ -115,7 +115,7 @@ def test_nobody_revokes_the_token_of_another(client: Client, ada: User):
 def test_the_shell_makes_lists_and_revokes(ada: User, capsys):
     call_command("api-token", "make", "nightly", "--user", "ada", "--scope", "operate", "--days", "7")
     plain = capsys.readouterr().out.strip()
-    assert user_and_scope_of(plain) == (ada, Scope.OPERATE)
+    assert user_and_scope_of(plain)[:2] == (ada, Scope.OPERATE)
     call_command("api-token", "list")
     assert "nightly, ada, operate, valid" in capsys.readouterr().out
     call_command("api-token", "revoke", str(ApiToken.objects.get().pk))

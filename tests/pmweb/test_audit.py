@@ -114,6 +114,7 @@ def test_logging_in_and_out_are_noted_with_the_address(administrator: User):
     browser.post(reverse("login"), {"password": "seven blue horses"})
     browser.post(reverse("logout"))
     assert [(row.action, row.address) for row in AuditEntry.objects.order_by("id")] == [
+        ("failed", "203.0.113.7"),
         ("logged-in", "203.0.113.7"),
         ("logged-out", "203.0.113.7"),
     ]

@@ -55,7 +55,14 @@ OPERATORS_PAGES = {
     "inference/upload_preview.html",
     "inference/upload_run.html",
 }
-OWN_PAGES = {"pmweb/account.html", "pmweb/about.html", "pmweb/password.html"}
+OWN_PAGES = {
+    "pmweb/about.html",
+    "pmweb/account.html",
+    "pmweb/confirm.html",
+    "pmweb/password.html",
+    "pmweb/session_table.html",
+    "pmweb/sessions.html",
+}
 ADMINISTRATORS_PAGES = {
     "anica/predictor_add.html",
     "pmweb/account_invite.html",

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 
-from pmweb.accounts import api_tokens, people
+from pmweb.accounts import api_tokens, ending, people, sessions
 from pmweb.accounts.forms import InviteForm, RoleForm
 from pmweb.accounts.links import invited_until, path_of
 from pmweb.accounts.people import AccountError
@@ -74,6 +74,7 @@ def account_of(request: HttpRequest, pk: int) -> HttpResponse:
         "invited": people.is_invited(user),
         "until": invited_until(user),
         "tokens": api_tokens.shown(ApiToken.objects.filter(user=user)),
+        "sessions": sessions.of(user),
         "entries": AuditEntry.objects.filter(actor=user)[:NEWEST],
     }
     return render(request, "pmweb/account_of.html", context)
@@ -94,6 +95,13 @@ def account_role(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
+def account_log_out(request: HttpRequest, pk: int) -> HttpResponse:
+    """End all sessions of somebody, who can log in again."""
+    return _changed(
+        request, pk, lambda user: ending.log_out(user, by=request.user), "is logged out everywhere"
+    )
+
+
 def account_deactivate(request: HttpRequest, pk: int) -> HttpResponse:
     """Shut somebody out."""
     return _changed(
@@ -106,7 +114,7 @@ def account_reactivate(request: HttpRequest, pk: int) -> HttpResponse:
     return _changed(request, pk, lambda user: people.reactivate(user, by=request.user), "can log in again")
 
 
-def _changed(request: HttpRequest, pk: int, change: Callable[[User], None], done: str) -> HttpResponse:
+def _changed(request: HttpRequest, pk: int, change: Callable[[User], object], done: str) -> HttpResponse:
     user = get_object_or_404(User, pk=pk)
     try:
         change(user)

@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect, render, resolve_url
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from pmweb.accounts import links
+from pmweb.accounts import links, recent
+from pmweb.accounts.entering import Way, let_in
 from pmweb.accounts.forms import PasswordLoginForm
 from pmweb.accounts.people import is_fixed, is_invited
-
-BY_LINK = "by-link"
-"""Key of a session that was begun by a link: whoever has it may set a password without the old one."""
+from pmweb.accounts.views.onward import onward_of
 
 
 @never_cache
 @sensitive_post_parameters("password")
 def login_page(request: HttpRequest) -> HttpResponse:
     """Ask for name and password, or say how to get a link where no password is set."""
-    onward = _onward(request)
+    onward = onward_of(request, settings.LOGIN_REDIRECT_URL)
     if request.user.is_authenticated:
         return HttpResponseRedirect(onward)
     users = list(User.objects.filter(is_active=True)[:2])
     form = PasswordLoginForm(
         request.POST or None,
-        address=request.META.get("REMOTE_ADDR", ""),
+        request=request,
         sole=users[0] if len(users) == 1 else None,
     )
     if request.method == "POST" and form.is_valid():
         assert form.user is not None  # the form found it
-        login(request, form.user)
-        return HttpResponseRedirect(onward)
+        return let_in(request, form.user, Way.PASSWORD, onward)
     context = {
         "form": form,
         "has_password": len(users) > 1 or any(user.has_usable_password() for user in users),
@@ -51,20 +47,12 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
         user = links.redeem(token)
         if user is not None:
             invited = is_invited(user) and not is_fixed(user)
-            login(request, user)
-            request.session[BY_LINK] = True
-            return redirect("password" if invited else settings.LOGIN_REDIRECT_URL)
+            confirmed_for = recent.wanted(request) if user == request.user else ""
+            onward = "password" if invited else confirmed_for or settings.LOGIN_REDIRECT_URL
+            return let_in(request, user, Way.LINK, onward)
     else:
         user = links.user_of(token)
         if user is not None:
             context = {"usable": True, "whose": user, "invited": is_invited(user) and not is_fixed(user)}
             return render(request, "pmweb/login_link.html", context)
     return render(request, "pmweb/login_link.html", {"usable": False}, status=410)
-
-
-def _onward(request: HttpRequest) -> str:
-    """Where the visitor wanted to go, if that is on this site."""
-    wanted = request.POST.get("next") or request.GET.get("next", "")
-    if url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure()):
-        return wanted
-    return resolve_url(settings.LOGIN_REDIRECT_URL)

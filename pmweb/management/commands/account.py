@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from inference.management.data_command import DataCommand
-from pmweb.accounts import people
+from pmweb.accounts import ending, people, sessions
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.links import path_of
 from pmweb.accounts.people import AccountError
+from pmweb.accounts.presentation import browser_name
 from pmweb.accounts.roles import role_of
 from pmweb.launcher.instance import running_site
 from pmweb.models import Role
@@ -32,7 +33,11 @@ class Command(DataCommand):
         role = ways.add_parser("role", help="another role")
         shut_out = ways.add_parser("deactivate", help="shut out at once, with links and API tokens")
         let_in = ways.add_parser("reactivate", help="let in again")
-        for each in (invite, role, shut_out, let_in):
+        sessions_of = ways.add_parser("sessions", help="where somebody is logged in")
+        log_out = ways.add_parser("log-out", help="end all sessions of somebody, who can log in again")
+        log_out.add_argument("--links", action="store_true", help="log-in links that wait as well")
+        log_out.add_argument("--tokens", action="store_true", help="API tokens as well")
+        for each in (invite, role, shut_out, let_in, sessions_of, log_out):
             each.add_argument("name", metavar="NAME")
         for each in (invite, role):
             each.add_argument(
@@ -52,10 +57,17 @@ class Command(DataCommand):
         if user is None:
             raise CommandError(f"there is no account {name!r}: `manage.py account list`")
         try:
-            if way == "role":
-                people.change_role(user, Role(options["role"]))
-            else:
-                (people.deactivate if way == "deactivate" else people.reactivate)(user)
+            match way:
+                case "role":
+                    people.change_role(user, Role(options["role"]))
+                case "deactivate":
+                    people.deactivate(user)
+                case "reactivate":
+                    people.reactivate(user)
+                case "sessions":
+                    self._sessions(user)
+                case "log-out":
+                    self._log_out(user, links=options["links"], tokens=options["tokens"])
         except AccountError as error:
             raise CommandError(f"{error}.") from error
 
@@ -64,6 +76,21 @@ class Command(DataCommand):
             state = "active" if user.is_active else "shut out"
             state = "invited" if people.is_invited(user) else state
             self.stdout.write(f"{user.get_username()}: {role_of(user).label}, {state}")
+
+    def _sessions(self, user: User) -> None:
+        for row in sessions.of(user):
+            since, seen = (f"{at:%Y-%m-%d %H:%M} UTC" for at in (row.created, row.last_seen))
+            browser = browser_name(row.browser)
+            self.stdout.write(
+                f"{browser}, from {row.address or 'unknown'}, since {since}, last seen {seen} "
+                f"at {row.last_address or 'unknown'}"
+            )
+
+    def _log_out(self, user: User, *, links: bool, tokens: bool) -> None:
+        ended = [f"sessions: {ending.log_out(user)}"]
+        ended += [f"links: {ending.end_links(user)}"] if links else []
+        ended += [f"tokens: {ending.end_tokens(user)}"] if tokens else []
+        self.stdout.write(f"{user.get_username()}: ended {', '.join(ended)}")
 
     def _invite(self, name: str, role: Role) -> None:
         form = InviteForm({"username": name, "role": role.value})

@@ -27,7 +27,7 @@ class Command(DataCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Make the link; its address is the configured one, that of the running site, or the default one."""
         site = settings.URL or running_site(settings.HOME)
-        token = links.issue(_user(options["user"]))
+        token = links.issue_in_shell(_user(options["user"]), "made in the shell")
         address = (site or "http://localhost:8000/").rstrip("/")
         self.stdout.write(address + links.path_of(token))
         if site is None:

@@ -1,0 +1,36 @@
+"""`manage.py changepassword`: Django's own, with what a new password ends."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.contrib.auth.management.commands import changepassword
+from django.contrib.auth.models import User
+
+from pmweb.accounts import audit, ending
+from pmweb.accounts.audit import Action
+
+
+class Command(changepassword.Command):
+    """Asks for a password twice, sets it, and ends all sessions of its user."""
+
+    help = "Set somebody's password; ends their sessions."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Django's, and what else shall end."""
+        super().add_arguments(parser)
+        parser.add_argument("--end-links", action="store_true", help="log-in links that wait end as well")
+        parser.add_argument("--end-tokens", action="store_true", help="API tokens are revoked as well")
+
+    def handle(self, *args: Any, **options: Any) -> str:
+        """Set it, or raise `CommandError`."""
+        said: str = super().handle(*args, **options)
+        user = User.objects.get_by_natural_key(options["username"])
+        audit.record(None, Action.ACCOUNTS, user, detail="password set in the shell")
+        ending.log_out(user)
+        if options["end_links"]:
+            ending.end_links(user)
+        if options["end_tokens"]:
+            ending.end_tokens(user)
+        return said

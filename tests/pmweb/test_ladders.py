@@ -1,0 +1,292 @@
+"""No ladder upwards: what a stolen token, session or link is good for, and what it is not."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from inference.exchange.instruction_sets import new_isa
+from inference.models import AgentToken, Machine
+from inference.runs.machines.tokens import add_machine
+from pmweb.accounts import api_tokens, audit, links, people, recent
+from pmweb.accounts.roles import role_of
+from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
+
+PASSWORD = "seven blue horses"
+NEW = {"new_password1": "another fine phrase", "new_password2": "another fine phrase"}
+
+
+@pytest.fixture
+def ada(administrator: User) -> User:
+    """An operator with a password."""
+    user, _ = people.invite("ada", Role.OPERATOR)
+    user.set_password(PASSWORD)
+    user.save()
+    LoginLink.objects.all().delete()
+    return user
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Lets the clock of log-ins go on."""
+
+    def go_on(by: timedelta) -> None:
+        now = time.time() + by.total_seconds()
+        monkeypatch.setattr(recent.time, "time", lambda: now)
+
+    return go_on
+
+
+def with_token(user: User, scope: Scope = Scope.ADMINISTER) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api_tokens.issue(user, 'stolen', scope, None)[1]}"}
+
+
+def browser_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def call(client: Client, method: str, path: str, body: Any = None, **more: Any) -> Any:
+    return client.generic(method, f"/api/v1{path}", body or "{}", content_type="application/json", **more)
+
+
+def everything_that_lets_in() -> tuple[Any, ...]:
+    roles = tuple((user.username, user.is_active, role_of(user)) for user in User.objects.order_by("id"))
+    return (
+        roles,
+        LoginLink.objects.count(),
+        ApiToken.objects.count(),
+        AgentToken.objects.count(),
+        Machine.objects.count(),
+    )
+
+
+ATTACKS = [
+    ("POST", "/accounts", '{"name": "mallory", "role": "admin"}'),
+    ("POST", "/accounts/{admin}/links", ""),
+    ("POST", "/accounts/{ada}/links", ""),
+    ("PATCH", "/accounts/{ada}", '{"role": "admin"}'),
+    ("PATCH", "/accounts/{shut_out}", '{"active": true}'),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), ATTACKS)
+@pytest.mark.parametrize("by", ["a token", "a session of long ago"])
+def test_who_has_got_hold_of_an_administrators_token_or_old_session_lets_nobody_in(
+    administrator: User, ada: User, later: Any, method: str, path: str, body: str, by: str
+):
+    people.deactivate(people.invite("shut-out", Role.ADMIN)[0])
+    ids = {"admin": administrator.pk, "ada": ada.pk, "shut_out": User.objects.get(username="shut-out").pk}
+    headers = with_token(administrator) if by == "a token" else {}
+    client = Client() if headers else browser_of(administrator)
+    later(recent.WINDOW)
+    before = everything_that_lets_in()
+    answer = call(client, method, path.format(**ids), body, headers=headers)
+    assert answer.status_code == 403, answer.content
+    assert everything_that_lets_in() == before
+    assert AuditEntry.objects.filter(action="refused").exists() == (by == "a token")
+
+
+def test_a_token_of_an_agent_is_not_made_by_a_token(administrator: User):
+    machine = add_machine("lab", new_isa("toy", ["add R, R"], "by hand"))
+    headers = with_token(administrator)
+    for path, body in (("/machines", '{"name": "another"}'), (f"/machines/{machine.pk}/tokens", "")):
+        assert call(Client(), "POST", path, body, headers=headers).status_code == 403
+    assert not AgentToken.objects.exists()
+    assert Machine.objects.count() == 1
+
+
+def test_a_token_can_still_shut_somebody_out(administrator: User, ada: User):
+    answer = call(
+        Client(), "PATCH", f"/accounts/{ada.pk}", '{"active": false}', headers=with_token(administrator)
+    )
+    assert answer.status_code == 200
+    ada.refresh_from_db()
+    assert not ada.is_active
+
+
+def test_a_token_opens_no_page(administrator: User):
+    headers = with_token(administrator)
+    for name in ("account", "accounts", "sessions", "api-token-make"):
+        assert Client().get(reverse(name), headers=headers).status_code == 302
+
+
+@pytest.mark.parametrize("name", ["account-invite", "account-link", "account-role", "account-reactivate"])
+def test_pages_ask_an_administrator_of_long_ago_who_it_is_first(
+    administrator: User, ada: User, later: Any, name: str
+):
+    client = browser_of(administrator)
+    later(recent.WINDOW)
+    before = everything_that_lets_in()
+    path = reverse(name) if name == "account-invite" else reverse(name, args=[ada.pk])
+    answer = client.post(path, {"username": "mallory", "role": "admin"})
+    assert answer.url.startswith(reverse("confirm"))
+    assert everything_that_lets_in() == before
+
+
+def test_making_a_token_asks_for_a_log_in_of_late(ada: User, later: Any):
+    thief = browser_of(ada)
+    later(recent.WINDOW)
+    assert reverse("confirm") in thief.get(reverse("account")).text
+    answer = thief.post(reverse("api-token-make"), {"name": "x", "scope": "read", "days": "30"})
+    assert answer.url == f"{reverse('confirm')}?next=%2Faccount%2F"
+    assert not ApiToken.objects.exists()
+    assert thief.post(reverse("confirm"), {"password": "guessed"}).status_code == 400
+    assert thief.post(reverse("confirm"), {"password": PASSWORD, "next": "/account/"}).url == "/account/"
+    made = thief.post(reverse("api-token-make"), {"name": "x", "scope": "read", "days": "30"})
+    assert made.context["plain"]
+
+
+def test_the_password_cannot_be_guessed_by_confirming(ada: User, later: Any):
+    thief = browser_of(ada)
+    later(recent.WINDOW)
+    for number in range(20):
+        page = thief.post(reverse("confirm"), {"password": f"guess {number}"})
+    assert "Too many wrong passwords" in page.text
+    assert thief.post(reverse("confirm"), {"password": PASSWORD}).status_code == 400
+
+
+def test_who_has_no_password_confirms_by_a_fresh_link_and_is_led_on(administrator: User, later: Any):
+    client = browser_of(administrator)
+    later(recent.WINDOW)
+    page = client.get(f"{reverse('confirm')}?next={reverse('account-invite')}")
+    assert "manage.py login-link" in page.text
+    answer = client.post(reverse("login-link", args=[links.issue(administrator)]))
+    assert answer.url == reverse("account-invite")
+    assert client.get(reverse("account-invite")).status_code == 200
+
+
+def test_confirming_never_leads_to_another_site(ada: User, settings: Any):
+    client = browser_of(ada)
+    answer = client.get(f"{reverse('confirm')}?next=https://example.org/")
+    assert answer.url == reverse(settings.LOGIN_REDIRECT_URL)
+    button = {"Referer": "https://example.org/x"}
+    session = client.session
+    del session["shown-at"]
+    session.save()
+    answer = client.post(reverse("api-token-make"), headers=button)
+    assert answer.url == f"{reverse('confirm')}?next=%2Faccount%2F"
+
+
+def test_after_a_link_the_old_password_is_not_asked_for_within_a_quarter_of_an_hour_alone(
+    ada: User, later: Any
+):
+    guest = Client()
+    guest.post(reverse("login-link", args=[links.issue(ada)]))
+    assert 'name="old_password"' not in guest.get(reverse("password")).text
+    later(timedelta(minutes=15))
+    assert 'name="old_password"' in guest.get(reverse("password")).text
+    assert guest.post(reverse("password"), NEW).status_code == 400
+    ada.refresh_from_db()
+    assert ada.check_password(PASSWORD)
+
+
+def test_a_session_of_a_password_never_replaces_it_without_knowing_it(ada: User):
+    thief = Client()
+    thief.post(reverse("login"), {"username": "ada", "password": PASSWORD})
+    assert thief.post(reverse("password"), NEW).status_code == 400
+
+
+def test_whoever_has_no_password_sets_one_only_after_a_log_in_of_late(administrator: User, later: Any):
+    thief = browser_of(administrator)
+    later(recent.WINDOW)
+    assert thief.post(reverse("password"), NEW).url.startswith(reverse("confirm"))
+    administrator.refresh_from_db()
+    assert not administrator.has_usable_password()
+
+
+@pytest.mark.parametrize("ended", [(), ("end_links",), ("end_tokens",), ("end_links", "end_tokens")])
+def test_a_new_password_ends_sessions_and_what_else_is_wanted(ada: User, ended: tuple[str, ...]):
+    here, there = browser_of(ada), browser_of(ada)
+    token, link = api_tokens.issue(ada, "a script", Scope.READ, None)[1], links.issue(ada)
+    page = here.get(reverse("password")).text
+    assert 'name="end_links"' in page
+    assert 'name="end_tokens"' in page
+    here.post(reverse("password"), {"old_password": PASSWORD, **NEW, **dict.fromkeys(ended, "on")})
+    assert here.get(reverse("account")).status_code == 200
+    assert there.get(reverse("account")).status_code == 302
+    assert (links.user_of(link) is None) == ("end_links" in ended)
+    assert (api_tokens.user_and_scope_of(token) is None) == ("end_tokens" in ended)
+
+
+def test_a_new_password_leaves_what_others_have_alone(ada: User, administrator: User):
+    theirs = browser_of(administrator)
+    token, link = api_tokens.issue(administrator, "", Scope.READ, None)[1], links.issue(administrator)
+    wanted = {"old_password": PASSWORD, **NEW, "end_links": "on", "end_tokens": "on"}
+    browser_of(ada).post(reverse("password"), wanted)
+    assert theirs.get(reverse("account")).status_code == 200
+    assert links.user_of(link) is not None
+    assert api_tokens.user_and_scope_of(token) is not None
+
+
+def test_a_password_that_is_set_in_the_shell_ends_sessions_and_what_else_is_wanted(
+    ada: User, monkeypatch: pytest.MonkeyPatch
+):
+    there = browser_of(ada)
+    token, link = api_tokens.issue(ada, "a script", Scope.READ, None)[1], links.issue(ada)
+    typed = "pmweb.management.commands.changepassword.Command._get_pass"
+    monkeypatch.setattr(typed, lambda *_: "another fine phrase")
+    call_command("changepassword", "ada", "--end-links", "--end-tokens")
+    ada.refresh_from_db()
+    assert ada.check_password("another fine phrase")
+    assert there.get(reverse("account")).status_code == 302
+    assert links.user_of(link) is None
+    assert api_tokens.user_and_scope_of(token) is None
+    details = AuditEntry.objects.filter(action="accounts").values_list("detail", flat=True)
+    assert "password set in the shell" in details
+
+
+def test_links_made_in_the_shell_are_in_the_audit_log(ada: User, capsys: pytest.CaptureFixture[str]):
+    call_command("login-link", "--user", "ada")
+    entry = AuditEntry.objects.filter(action="accounts").latest("id")
+    assert (entry.name, entry.via, entry.detail) == ("ada", "command", "log-in link, made in the shell")
+    token = capsys.readouterr().out.strip().rstrip("/").rpartition("/")[2]
+    assert token not in str(list(AuditEntry.objects.values()))
+
+
+def test_a_refusal_is_in_the_audit_log_but_not_each_of_many(ada: User):
+    hers = browser_of(ada)
+    for _ in range(30):
+        assert hers.get(reverse("accounts")).status_code == 403
+    hers.get(reverse("audit"))
+    found = AuditEntry.objects.filter(action="refused").order_by("id").values_list("actor_name", "name")
+    assert list(found) == [("ada", "accounts"), ("ada", "audit")]
+
+
+def test_wrong_tokens_are_in_the_audit_log_with_their_address_but_cannot_fill_it(
+    db: None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(audit, "MOST_REFUSALS_OF_VISITORS", 3)
+    for number in range(10):
+        guesser = Client(REMOTE_ADDR=f"203.0.113.{number}")
+        headers = {"Authorization": f"Bearer pmwebapi_guess{number}"}
+        assert guesser.get("/api/v1/isas", headers=headers).status_code == 401
+    rows = AuditEntry.objects.filter(action="refused")
+    assert rows.count() == 3
+    assert rows.earliest("id").address == "203.0.113.0"
+    assert "guess" not in str(list(rows.values()))
+
+
+def test_new_addresses_are_in_the_audit_log(ada: User):
+    for address in ("198.51.100.1", "198.51.100.1", "203.0.113.9"):
+        Client(REMOTE_ADDR=address).post(reverse("login"), {"username": "ada", "password": PASSWORD})
+    found = AuditEntry.objects.filter(action="logged-in").order_by("id").values_list("detail", flat=True)
+    assert [detail.endswith("from a new address") for detail in found] == [False, False, True]
+
+
+def test_a_token_that_is_used_from_a_new_address_is_in_the_audit_log(ada: User):
+    headers = with_token(ada, Scope.READ)
+    for address in ("198.51.100.1", "203.0.113.9"):
+        Client(REMOTE_ADDR=address).get("/api/v1/isas", headers=headers)
+        ApiToken.objects.update(last_used=timezone.now() - timedelta(hours=1))
+    found = AuditEntry.objects.filter(detail__endswith="from a new address")
+    assert list(found.values_list("kind", "name", "address")) == [("API token", "stolen", "203.0.113.9")]

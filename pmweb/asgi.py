@@ -15,6 +15,7 @@ django.setup(set_prefix=False)  # whatever touches models is imported after it
 
 from inference.consumers import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
 from inference.runs.data_directory import keep_private  # noqa: E402
+from pmweb.access_log import Logged  # noqa: E402
 from pmweb.cookies import OwnCookies  # noqa: E402
 from pmweb.environment import WEB_PROCESS  # noqa: E402
 from pmweb.handler import Pages  # noqa: E402
@@ -25,9 +26,11 @@ from pmweb.timing import timed  # noqa: E402
 keep_private()
 
 browsers = OwnOriginAlone(AuthMiddlewareStack(URLRouter(guarded(websocket_urlpatterns))))
-application = OwnCookies(
-    ProtocolTypeRouter(
-        {"http": timed(Pages()), "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)])}
+application = Logged(
+    OwnCookies(
+        ProtocolTypeRouter(
+            {"http": timed(Pages()), "websocket": URLRouter([*agent_urlpatterns, re_path("", browsers)])}
+        )
     )
 )
 

@@ -85,6 +85,19 @@ def choice(name: str, choices: tuple[str, ...]) -> str:
     return text
 
 
+def log_file(name: str) -> dict[str, Any]:
+    """How `logging.config` opens the file that the variable names: anew where it was moved away, as programs
+    do that rotate logs; standard error for `-` and where the variable is not set.
+    """
+    text = os.environ.get(name, "").strip()
+    if text in {"", "-"}:
+        return {"class": "logging.StreamHandler"}
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise ImproperlyConfigured(f"{name} is to be a file in a directory that there is; {text!r} is none")
+    return {"class": "logging.handlers.WatchedFileHandler", "filename": path, "delay": True}
+
+
 def words(name: str, default: str = "") -> list[str]:
     """What stands between the commas of the variable."""
     return [word.strip() for word in os.environ.get(name, default).split(",") if word.strip()]

@@ -35,7 +35,10 @@ class TerminalFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object per line: `time` (UTC), `level`, `logger`, `process`, `text`, and perhaps `traceback`."""
+    """One object per line: `time` (UTC), `level`, `logger`, `process`, `text`, and perhaps `traceback`.
+
+    Lines of the access log have its fields in the place of `text`.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """The line of a record, without its end."""
@@ -44,7 +47,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "process": os.getpid(),
-            "text": without_tokens(record.getMessage()),
+            **getattr(record, "access", {"text": without_tokens(record.getMessage())}),
         }
         if record.exc_info:
             line["traceback"] = without_tokens(self.formatException(record.exc_info))

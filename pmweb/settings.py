@@ -35,6 +35,7 @@
 | `PMWEB_PRUNE_NIGHTLY` | `1`: a worker prunes every night | off |
 | `PMWEB_METRICS_TOKEN` | lets whoever shows it read `/metrics/` | nobody but who is logged in |
 | `PMWEB_LOG_FORMAT` | `text` or `json`, one object per line | `text` |
+| `PMWEB_ACCESS_LOG` | a file for a line per request, with account or token; `-`: standard error | none |
 | `PMWEB_WEBHOOK` | an address that is told, by a POST with JSON, whenever a run ends | none |
 | `PMWEB_WEBHOOK_INTERNAL` | `1`: the addresses that users name for their runs may be internal ones | off |
 | `PMWEB_RUN_MEMORY_MB` | MiB of memory that one run may use; 0: no limit | three quarters of this host's |
@@ -92,6 +93,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "pmweb.accounts.seen.noting_use",
+    "pmweb.access_log.naming_caller",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pmweb.permissions.middleware.Permissions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -233,22 +235,28 @@ WEBHOOK_INTERNAL = environment.flag("PMWEB_WEBHOOK_INTERNAL")
 
 METRICS_TOKEN = os.environ.get("PMWEB_METRICS_TOKEN", "").strip()
 
+LOG_FORMAT = environment.choice("PMWEB_LOG_FORMAT", ("text", "json"))
+ACCESS_LOG = os.environ.get("PMWEB_ACCESS_LOG", "").strip()
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
         "text": {"()": "pmweb.logs.TerminalFormatter"},
         "json": {"()": "pmweb.logs.JsonFormatter"},
+        "access": {"()": "pmweb.access_log.AccessFormatter"},
     },
     "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "formatter": environment.choice("PMWEB_LOG_FORMAT", ("text", "json")),
-        }
+        "console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT},
+        "access": {
+            **environment.log_file("PMWEB_ACCESS_LOG"),
+            "formatter": "json" if LOG_FORMAT == "json" else "access",
+        },
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "pmweb": {"level": "INFO"},
+        "pmweb.access": {"level": "INFO", "handlers": ["access"], "propagate": False},
         "inference": {"level": "INFO"},
         "django.request": {"level": "ERROR"},  # a page that is not there is the visitor's news
         "psycopg.pool": {"level": "ERROR"},  # a connection that the server has ended, and that is replaced

@@ -76,16 +76,18 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._machine: Machine | None = None
         self._enter()
         try:
-            self._machine = await database.run(tokens.machine_of, _token(self.scope))
+            token = await database.run(tokens.token_of, _token(self.scope))
         except OperationalError as error:
             logger.warning("the database does not answer: %s", error)
             self._leave()
             await self.close(TRY_AGAIN)
             return
-        if self._machine is None:
+        if token is None:
             self._leave()
             await self.close(NO_ENTRY)
             return
+        self._machine = token.machine
+        self.scope.get("caller", {})["name"] = f"agent-token:{token.pk}"  # for a log of who has come
         await self.accept()
         self._looking = asyncio.create_task(self._wait_for_hello())
 

@@ -96,11 +96,9 @@ class ConfirmForm(forms.Form):
 class _EndingWaysIn(forms.Form):
     """What else a new password ends, besides the other sessions."""
 
-    end_links = forms.BooleanField(
-        label="Log-in links that wait let nobody in any more", required=False, initial=True
-    )
+    end_links = forms.BooleanField(label="Unused log-in links", required=False, initial=True)
     end_tokens = forms.BooleanField(
-        label="Revoke all of my API tokens; programs that use them stop", required=False
+        label="All my API tokens; programs that use them stop working", required=False
     )
 
 

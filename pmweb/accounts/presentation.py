@@ -13,7 +13,7 @@ _BROWSERS = (
     ("Firefox/", "Firefox"),
     ("FxiOS", "Firefox"),
     ("CriOS", "Chrome"),
-    ("HeadlessChrome", "Chrome without a screen"),
+    ("HeadlessChrome", "headless Chrome"),
     ("Chromium/", "Chromium"),
     ("Chrome/", "Chrome"),
     ("Safari/", "Safari"),

@@ -18,6 +18,7 @@ from channels.db import database_sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import URLPattern
 
+from pmweb.access_log import CALLER
 from pmweb.accounts.roles import Level, level_of
 from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, Visit, watched
@@ -64,6 +65,7 @@ class Guard:
             await self.application(scope, receive, send)
             return
         session = digest_of(scope["session"].session_key)
+        scope.get(CALLER, {})["name"] = user.get_username()
         with watched(SessionVisit(session, user.pk, user.password, self.needs)) as visit:
             await self.application(scope, *_Watched(visit, receive, send).both)
 

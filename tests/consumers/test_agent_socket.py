@@ -118,7 +118,7 @@ async def test_where_the_database_does_not_answer_an_agent_may_come_again(lab, m
     def locked(_token):
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(tokens, "machine_of", locked)
+    monkeypatch.setattr(tokens, "token_of", locked)
     assert await refused_in_the_handshake(lab[1]) == 4503
 
 

@@ -39,15 +39,20 @@ def issue(machine: Machine, lifetime: timedelta | None = None) -> str:
     return plain
 
 
-def machine_of(plain: str) -> Machine | None:
-    """The machine that this token lets in as, None for one that is unknown or invalid now; notes its use."""
+def token_of(plain: str) -> AgentToken | None:
+    """The token with its machine; None for one that is unknown or invalid now. Notes its use."""
     unexpired = Q(expires=None) | Q(expires__gt=timezone.now())
     valid = AgentToken.objects.filter(unexpired, digest=_digest(plain), revoked=None)
     token = valid.select_related("machine").first()
-    if token is None:
-        return None
-    AgentToken.objects.filter(pk=token.pk).update(last_used=timezone.now())
-    return token.machine
+    if token is not None:
+        AgentToken.objects.filter(pk=token.pk).update(last_used=timezone.now())
+    return token
+
+
+def machine_of(plain: str) -> Machine | None:
+    """The machine that this token lets in as; None as above."""
+    token = token_of(plain)
+    return None if token is None else token.machine
 
 
 def revoke(token: AgentToken) -> None:

@@ -12,15 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 
+from pmweb.callers import CALLER, Caller
 from pmweb.logs import without_tokens
-from pmweb.middleware import Answer
 from pmweb.origins import Application, Message, Receive, Send
-
-CALLER = "caller"
-"""Where a scope has a dictionary, in which whoever finds out writes the `name` of the caller."""
 
 logger = logging.getLogger("pmweb.access")
 
@@ -39,7 +34,7 @@ class Logged:
         if not settings.ACCESS_LOG or "headers" not in scope:
             await self._application(scope, receive, send)
             return
-        begun, caller, status, size = time.time(), {"name": "-"}, 0, 0
+        begun, caller, status, size = time.time(), Caller(), 0, 0
 
         async def noting(message: Message) -> None:
             nonlocal status, size
@@ -57,20 +52,7 @@ class Logged:
         try:
             await self._application({**scope, CALLER: caller}, receive, noting)
         finally:
-            logger.info("", extra={"access": _noted(scope, begun, caller["name"], status or _LEFT, size)})
-
-
-def naming_caller(answer: Answer) -> Answer:
-    """Middleware: tell the log who a request is from, as far as anything has asked."""
-
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        response = answer(request)
-        caller = getattr(request, "scope", {}).get(CALLER)
-        if caller is not None:
-            caller["name"] = _name(request)
-        return response
-
-    return middleware
+            logger.info("", extra={"access": _noted(scope, begun, caller.name, status or _LEFT, size)})
 
 
 class AccessFormatter(logging.Formatter):
@@ -103,14 +85,6 @@ def _noted(scope: dict[str, Any], begun: float, caller: str, status: int, size: 
         "browser": headers.get(b"user-agent", b"-").decode("latin-1"),
         "seconds": round(time.time() - begun, 3),
     }
-
-
-def _name(request: HttpRequest) -> str:
-    bearer = getattr(request, "_bearer", None)
-    if bearer is not None:
-        return f"{bearer.user.get_username()}/token:{bearer.token_id}"
-    user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
-    return user.get_username() if user is not None and user.is_authenticated else "-"
 
 
 def _quoted(text: str) -> str:

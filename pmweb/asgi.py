@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 import django
 from channels.auth import AuthMiddlewareStack
@@ -41,3 +42,6 @@ if WEB_PROCESS in os.environ:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+    # A thread that works gives way to one that waits after so long. The loop that takes connections waits for
+    # it after every call of the system: with the usual 5 ms one long request makes all others late.
+    sys.setswitchinterval(0.0001)

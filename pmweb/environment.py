@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -83,6 +84,16 @@ def choice(name: str, choices: tuple[str, ...]) -> str:
     if text not in choices:
         raise ImproperlyConfigured(f"{name} is {text!r}; it is to be {' or '.join(choices)}")
     return text
+
+
+def networks(name: str, default: str) -> list[IPv4Network | IPv6Network]:
+    """The addresses and networks between the commas of the variable."""
+    try:
+        return [ip_network(word) for word in words(name, default)]
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"{name}: {error}; it is to be addresses and networks, such as 10.0.0.1,192.0.2.0/24"
+        ) from error
 
 
 def log_file(name: str) -> dict[str, Any]:

@@ -4,11 +4,18 @@ Every view here is synchronous. Django's own handler changes to the event loop a
 and the view, and starts two threads for every request, one of which ends the other. Together that costs more
 than many a view does. And where many come at once, each in a thread of its own, a page takes half as much
 again of the processor: one after the other they all have their answer sooner.
+
+Requests that are expensive wait for each other in a line of their own, as far as their budget lets them
+(`budgets`); whether the site is well is told without waiting.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
@@ -18,14 +25,25 @@ from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
 from django.core.signals import request_started
 from django.db import connections
+from django.http import HttpResponse
 from django.http.response import FileResponse, HttpResponseBase
 from django.urls import set_script_prefix
 
+from pmweb import budgets
+from pmweb.budgets import Budgets, Costs, Visitor, Visitors
+from pmweb.callers import CALLER, Caller
+
 AT_ONCE = 3
-"""Requests that are answered at a time."""
+"""Requests that are answered at a time, beside those that are known to be expensive."""
+
+WATCHED = ("/health/", "/metrics/")
+"""What programs ask that watch the site: each has a thread of its own, whatever else goes on."""
 
 HURRY_SECONDS = 0.25
 """A request that takes longer, as a stream does, counts no further: nobody shall wait for slow ones."""
+
+WAITING_SECONDS = 0.02
+"""Whoever has taken less of the processor by then is waiting for something."""
 
 BODY = "pmweb.body"
 """Where in its scope a request has its body, as a file, if the server has put it there."""
@@ -42,10 +60,14 @@ class Pages(ASGIHandler):
         self.load_middleware(is_async=False)
         self._idle: list[ThreadPoolExecutor] = []
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._expensive = asyncio.Semaphore(budgets.AT_ONCE)
+        self._watchers = {path: ThreadPoolExecutor(1, thread_name_prefix=f"watch {path}") for path in WATCHED}
+        self._costs, self._visitors, self._budgets = Costs(), Visitors(), Budgets()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
-        scope = {**scope, "root_path": ""}  # a header could say otherwise: whatever visitors like
+        # A header could say otherwise of where the site begins: whatever visitors like.
+        scope = {CALLER: Caller(), **scope, "root_path": ""}
         file = scope.pop(BODY, None)
         try:
             body = await self.read_body(receive)
@@ -57,22 +79,78 @@ class Pages(ASGIHandler):
             body.close()  # it is empty
             body = file
         with body:
-            await self._places.acquire()
-            place = _Place(self._places)
+            watcher = self._watchers.get(scope["path"])
+            if watcher is not None:
+                await self._tell(watcher, _Place(), scope, body, receive, send)
+                return
+            visitor = self._visitors.of(scope)
+            place = await self._place(scope, visitor)
+            if isinstance(place, HttpResponse):
+                await self.send_response(place, send)
+                return
             thread = self._idle.pop() if self._idle else ThreadPoolExecutor(1, thread_name_prefix="page")
             try:
-                async with ThreadSensitiveContext(executor=thread):
-                    response = await sync_to_async(self._answer)(scope, body)
-                    if response.streaming:
-                        await self._stream(response, receive, send)
-                    else:
-                        await self.send_response(response, send)
+                await self._tell(thread, place, scope, body, receive, send)
             finally:
-                place.leave()
+                self._settle(scope, visitor, place)
                 self._keep(thread)
 
-    def _answer(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
+    async def _tell(
+        self,
+        thread: ThreadPoolExecutor,
+        place: _Place,
+        scope: dict[str, Any],
+        body: IO[bytes],
+        receive: Any,
+        send: Any,
+    ) -> None:
+        """Find the answer in a thread, and hand it over."""
+        try:
+            async with ThreadSensitiveContext(executor=thread):
+                response = await sync_to_async(self._answer)(scope, body, place)
+                if response.streaming:
+                    await self._stream(response, receive, send)
+                else:
+                    await self.send_response(response, send)
+        finally:
+            place.leave()
+
+    async def _place(self, scope: dict[str, Any], visitor: Visitor) -> _Place | HttpResponse:
+        """A place for a request to be answered at, once there is one; or the refusal."""
+        await self._costs.known(scope)
+        if not self._costs.is_expensive(scope):
+            await self._places.acquire()
+            if not self._costs.is_expensive(scope):  # still
+                return _Place(self._places.release, lambda spent: self._costs.note(scope, spent))
+            self._places.release()
+        wait = self._budgets.wait(scope, visitor)
+        if wait:
+            return _too_much(scope, wait)
+        self._budgets.at_once[visitor.key] += 1
+        try:
+            await self._expensive.acquire()
+        except BaseException:
+            self._budgets.leave(visitor)
+            raise
+        return _Place(lambda: (self._expensive.release(), self._budgets.leave(visitor)), hurries=False)
+
+    def _settle(self, scope: dict[str, Any], visitor: Visitor, place: _Place) -> None:
+        """Remember what a request has cost, and whom."""
+        self._visitors.learn(scope, scope[CALLER])
+        spent = place.spent()
+        self._costs.note(scope, spent)
+        if spent >= budgets.CHEAP_SECONDS:
+            self._budgets.spend(self._visitors.of(scope), spent)
+
+    def _answer(self, scope: dict[str, Any], body: IO[bytes], place: _Place) -> HttpResponseBase:
         """The answer of middleware and view, and all that Django does before and after it."""
+        place.begin()
+        try:
+            return self._answer_here(scope, body)
+        finally:
+            place.end()
+
+    def _answer_here(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
         set_script_prefix(get_script_prefix(scope))
         request_started.send(sender=type(self), scope=scope)
         request, error = self.create_request(scope, body)
@@ -108,16 +186,71 @@ class Pages(ASGIHandler):
 
 
 class _Place:
-    """One of the places, until it is left or the hurry is over."""
+    """Where a request is answered, until it is left or, if it `hurries`, the hurry is over: `in_hurry` is
+    then told what it has taken of the processor. The time is that of the thread between `begin` and `end`.
+    """
 
-    def __init__(self, places: asyncio.Semaphore) -> None:
-        self._places = places
-        self._hurry = asyncio.get_running_loop().call_later(HURRY_SECONDS, self.leave)
+    def __init__(
+        self,
+        leave: Callable[[], object] = lambda: None,
+        in_hurry: Callable[[float], object] = lambda _: None,
+        *,
+        hurries: bool = True,
+    ) -> None:
+        self._leave, self._in_hurry = leave, in_hurry
+        self._hurry = self._once_more() if hurries else None
         self._left = False
+        self._clock: int | None = None
+        self._begun = self._ended = 0.0
+
+    def begin(self) -> None:
+        """From now on this thread works for the request."""
+        self._begun = time.thread_time()
+        self._clock = time.pthread_getcpuclockid(threading.get_ident())
+
+    def end(self) -> None:
+        """That is done."""
+        self._ended, self._clock = time.thread_time(), None
+
+    def spent(self) -> float:
+        """Seconds of the processor so far."""
+        clock = self._clock
+        now = self._ended if clock is None else time.clock_gettime(clock)
+        return max(now - self._begun, 0.0)
 
     def leave(self) -> None:
         """Let the next one have it, once."""
-        self._hurry.cancel()
+        if self._hurry is not None:
+            self._hurry.cancel()
         if not self._left:
             self._left = True
-            self._places.release()
+            self._leave()
+
+    def _once_more(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(HURRY_SECONDS, self._is_slow)
+
+    def _is_slow(self) -> None:
+        """It waits for something, or is expensive. Where many work it can take a while until that shows."""
+        spent = self.spent()
+        if WAITING_SECONDS < spent < budgets.CHEAP_SECONDS:
+            self._hurry = self._once_more()
+            return
+        self._in_hurry(spent)
+        self.leave()
+
+
+def _too_much(scope: dict[str, Any], wait: int) -> HttpResponse:
+    """Without Django's middleware: a refusal has to be cheap."""
+    detail = f"You have asked for much that takes long. Ask again in {wait} s."
+    headers = {"Retry-After": str(wait), "Cache-Control": "no-store"}
+    if not scope["path"].startswith("/api/"):
+        return HttpResponse(f"{detail}\n", "text/plain; charset=utf-8", 429, headers=headers)
+    right = "wait for as long as Retry-After says, and ask for one thing after another"
+    problem = {
+        "type": "about:blank",
+        "title": "Too Many Requests",
+        "status": 429,
+        "detail": detail,
+        "problems": [{"where": "request", "what": detail, "right": right}],
+    }
+    return HttpResponse(json.dumps(problem), "application/problem+json", 429, headers=headers)

@@ -15,6 +15,10 @@
 | `PMWEB_REDIS_PREFIX` | tells the sites on one Redis apart | `pmweb` |
 | `PMWEB_URL` | the site's address as its visitors and agents know it, `https://name` | where it listens |
 | `PMWEB_TLS` | `1`: visitors come through a proxy with TLS that sets the X-Forwarded headers | off |
+| `PMWEB_TRUSTED_PROXIES` | addresses and networks whose X-Forwarded headers count | all with `PMWEB_TLS` |
+| `PMWEB_CONNECTIONS_PER_ADDRESS` | connections that one address may hold at a time; 0: no limit | 200 |
+| `PMWEB_HEAD_SECONDS` | within which the head of a request has to be complete | 20 |
+| `PMWEB_PROCESSOR_SECONDS` | of expensive requests that one person may have a minute; 0: no limit | 30 |
 | `PMWEB_SECURE_COOKIES` | `1`: cookies travel by TLS alone | as `PMWEB_TLS` |
 | `PMWEB_HSTS_SECONDS` | how long browsers shall insist on TLS; 0: not at all | a year with `PMWEB_TLS` |
 | `PMWEB_HSTS_SUBDOMAINS`, `PMWEB_HSTS_PRELOAD` | `1`: names below, too; in browsers' own lists | 1, 0 |
@@ -93,7 +97,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "pmweb.accounts.seen.noting_use",
-    "pmweb.access_log.naming_caller",
+    "pmweb.accounts.telling.telling_caller",
     "django.contrib.messages.middleware.MessageMiddleware",
     "pmweb.permissions.middleware.Permissions",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -217,6 +221,10 @@ X_FRAME_OPTIONS = "DENY"
 
 # Behind a proxy with TLS. It alone may reach the web process: the X-Forwarded headers are believed.
 TLS = environment.flag("PMWEB_TLS")
+TRUSTED_PROXIES = environment.networks("PMWEB_TRUSTED_PROXIES", "0.0.0.0/0,::/0" if TLS else "")
+PROCESSOR_SECONDS = environment.number("PMWEB_PROCESSOR_SECONDS", 30)
+HEAD_SECONDS = environment.number("PMWEB_HEAD_SECONDS", 20)
+CONNECTIONS_PER_ADDRESS = environment.number("PMWEB_CONNECTIONS_PER_ADDRESS", 200)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TLS else None
 SECURE_SSL_REDIRECT = TLS
 SECURE_REDIRECT_EXEMPT = [r"^health/$", r"^metrics/$"]  # asked for by this host and its neighbours

@@ -87,7 +87,8 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(NO_ENTRY)
             return
         self._machine = token.machine
-        self.scope.get("caller", {})["name"] = f"agent-token:{token.pk}"  # for a log of who has come
+        if "caller" in self.scope:  # for a log of who has come
+            self.scope["caller"].name = f"agent-token:{token.pk}"
         await self.accept()
         self._looking = asyncio.create_task(self._wait_for_hello())
 

@@ -15,7 +15,8 @@ from pmweb.launcher.probe import PROBE_HOST, find_site
 WILDCARD = "0.0.0.0"  # noqa: S104  the user asks for it with --host
 _SIOCGIFADDR = 0x8915
 _LOOPBACK_NAMES = ("localhost", PROBE_HOST)
-BACKLOG = 128
+BACKLOG = 1024
+"""Connections that wait to be taken: with few, a burst of them makes everybody try again after a second."""
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,7 +5,9 @@ forms apart in memory besides; Daphne then hands all of it over at once, through
 
 - a request has at most `settings.REQUEST_LIMIT_BYTES`, one of somebody who may not upload `ANYBODYS_BYTES`,
 - what is more is answered with 413 as soon as the header says so, or as soon as that much has come,
-- a long body stays in the file that it came into: the application reads it there.
+- a long body stays in the file that it came into: the application reads it there,
+- what a proxy says of its visitors counts where the proxy is trusted,
+- connections have bounds of their own (`connections`).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from daphne.server import Server  # isort: skip  # installs the reactor
-from daphne import http_protocol
+from daphne import http_protocol, server
 from daphne.cli import CommandLineInterface
 from daphne.ws_protocol import WebSocketFactory
 from django.conf import settings
@@ -25,6 +27,7 @@ from twisted.python.failure import Failure
 from inference.sandbox import kernel
 from pmweb.cookies import name_at
 from pmweb.handler import BODY
+from pmweb.launcher.connections import Connections, is_trusted
 from pmweb.launcher.sockets import Socket
 from pmweb.origins import asked_at
 
@@ -35,6 +38,8 @@ ANYBODYS_BYTES = 9 << 20
 LINGER_SECONDS = 5.0
 """For so long whoever is refused may go on sending, unheard: were the connection closed at once, the answer
 would be lost with it."""
+
+_OF_PROXIES = (b"X-Forwarded-For", b"X-Forwarded-Port", b"X-Forwarded-Proto")
 
 _REASONS = {413: "Content Too Large", 503: "Service Unavailable"}
 
@@ -102,6 +107,9 @@ class BoundedRequest(http_protocol.WebRequest):
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:  # noqa: N802
         """All of it has come."""
+        if not is_trusted(getattr(self.channel.getPeer(), "host", "")):
+            for name in _OF_PROXIES:
+                self.requestHeaders.removeHeader(name)
         if self._asking:
             self._waiting = lambda: self.requestReceived(command, path, version)
         elif not self._refused:
@@ -199,5 +207,6 @@ class CommandLine(CommandLineInterface):
 if __name__ == "__main__":
     kernel.hold_secrets()
     http_protocol.WebRequest = BoundedRequest  # which its factory looks up whenever a connection comes in
+    server.HTTPFactory = Connections
     WebSocketFactory.protocol = Socket
     CommandLine.entrypoint()

@@ -18,10 +18,10 @@ from channels.db import database_sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import URLPattern
 
-from pmweb.access_log import CALLER
 from pmweb.accounts.roles import Level, level_of
 from pmweb.accounts.session_store import digest_of
 from pmweb.accounts.watching import SessionVisit, Visit, watched
+from pmweb.callers import CALLER, Caller
 from pmweb.permissions.table import rule_of
 
 LOGIN_REQUIRED = 4401
@@ -65,7 +65,7 @@ class Guard:
             await self.application(scope, receive, send)
             return
         session = digest_of(scope["session"].session_key)
-        scope.get(CALLER, {})["name"] = user.get_username()
+        scope.get(CALLER, Caller()).name = user.get_username()
         with watched(SessionVisit(session, user.pk, user.password, self.needs)) as visit:
             await self.application(scope, *_Watched(visit, receive, send).both)
 

@@ -1,0 +1,36 @@
+"""Accounts and tokens are told to what stands outside of Django: who a request is from."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from pmweb.accounts.roles import Level
+from pmweb.callers import CALLER, Caller
+from pmweb.middleware import Answer
+from pmweb.models import Scope
+
+
+def telling_caller(answer: Answer) -> Answer:
+    """Middleware: say who a request is from, as far as anything has asked."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = answer(request)
+        caller = getattr(request, "scope", {}).get(CALLER)
+        if caller is not None:
+            _tell(request, caller)
+        return response
+
+    return middleware
+
+
+def _tell(request: HttpRequest, caller: Caller) -> None:
+    bearer = getattr(request, "_bearer", None)
+    if bearer is not None:
+        caller.name = f"{bearer.user.get_username()}/token:{bearer.token_id}"
+        caller.account, caller.may_change = bearer.user.pk, bearer.scope != Scope.READ
+        return
+    user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
+    if user is not None and user.is_authenticated:
+        caller.name, caller.account = user.get_username(), user.pk
+        caller.may_change = getattr(request, "_level", Level.ANYONE) >= Level.OPERATOR

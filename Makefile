@@ -3,9 +3,10 @@
 #   make setup   environment with what is needed to run; setup-scale: on several computers (PostgreSQL, Redis)
 #   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
 #   make test    all tests
-#   make check   style, types, rooms, migrations, locks
+#   make check   style, types, rooms, migrations, locks, known vulnerabilities
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make bench   benchmarks; NAME=simulate to run one
+#   make sbom    dist/sbom.cdx.json, what a site consists of (CycloneDX)
 #   make lock    write the lock files anew, after a change of the dependencies in pyproject.toml
 
 HOST ?= 127.0.0.1
@@ -17,7 +18,7 @@ PYTHON := $(VENV)/bin/python
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-.PHONY: setup setup-scale run test check agent bench lock
+.PHONY: setup setup-scale run test check agent bench sbom lock
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/running.stamp
@@ -53,12 +54,18 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) manage.py makemigrations --check --dry-run
 	$(PYTHON) -m pip check
 	$(PYTHON) .ci/locks --check
+	$(PYTHON) .ci/audit
 
 agent: setup
 	@$(PYTHON) -m inference.agent.packing dist/pmweb-agent.pyz
 
 bench: $(VENV)/developing.stamp
 	$(PYTHON) -m benchmarks $(NAME)
+
+sbom: $(VENV)/developing.stamp
+	@mkdir -p dist
+	@$(VENV)/bin/cyclonedx-py requirements requirements-scale.lock --pyproject pyproject.toml --mc-type application \
+	    --output-reproducible --of JSON -o dist/sbom.cdx.json
 
 lock: $(VENV)/developing.stamp
 	$(PYTHON) .ci/locks

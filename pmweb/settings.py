@@ -7,7 +7,7 @@
 | `PMWEB_SECRET_KEY` | Django's secret key; several web hosts need the same | in `$PMWEB_HOME/secret-key` |
 | `PMWEB_ALLOWED_HOSTS` | comma-separated host names the site answers to | loopback names and this host's |
 | `PMWEB_CSRF_TRUSTED_ORIGINS` | comma-separated origins whose forms are taken besides the site's | none |
-| `PMWEB_DATABASE_URL` | `postgresql://user:password@host:port/name?sslmode=require` | SQLite in the home |
+| `PMWEB_DATABASE_URL` | `postgresql://user:password@host/name?sslmode=verify-full` | SQLite in the home |
 | `PMWEB_DATABASE_HOST`, `_PORT`, `_NAME` | the same in parts, where the URL does not say it | |
 | `PMWEB_DATABASE_USER`, `_PASSWORD`, `_SSLMODE` | and these | |
 | `PMWEB_DATABASE_POOL` | connections of a web process to PostgreSQL; 0: one per thread | 10 |

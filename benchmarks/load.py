@@ -91,6 +91,8 @@ def run(quick: bool) -> Iterator[Result]:
             "PMWEB_SECRET_KEY": str(settings.SECRET_KEY),  # sessions are made here
             "PMWEB_METRICS_TOKEN": _TOKEN,
             "PMWEB_RUNS_PER_USER": "0",
+            "PMWEB_CONNECTIONS_PER_ADDRESS": "0",  # everybody comes from here, as one person
+            "PMWEB_PROCESSOR_SECONDS": "0",
             "PMWEB_WEB_PROCESSES": str(_WEB_PROCESSES),
         }
         site = LaunchedSite(home, "--port", "0", "--no-agent", environment=environment)

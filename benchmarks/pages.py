@@ -70,7 +70,7 @@ def run(quick: bool) -> Iterator[Result]:
         raise MissingDataError("there is no Chromium: apt install chromium")
     with tempfile.TemporaryDirectory(prefix="pmweb-pages-") as directory:
         home = Path(directory) / "home"
-        site = LaunchedSite(home, "--port", "0", "--no-agent")
+        site = LaunchedSite(home, "--port", "0", "--no-agent", environment={"PMWEB_PROCESSOR_SECONDS": "0"})
         try:
             base, path = site.login_link()
             with database_in(home):

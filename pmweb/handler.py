@@ -109,6 +109,7 @@ class Pages(ASGIHandler):
             async with ThreadSensitiveContext(executor=thread):
                 response = await sync_to_async(self._answer)(scope, body, place)
                 if response.streaming:
+                    place.stream()
                     await self._stream(response, receive, send)
                 else:
                     await self.send_response(response, send)
@@ -217,6 +218,11 @@ class _Place:
         clock = self._clock
         now = self._ended if clock is None else time.clock_gettime(clock)
         return max(now - self._begun, 0.0)
+
+    def stream(self) -> None:
+        """What comes now lasts as long as somebody listens: in a moment the next one has the place."""
+        if self._hurry is None:
+            self._hurry = asyncio.get_running_loop().call_later(HURRY_SECONDS, self.leave)
 
     def leave(self) -> None:
         """Let the next one have it, once."""

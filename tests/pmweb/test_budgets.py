@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import Client
 from django.urls import path
 
@@ -44,7 +45,18 @@ def _quick(request: HttpRequest) -> HttpResponse:
     return HttpResponse("done")
 
 
+def _streams(request: HttpRequest) -> StreamingHttpResponse:
+    async def parts() -> AsyncIterator[str]:
+        while True:
+            yield "more"
+            await asyncio.sleep(0.01)
+
+    _works(request)
+    return StreamingHttpResponse(parts())
+
+
 urlpatterns = [
+    path("streams/", _streams),
     path("works/<int:number>/", _works),
     path("api/v1/works/", _works),
     path("waits/", _waits),
@@ -177,6 +189,19 @@ async def test_of_one_visitor_few_wait_at_a_time(pages: Pages) -> None:
     assert len(refused) == 30 - budgets.OF_ONE
     assert set(refused) == {"1"}
     assert not pages._budgets.at_once, "all of them are over"
+
+
+async def test_a_stream_that_is_expensive_to_begin_holds_up_no_other(pages: Pages) -> None:
+    pages._costs.note({"method": "GET", "path": "/streams/"}, 1.0)
+    scope = {"type": "http", "method": "GET", "path": "/streams/", "query_string": b"", "headers": []}
+    visitor = ApplicationCommunicator(pages, scope)
+    await visitor.send_input({"type": "http.request", "body": b""})
+    assert (await visitor.receive_output(10))["status"] == 200
+    assert (await visitor.receive_output(10))["body"] == b"more"
+    pages._costs.note({"method": "GET", "path": "/works/1/"}, 1.0)
+    assert (await asyncio.wait_for(asked(pages, "/works/1/"), 10))[0] == 200
+    await visitor.send_input({"type": "http.disconnect"})
+    await visitor.wait(10)
 
 
 async def test_without_a_limit_nobody_is_refused(pages: Pages, settings: Any) -> None:

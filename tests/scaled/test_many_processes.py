@@ -24,7 +24,7 @@ from inference.models import ExperimentSet, Machine, Measurement, PortMapping, R
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from pmweb.accounts.administrator import ensure_administrator
-from pmweb.models import LoginFailure
+from pmweb.models import AuditEntry
 from tests.processes import Process, Served
 from tests.runs.agents import TRUTH
 from tests.runs.fixtures import numbers, state, wait_for
@@ -177,12 +177,12 @@ def test_behind_nginx_nobody_else_s_address_can_be_claimed(spread, nginx):
     user = ensure_administrator()
     user.set_password("a good password")
     user.save()
-    LoginFailure.objects.all().delete()
     browser = Browser(f"https://localhost:{nginx.secure}", nginx.trust())
     browser.pretend(X_Forwarded_For="198.51.100.7", X_Forwarded_Proto="http")
     with pytest.raises(urllib.error.HTTPError, match="400"):
         browser.post(reverse("login"), username=user.username, password="a wrong password")
-    assert list(LoginFailure.objects.values_list("address", flat=True).distinct()) == ["127.0.0.1"]
+    failed = AuditEntry.objects.filter(action=AuditEntry.Action.FAILED)
+    assert list(failed.values_list("address", flat=True).distinct()) == ["127.0.0.1"]
 
 
 class Stay(urllib.request.HTTPRedirectHandler):

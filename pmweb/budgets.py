@@ -116,9 +116,9 @@ class Visitors:
         return known or Visitor(network_of((scope.get("client") or [""])[0]))
 
     def learn(self, scope: dict[str, Any], caller: Caller) -> None:
-        """A request has told who it was from."""
+        """A request has told who it was from, or that it was nobody's."""
         shown = _shown(scope)
-        if not shown:
+        if not shown or not caller.asked:
             return
         self._known.pop(shown, None)
         if caller.account is not None:

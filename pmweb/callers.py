@@ -10,10 +10,11 @@ CALLER = "caller"
 
 @dataclass
 class Caller:
-    """Nobody known, until somebody says who: `name` as the log has it, the account's number, and whether they
-    may change things.
+    """Nobody known, until somebody has `asked` who: `name` as the log has it, the account's number, and
+    whether they may change things.
     """
 
+    asked: bool = False
     name: str = "-"
     account: int | None = None
     may_change: bool = False

@@ -26,11 +26,11 @@ def telling_caller(answer: Answer) -> Answer:
 
 def _tell(request: HttpRequest, caller: Caller) -> None:
     bearer = getattr(request, "_bearer", None)
+    user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
+    caller.asked = user is not None or "Authorization" in request.headers
     if bearer is not None:
         caller.name = f"{bearer.user.get_username()}/token:{bearer.token_id}"
         caller.account, caller.may_change = bearer.user.pk, bearer.scope != Scope.READ
-        return
-    user = getattr(request, "_cached_user", None)  # asking now could ask the database for nothing
-    if user is not None and user.is_authenticated:
+    elif user is not None and user.is_authenticated:
         caller.name, caller.account = user.get_username(), user.pk
         caller.may_change = getattr(request, "_level", Level.ANYONE) >= Level.OPERATOR

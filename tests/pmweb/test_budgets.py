@@ -72,6 +72,7 @@ def as_ada(answer: Any) -> Any:
         response = answer(request)
         name = request.headers.get("Authorization", "")
         if name:
+            request.scope[CALLER].asked = True
             request.scope[CALLER].account = hash(name)
             request.scope[CALLER].may_change = "operator" in name
         return response
@@ -250,8 +251,8 @@ def test_who_a_request_is_from_is_told_by_session_and_token():
         request = response.wsgi_request
         request.scope = {CALLER: caller}
         telling_caller(lambda _, response=response: response)(request)
-        found.append((caller.account, caller.may_change))
-    assert found == [(ada.pk, True), (ada.pk, False), (None, False)]
+        found.append((caller.asked, caller.account, caller.may_change))
+    assert found == [(True, ada.pk, True), (True, ada.pk, False), (True, None, False)]
 
 
 def test_sessions_and_tokens_are_remembered_by_digests_alone():
@@ -260,8 +261,9 @@ def test_sessions_and_tokens_are_remembered_by_digests_alone():
         {"headers": [(b"cookie", b"a=b; sessionid=secret")], "client": ("1.2.3.4", 1)},
     )
     assert visitors.of(scope).key == "1.2.3.4"
-    visitors.learn(scope, Caller("ada", 7, may_change=True))
+    visitors.learn(scope, Caller(True, "ada", 7, may_change=True))
+    visitors.learn(scope, Caller())  # a file, for which nobody asks who wants it
     assert visitors.of(scope) == Visitor("account 7", may_change=True)
     assert b"secret" not in b"".join(visitors._known)
-    visitors.learn(scope, Caller())
+    visitors.learn(scope, Caller(asked=True))
     assert visitors.of(scope).key == "1.2.3.4", "the session has ended"

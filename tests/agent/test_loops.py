@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from inference.agent.passes import LocalHarness
-from inference.agent.protocol import Batch
+from inference.agent.protocol import Batch, Result
 from inference.isa.x86.blocks import block_of_text
 from inference.measuring.blocks import LOOP, UNROLLED, BlockOptions, prepared
 from tests.agent.conftest import HASTY, needs_x86
 
+LOOKS = 8
 CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
 
 
@@ -26,13 +25,22 @@ async def test_every_jump_that_closes_a_loop_leads_to_the_next_iteration(harness
         "again: imul rax, rbx\njrcxz again",
         "again: imul rax, rbx\njmp again",
     ]
-    options = BlockOptions(mode=mode, copies=40)
-    found = {}
-    for text in texts:
-        frame, item = prepared(block_of_text(text), options, frozenset())
-        (result,) = await harness.measure(Batch(frame, HASTY, (item,)), lambda _done, _all: None)
-        found[text] = replace(result, id="")
-    wrong = {text: result for text, result in found.items() if result.state == "failed"}
-    assert not wrong
-    # an imul waits for the one before it, which takes 3 cycles or more wherever this runs
-    assert all(result.cycles is None or result.cycles > 1 for result in found.values())
+    found = {text: await measured(harness, text, mode) for text in texts}
+    assert {text: result for text, result in found.items() if result.state == "failed"} == {}
+    # An imul waits for the one before it, which takes 3 cycles or more wherever this runs. A jump that is
+    # missed makes it less every time; others that are at work here do so by chance.
+    short = too_short(found)
+    for _ in range(LOOKS):
+        short = too_short({text: await measured(harness, text, mode) for text in short})
+    assert short == {}
+
+
+def too_short(found: dict[str, Result]) -> dict[str, Result]:
+    return {text: result for text, result in found.items() if (result.cycles or 3) <= 1}
+
+
+async def measured(harness: LocalHarness, text: str, mode: str) -> Result:
+    """What a measurement of the loop says."""
+    frame, item = prepared(block_of_text(text), BlockOptions(mode=mode, copies=40), frozenset())
+    (result,) = await harness.measure(Batch(frame, HASTY, (item,)), lambda _done, _all: None)
+    return result

@@ -5,6 +5,7 @@ import { EstimatingForm } from "./estimating.js";
 import { fetchPage, replaceRegion } from "./regions.js";
 
 const form = document.querySelector("form[data-infer]");
+let choosing = null; // the request for another algorithm's settings
 
 function showPanels() {
   const chosen = form.elements.source.value;
@@ -18,12 +19,14 @@ function showPanels() {
 /** The algorithm whose settings are shown. */
 const how = () => document.getElementById("how").dataset;
 
-/** Another algorithm has other settings: the server draws them. */
+/** Another algorithm has other settings: the server draws them; of several choices the last counts. */
 async function showSettings() {
+  choosing?.abort();
+  choosing = new AbortController();
   const data = new FormData(form);
   for (const name of [...data.keys()]) if (name.startsWith("set_")) data.delete(name);
   data.set("press", "estimate");
-  const fresh = await fetchPage(window.location.href, { method: "POST", body: data });
+  const fresh = await fetchPage(window.location.href, { method: "POST", body: data, signal: choosing.signal });
   if (!fresh || !replaceRegion(fresh, "how")) return;
   for (const field of [...estimating.touched]) if (field?.startsWith("set_")) estimating.touched.delete(field);
   form.elements.algorithm.focus();
@@ -53,7 +56,7 @@ function markPreset() {
 }
 
 const estimating = new EstimatingForm(form, (event) => {
-  if (event.target.name === "algorithm") showSettings().catch(() => {});
+  if (event.target.name === "algorithm" && event.type === "change") showSettings().catch(() => {});
   suitMachine(event);
   showPanels();
   markPreset();

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.anica.exchange.published import write_directory
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.test_look import PHONE, SCREEN, overflow, picture
+from tests.browser.visiting import visit
 from tests.launched import LaunchedSite
 
 _PREPARE = """
@@ -154,8 +155,7 @@ def test_the_pages_are_accessible_and_fit_a_phone(page: Page, here: str, scheme:
     for path in (f"{here}?step=3", f"{here}reproduce/", f"{here}ask/?step=3"):
         for kind, screen in (("screen", SCREEN), ("phone", PHONE)):
             page.set_viewport_size(screen)
-            page.goto(path)
-            page.wait_for_load_state("networkidle")
+            visit(page, path)
             picture(page, f"{kind}-{scheme}", path)
             assert overflow(page) == 0, (path, kind)
             assert violations(page) == [], (path, kind)

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.test_look import PHONE, SCREEN, overflow, picture
+from tests.browser.visiting import visit
 from tests.heads import behind_head
 from tests.launched import LaunchedSite
 
@@ -199,8 +200,7 @@ def test_the_pages_are_accessible_and_fit_a_phone(
     tolerated.append(TOLERATED)
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     for path in (answered, "/blocks/?code=4801d8"):
-        page.goto(path)
-        page.wait_for_load_state("networkidle")
+        visit(page, path)
         for kind, screen in (("screen", SCREEN), ("phone", PHONE)):
             page.set_viewport_size(screen)
             picture(page, f"{kind}-{scheme}", path.partition("?")[0])

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.conftest import ARTEFACTS
+from tests.browser.visiting import visit
 
 SCREEN = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -91,8 +92,7 @@ def test_every_page_is_accessible_says_what_it_is_and_fits_a_phone(page: Page, t
     wide, broken = {}, {}
     for path in [*FIXED, *found_paths(page)]:
         page.set_viewport_size(SCREEN)
-        page.goto(path)
-        page.wait_for_load_state("networkidle")
+        visit(page, path)
         picture(page, "screen", path)
         assert page.locator("h1:visible").count() == 1, path
         assert page.title(), path
@@ -176,8 +176,7 @@ FOCUS_CHANGES = """() => {
 
 
 def test_what_has_the_focus_looks_different(page: Page):
-    page.goto("/infer/")
-    page.wait_for_load_state("networkidle")
+    visit(page, "/infer/")
     for _ in range(15):
         page.keyboard.press("Tab")
         assert page.evaluate(FOCUS_CHANGES), page.evaluate("document.activeElement.outerHTML")

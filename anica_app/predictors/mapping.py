@@ -120,4 +120,6 @@ class MappedBlocks:
 def _assuming(mapping: ExperimentPredictor, r_max: float | None) -> ExperimentPredictor:
     if r_max is None or not isinstance(mapping, MappingPredictor):
         return mapping
-    return MappingPredictor(replace(mapping.mapping, r_max=None if r_max == NO_LIMIT else r_max))
+    if r_max == NO_LIMIT:
+        return MappingPredictor(replace(mapping.mapping, r_max=None, issue_width=None))
+    return MappingPredictor(replace(mapping.mapping, r_max=r_max))

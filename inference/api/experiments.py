@@ -42,6 +42,12 @@ class PortPrediction(Schema):
 
     cycles: Cycles
     port_cycles: float = Field(description="What the ports alone would need.", examples=[0.5])
+    limited_by: str = Field(
+        description="ports, instructions or slots: what takes longest.", examples=["ports"]
+    )
+    limits: dict[str, float] = Field(
+        description="Cycles that the limits outside the ports ask for.", examples=[{"slots": 0.4}]
+    )
     limited_by_r_max: bool
     bottleneck: list[str] = Field(description="Ports that are always busy.", examples=[["0", "1", "5"]])
     loads: list[PortLoad]
@@ -117,6 +123,8 @@ def prediction_json(found: Schedule) -> dict[str, Any]:
     return {
         "cycles": found.cycles,
         "port_cycles": found.port_cycles,
+        "limited_by": found.limited_by,
+        "limits": dict(found.limits),
         "limited_by_r_max": found.limited_by_r_max,
         "bottleneck": [found.ports[port] for port in found.bottleneck],
         "loads": [

@@ -29,13 +29,13 @@ from inference.api.shapes import (
     uops_json,
 )
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import PortMapping as MappingValue
+from inference.core.mapping import limits_of
 from inference.core.schedule import schedule
 from inference.core.throughput import inverse_throughput
 from inference.exchange.exporting import MAPPING_EXPORTS
-from inference.exchange.stored import load_mapping
+from inference.exchange.stored import load_mapping, part_of
 from inference.models import InstructionScheme, PortMapping
-from inference.queries.characterisations import usages_in
 from inference.queries.mappings import MAPPING_COLUMNS, port_mappings
 
 router = Router()
@@ -53,6 +53,10 @@ class MappingOut(AnyMappingOut):
     source: str = Field(examples=["PMEvo"])
     ports: list[str] = Field(examples=[["0", "1", "2", "3", "4", "5"]])
     r_max: float | None = Field(description="Instructions per cycle at most.", examples=[6.0])
+    limits: dict[str, float] = Field(
+        description="What is modelled outside the ports: instructions and issue slots per cycle.",
+        examples=[{"instructions": 5.0, "slots": 6.0}],
+    )
     mape: float | None = Field(description="Mean absolute percentage error.", examples=[6.3])
     pearson: float | None = Field(examples=[0.98])
     kendall: float | None = Field(examples=[0.92])
@@ -73,6 +77,7 @@ class UsageOut(Schema):
     scheme_id: Id
     scheme: SchemeText
     uops: list[Uop]
+    slots: int = Field(description="Issue slots that it takes.", examples=[1])
     cycles: Cycles
 
 
@@ -179,7 +184,7 @@ def export_mapping(request: HttpRequest, mapping_id: Id, file_format: MappingFor
     return file_answer(request, row, export)
 
 
-def _require_described(mapping: Mapping, value: Experiment, index: int) -> None:
+def _require_described(mapping: MappingValue, value: Experiment, index: int) -> None:
     unknown = [scheme for scheme in value.schemes if scheme not in mapping.usage]
     if unknown:
         raise ProblemError(
@@ -191,14 +196,13 @@ def _require_described(mapping: Mapping, value: Experiment, index: int) -> None:
 
 
 def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
-    usage = usages_in(row, _ids(found))
-    texts = {scheme.pk: scheme.text for scheme in found}
-    value = Mapping(tuple(row.ports), {texts[pk]: uops for pk, uops in usage.items()}, r_max=row.r_max)
+    value = part_of(row, {scheme.pk: scheme.text for scheme in found})
     return [
         {
             "scheme_id": scheme.pk,
             "scheme": scheme.text,
-            "uops": uops_json(usage[scheme.pk], row.ports),
+            "uops": uops_json(value.usage[scheme.text], row.ports),
+            "slots": value.slots_of(scheme.text),
             "cycles": inverse_throughput(value, Experiment.of([scheme.text])),
         }
         for scheme in found
@@ -212,4 +216,5 @@ def _ids(found: Iterable[InstructionScheme]) -> list[int]:
 def _mapping(row: Any) -> dict[str, Any]:
     """A row of `port_mappings`."""
     own = ("run_id", "ports", "r_max", "mape", "pearson", "kendall")
-    return {**any_mapping_json(row), **{name: getattr(row, name) for name in own}}
+    limits = limits_of(row.r_max, row.issue_width)
+    return {**any_mapping_json(row), **{name: getattr(row, name) for name in own}, "limits": limits}

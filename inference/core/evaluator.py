@@ -15,7 +15,7 @@ import numpy.typing as npt
 from inference.core import evaluator_numpy
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import R_MAX_RANGE, PortMapping, check_ports
-from inference.core.tables import ExperimentTable, Population
+from inference.core.tables import ExperimentTable, Int64s, Population
 from inference.core.throughput import EXACT_LIMIT
 from inference.core.tunables import check_number, check_whole
 
@@ -30,8 +30,9 @@ ERROR_UNIT = 2.0**-32
 class Evaluator:
     """Evaluates the experiments of one table under mappings with `n_ports` ports.
 
-    `r_max`: instructions per cycle that the bottleneck outside the ports lets through, None for no such
-    bound; it is the same for all mappings (`cycles_one` takes the mapping's own). `compiled`: numba kernels
+    `r_max` (instructions per cycle) and `issue_width` (slots per cycle; scheme s takes `slots[s]`, one where
+    they are not given) bound the rate outside the ports, None for no such bound; they are the same for all
+    mappings (`cycles_one` takes the mapping's own). `compiled`: numba kernels
     (True; ImportError without numba), numpy (False), or whichever there is (None). For a single mapping numpy
     is done before numba is loaded.
     """
@@ -42,6 +43,8 @@ class Evaluator:
         n_ports: int,
         r_max: float | None = None,
         *,
+        issue_width: float | None = None,
+        slots: Int64s | None = None,
         compiled: bool | None = None,
     ) -> None:
         check_ports(n_ports)
@@ -49,7 +52,7 @@ class Evaluator:
             raise InvalidInputError("every experiment of a table needs at least one scheme")
         self.table = table
         self.n_ports = n_ports
-        self.floor = _floor(table, r_max)
+        self.floor = issue_floor(table, r_max, issue_width, slots)
         self.compiled = _has_numba() if compiled is None else compiled
 
     def cycles(self, population: Population, threads: int = 1) -> Floats:
@@ -58,9 +61,11 @@ class Evaluator:
         return self._cycles(population, self.floor, threads)
 
     def cycles_one(self, mapping: PortMapping) -> Floats:
-        """Cycles of all experiments under one mapping and the mapping's own R_max: float64[n_experiments]."""
+        """Cycles of all experiments under one mapping and its own limits: float64[n_experiments]."""
         population = Population.from_mappings([mapping], self.table.schemes)
-        row: Floats = self._cycles(population, _floor(self.table, mapping.r_max), threads=1)[0]
+        slots = np.array([mapping.slots_of(scheme) for scheme in self.table.schemes], dtype=np.int64)
+        floor = issue_floor(self.table, mapping.r_max, mapping.issue_width, slots)
+        row: Floats = self._cycles(population, floor, threads=1)[0]
         return row
 
     def mean_relative_error(
@@ -142,11 +147,31 @@ def checked_mass(heaviest: int) -> None:
         raise InvalidInputError(f"an experiment may execute fewer than 2^53 µops, here up to {heaviest}")
 
 
-def _floor(table: ExperimentTable, r_max: float | None) -> Floats:
-    if r_max is None:
-        return np.zeros(len(table))
-    check_number("R_max", r_max, *R_MAX_RANGE)
-    return np.asarray(table.lengths / r_max, dtype=np.float64)
+def issue_floor(
+    table: ExperimentTable, r_max: float | None, issue_width: float | None = None, slots: Int64s | None = None
+) -> Floats:
+    """Cycles that the limits outside the ports ask for: float64[n_experiments], 0 where there are none.
+
+    `slots` int64[n_schemes] ≥ 1, one each where they are not given.
+    """
+    floor = np.zeros(len(table))
+    if r_max is not None:
+        check_number("R_max", r_max, *R_MAX_RANGE)
+        floor = np.asarray(table.lengths / r_max, dtype=np.float64)
+    if issue_width is not None:
+        check_number("the issue width", issue_width, *R_MAX_RANGE)
+        np.maximum(floor, slots_per_experiment(table, slots) / issue_width, out=floor)
+    return floor
+
+
+def slots_per_experiment(table: ExperimentTable, slots: Int64s | None) -> Int64s:
+    """How many issue slots each experiment takes: int64[n_experiments]."""
+    if slots is None:
+        return table.lengths
+    if slots.shape != (table.n_schemes,):
+        raise InvalidInputError(f"{table.n_schemes} schemes need as many numbers of slots, not {slots.shape}")
+    taken = np.concatenate(([0], np.cumsum(slots[table.scheme] * table.count.astype(np.int64))))
+    return np.asarray(np.diff(taken[table.offsets]), dtype=np.int64)
 
 
 def _has_numba() -> bool:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.tunables import check_number
 
 MAX_PORTS = 63  # masks travel as signed 64-bit integers through numpy and the database
-R_MAX_RANGE = (1e-3, 1e3)  # instructions per cycle; beyond it, no processor was described
+R_MAX_RANGE = (1e-3, 1e3)  # instructions or slots per cycle; beyond it, no processor was described
+MOST_SLOTS = 10_000  # of one scheme: microcode takes hundreds
 
 Uops = tuple[tuple[int, int], ...]
 """The µops of one scheme: ((port mask, count ≥ 1), …), sorted by mask; () for a scheme that uses no port."""
@@ -41,13 +42,17 @@ def ports_in(mask: int) -> Iterator[int]:
 class PortMapping:
     """Which ports the µops of each instruction scheme can use.
 
-    `ports`: names, index = bit. `usage`: scheme text → µops. `r_max`: instructions per cycle that the
-    bottleneck outside the ports lets through (§3.2.2), None where none is modelled.
+    `ports`: names, index = bit. `usage`: scheme text → µops. Outside the ports, two limits can be modelled:
+    `r_max`, instructions per cycle (§3.2.2), and `issue_width`, issue slots per cycle; None for no limit.
+    `slots`: how many issue slots each scheme takes, where that is not 1. An instruction takes a slot whether
+    it needs a port or not; memory operands may share one with the rest of their instruction.
     """
 
     ports: tuple[str, ...]
     usage: Mapping[str, Uops]
     r_max: float | None = None
+    issue_width: float | None = None
+    slots: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_ports(len(self.ports))
@@ -58,14 +63,47 @@ class PortMapping:
             raise InvalidInputError(f"port names must differ: {', '.join(self.ports)}")
         if self.r_max is not None:
             check_number("R_max", self.r_max, *R_MAX_RANGE)
+        if self.issue_width is not None:
+            check_number("the issue width", self.issue_width, *R_MAX_RANGE)
         for scheme, uops in self.usage.items():
             check_uops(scheme, uops, len(self.ports))
+        for scheme, number in self.slots.items():
+            check_slots(scheme, number)
+            if scheme not in self.usage:
+                raise UnknownSchemeError([scheme])
+        # One slot is what a scheme takes unless something else is said: equal mappings compare equal.
+        told = {scheme: number for scheme, number in self.slots.items() if number != 1}
+        object.__setattr__(self, "slots", told)
+
+    def slots_of(self, scheme: str) -> int:
+        """How many issue slots a scheme takes."""
+        return self.slots.get(scheme, 1)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """What is modelled outside the ports, per cycle: {"instructions": …, "slots": …}, as far as it is."""
+        return limits_of(self.r_max, self.issue_width)
+
+    def restricted(self, schemes: Iterable[str]) -> PortMapping:
+        """The same of some schemes alone, in their order. Raises `UnknownSchemeError`."""
+        chosen = list(schemes)
+        unknown = [scheme for scheme in chosen if scheme not in self.usage]
+        if unknown:
+            raise UnknownSchemeError(unknown)
+        return replace(
+            self,
+            usage={scheme: self.usage[scheme] for scheme in chosen},
+            slots={scheme: self.slots[scheme] for scheme in chosen if scheme in self.slots},
+        )
 
     @property
     def digest(self) -> str:
         """SHA-256, in hexadecimal digits, of all that the mapping says: the same for equal mappings alone."""
         r_max = None if self.r_max is None else float(self.r_max)
-        told = [list(self.ports), r_max, sorted((scheme, uops) for scheme, uops in self.usage.items())]
+        told: list[object] = [list(self.ports), r_max, sorted(self.usage.items())]
+        if self.issue_width is not None or self.slots:
+            width = None if self.issue_width is None else float(self.issue_width)
+            told += [width, sorted(self.slots.items())]
         return hashlib.sha256(repr(told).encode()).hexdigest()
 
     @property
@@ -85,6 +123,12 @@ class PortMapping:
         return described(self.usage[scheme], self.ports)
 
 
+def limits_of(r_max: float | None, issue_width: float | None) -> dict[str, float]:
+    """Two limits by what they count, as far as there are any."""
+    told = {"instructions": r_max, "slots": issue_width}
+    return {what: rate for what, rate in told.items() if rate is not None}
+
+
 def check_ports(number: int) -> None:
     """Raise `InvalidInputError` for what cannot be the number of ports of a mapping."""
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MAX_PORTS:
@@ -98,6 +142,14 @@ def check_uops(scheme: str, uops: Uops, n_ports: int) -> None:
         _check_uop(scheme, mask, count, limit, n_ports)
     if any(first[0] >= second[0] for first, second in pairwise(uops)):
         raise InvalidInputError(f"µops of {scheme!r} must be sorted by port set, without repeats")
+
+
+def check_slots(scheme: str, number: int) -> None:
+    """Raise `InvalidInputError`, naming the scheme, for what cannot be the number of its issue slots."""
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST_SLOTS:
+        raise InvalidInputError(
+            f"{scheme!r}: a scheme takes a whole number of slots from 1 to {MOST_SLOTS}, not {number!r}"
+        )
 
 
 def described(uops: Uops, ports: Sequence[str]) -> str:

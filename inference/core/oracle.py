@@ -9,14 +9,17 @@ import numpy.typing as npt
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, ports_in
-from inference.core.throughput import check_work, work_of
+from inference.core.throughput import check_work, issue_bound, work_of
 
 
-def lp_port_bounds(works: Sequence[Mapping[int, int]]) -> npt.NDArray[np.float64]:
+def lp_port_bounds(
+    works: Sequence[Mapping[int, int]], floors: Sequence[float] | None = None
+) -> npt.NDArray[np.float64]:
     """`tp⁻¹` in cycles of each {port mask: µops}, within the solver's tolerance (1e-7): float64[len(works)].
 
     Per experiment e the variables are its bound t_e and, for each kind of µop u and each k in ports(u), the
-    share x_uk ≥ 0 of u on port k. Minimise Σ t_e subject to Σ_k x_uk = mass(u) and Σ_u x_uk ≤ t_e. No
+    share x_uk ≥ 0 of u on port k. Minimise Σ t_e subject to Σ_k x_uk = mass(u) and Σ_u x_uk ≤ t_e,
+    and to `floors[e]` ≤ t_e: cycles that something outside the ports asks for, none by default. No
     constraint joins two experiments, so every t_e is the optimum of its own LP. Raises `InvalidInputError`.
     """
     for work in works:
@@ -26,8 +29,9 @@ def lp_port_bounds(works: Sequence[Mapping[int, int]]) -> npt.NDArray[np.float64
 
     kinds = [(e, mask, mass) for e, work in enumerate(works) for mask, mass in work.items()]
     shares = [(row, e, port) for row, (e, mask, _) in enumerate(kinds) for port in ports_in(mask)]
+    least = np.zeros(len(works)) if floors is None else np.array(floors, dtype=np.float64)
     if not shares:
-        return np.zeros(len(works))
+        return least
     buckets = {place: row for row, place in enumerate(sorted({(e, port) for _, e, port in shares}))}
     n = len(works) + len(shares)
     columns = np.arange(len(works), n)
@@ -51,7 +55,7 @@ def lp_port_bounds(works: Sequence[Mapping[int, int]]) -> npt.NDArray[np.float64
         b_ub=np.zeros(len(buckets)),
         A_eq=decomposition,
         b_eq=np.array([mass for _, _, mass in kinds], dtype=np.float64),
-        bounds=(0, None),
+        bounds=[(cycles, None) for cycles in least] + [(0, None)] * len(shares),
         method="highs",
     )
     if not solved.success:
@@ -60,6 +64,9 @@ def lp_port_bounds(works: Sequence[Mapping[int, int]]) -> npt.NDArray[np.float64
 
 
 def lp_inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float:
-    """Cycles per execution of the experiment, the mapping's R_max included. Raises `UnknownSchemeError`."""
-    ports_bound = float(lp_port_bounds([work_of(mapping, experiment)])[0])
-    return ports_bound if mapping.r_max is None else max(ports_bound, experiment.length / mapping.r_max)
+    """Cycles per execution of the experiment, its limits outside the ports included.
+
+    A limit outside them is one more constraint on the experiment's time. Raises `UnknownSchemeError`.
+    """
+    floors = [issue_bound(mapping, experiment)]
+    return float(lp_port_bounds([work_of(mapping, experiment)], floors)[0])

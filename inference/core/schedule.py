@@ -20,6 +20,8 @@ from inference.core.intervals import Interval, load_intervals
 from inference.core.mapping import PortMapping, ports_in
 from inference.core.throughput import work_of
 
+PORTS, INSTRUCTIONS, SLOTS = "ports", "instructions", "slots"
+
 _TOLERANCE = 1e-13
 _MAX_STEPS = 2_000
 
@@ -30,7 +32,9 @@ Floats = npt.NDArray[np.float64]
 class Schedule:
     """Where the µops of an experiment run; all amounts are cycles of port time per execution.
 
-    `cycles`: inverse throughput, R_max included; `port_cycles`: what the ports alone would need.
+    `cycles`: inverse throughput, all limits included; `port_cycles`: what the ports alone would need;
+    `limits`: what each limit outside them asks for, {"instructions" or "slots": cycles}. `counts` and
+    `slots`: how often each scheme of the experiment occurs, and the issue slots that it takes altogether.
     `loads[k]`: work on port k. `shares[(mask, k)]` > 0: work of the µops `mask` on port k.
     `scheme_shares[scheme][(mask, k)]` > 0: the part of it that comes from one scheme.
     `bottleneck`: the ports that are busy all of `port_cycles` in every distribution that takes no longer.
@@ -45,11 +49,22 @@ class Schedule:
     scheme_shares: Mapping[str, Mapping[tuple[int, int], float]]
     bottleneck: tuple[int, ...]
     intervals: tuple[Interval, ...]
+    limits: Mapping[str, float]
+    counts: Mapping[str, int]
+    slots: Mapping[str, int]
 
     @property
     def limited_by_r_max(self) -> bool:
-        """Whether the bottleneck outside the ports takes longer than the ports do."""
-        return self.cycles > self.port_cycles
+        """Whether the instructions that a cycle lets through take longer than the ports do."""
+        return self.limited_by == INSTRUCTIONS
+
+    @property
+    def limited_by(self) -> str:
+        """`PORTS`, `INSTRUCTIONS` or `SLOTS`: what takes longest; the first of these, where several do."""
+        slowest = max(self.limits.values(), default=0.0)
+        if self.port_cycles >= slowest:
+            return PORTS
+        return next(what for what, cycles in self.limits.items() if cycles == slowest)
 
 
 def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
@@ -63,9 +78,10 @@ def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
             loads[port] = level.mass / level.width
         shares.update(level.spread())
     port_time = Fraction(levels[0].mass, levels[0].width) if levels else Fraction(0)
-    time = port_time
-    if mapping.r_max is not None:
-        time = max(port_time, experiment.length / Fraction(mapping.r_max))
+    slots = {scheme: count * mapping.slots_of(scheme) for scheme, count in experiment.terms}
+    taken = {INSTRUCTIONS: experiment.length, SLOTS: sum(slots.values())}
+    limits = {what: taken[what] / Fraction(rate) for what, rate in mapping.limits.items()}
+    time = max(port_time, *limits.values()) if limits else port_time
     return Schedule(
         ports=mapping.ports,
         cycles=float(time),
@@ -75,6 +91,9 @@ def schedule(mapping: PortMapping, experiment: Experiment) -> Schedule:
         scheme_shares=_by_scheme(mapping, experiment, work, shares),
         bottleneck=tuple(ports_in(levels[0].ports)) if levels else (),
         intervals=load_intervals(work, len(mapping.ports), time),
+        limits={what: float(cycles) for what, cycles in limits.items()},
+        counts=dict(experiment.terms),
+        slots=slots,
     )
 
 

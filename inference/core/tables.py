@@ -229,7 +229,7 @@ class Population:
     def mapping(
         self, index: int, schemes: Sequence[str], ports: Sequence[str], r_max: float | None = None
     ) -> PortMapping:
-        """One of the mappings as a value."""
+        """One of the mappings as a value; a population knows nothing of slots."""
         usage = {scheme: self.row(index, k) for k, scheme in enumerate(schemes)}
         return PortMapping(ports=tuple(ports), usage=usage, r_max=r_max)
 

@@ -41,12 +41,27 @@ def work_of(mapping: PortMapping, experiment: Experiment) -> dict[int, int]:
 
 
 def inverse_throughput(mapping: PortMapping, experiment: Experiment) -> float:
-    """Cycles per execution of the experiment: `max(tp⁻¹, |e| / R_max)`, without R_max just `tp⁻¹`.
+    """Cycles per execution of the experiment: `max(tp⁻¹, |e| / R_max, slots / issue width)`.
 
-    0.0 where no µop needs a port and no R_max is modelled. Raises `UnknownSchemeError`.
+    Limits that are not modelled count nothing; 0.0 where no µop needs a port either. Raises
+    `UnknownSchemeError`.
     """
-    ports_bound = port_bound(work_of(mapping, experiment))
-    return ports_bound if mapping.r_max is None else max(ports_bound, experiment.length / mapping.r_max)
+    return max(port_bound(work_of(mapping, experiment)), issue_bound(mapping, experiment))
+
+
+def issue_bound(mapping: PortMapping, experiment: Experiment) -> float:
+    """Cycles that the limits outside the ports alone ask for: the instructions', and the issue slots'."""
+    cycles = 0.0
+    if mapping.r_max is not None:
+        cycles = experiment.length / mapping.r_max
+    if mapping.issue_width is not None:
+        cycles = max(cycles, slots_in(mapping, experiment) / mapping.issue_width)
+    return cycles
+
+
+def slots_in(mapping: PortMapping, experiment: Experiment) -> int:
+    """How many issue slots one execution of the experiment takes."""
+    return sum(count * mapping.slots_of(scheme) for scheme, count in experiment.terms)
 
 
 def port_bound(masses: Mapping[int, int]) -> float:

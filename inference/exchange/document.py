@@ -40,12 +40,13 @@ class ExperimentEntry:
 
 @dataclass(frozen=True, slots=True)
 class UsageEntry:
-    """The µops of one scheme as written; masks refer to the document's ports."""
+    """The µops of one scheme as written; masks refer to the document's ports. `slots`: issue slots."""
 
     row: int
     column: str
     scheme: str
     uops: Uops
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Document:
     dropped: Mapping[str, str] = field(default_factory=dict)
     ports: tuple[str, ...] = ()
     r_max: float | None = None
+    issue_width: float | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Features] = field(default_factory=dict)
 

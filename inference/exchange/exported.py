@@ -22,7 +22,7 @@ from inference.models import PortMapping as PortMappingRow
 class ExportedScheme:
     """A scheme of a mapping. `operands` are objects as `Operand.as_json` makes them.
 
-    `predicted`: cycles of one instance alone by the mapping.
+    `slots`: issue slots that it takes. `predicted`: cycles of one instance alone by the mapping.
     """
 
     text: str
@@ -33,6 +33,7 @@ class ExportedScheme:
     uops: Uops
     predicted: float
     evidence: SchemeEvidence = NOTHING
+    slots: int = 1
 
     @property
     def count(self) -> int:
@@ -69,6 +70,8 @@ class ExportedMapping:
         known = scheme.evidence
         yield scheme.text
         yield described(scheme.uops, self.value.ports)
+        if self.value.issue_width is not None:
+            yield f"{scheme.slots} slot{'' if scheme.slots == 1 else 's'}"
         yield "not measured alone" if known.measured is None else f"measured {known.measured:.4g} cycles"
         yield f"by the mapping {scheme.predicted:.4g}"
         if known.counted is not None:
@@ -96,6 +99,7 @@ def exported(row: PortMappingRow) -> ExportedMapping:
             value.usage[text],
             inverse_throughput(value, Experiment.of([text])),
             evidence.get(text, NOTHING),
+            value.slots_of(text),
         )
         for text, mnemonic, operands, extension, category in rows.values_list(
             "text", "mnemonic", "operands", "extension", "category"

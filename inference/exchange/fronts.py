@@ -62,7 +62,12 @@ def store_front(
 
 
 def _place_of(own: PortMapping, points: Sequence[JudgedPoint]) -> int | None:
-    places = (place for place, each in enumerate(points) if each.point.mapping.usage == own.usage)
+    said = own.usage, own.slots
+    places = (
+        place
+        for place, each in enumerate(points)
+        if (each.point.mapping.usage, each.point.mapping.slots) == said
+    )
     return next(places, None)
 
 
@@ -74,6 +79,8 @@ def mapping_json(value: PortMapping, ids: dict[str, int]) -> Json:
     return {
         "ports": list(value.ports),
         "r_max": value.r_max,
+        "issue_width": value.issue_width,
+        "slots": [[ids[scheme], slots] for scheme, slots in value.slots.items()],
         "uops": [[number for pair in uops for number in pair] for uops in alike],
         "schemes": [sorted(rows) for rows in alike.values()],
     }
@@ -87,7 +94,11 @@ def mapping_from(content: Json) -> PortMapping:
         usage |= dict.fromkeys(rows, uops)
     texts = texts_of(usage)
     return PortMapping(
-        tuple(content["ports"]), {texts[pk]: usage[pk] for pk in sorted(usage)}, content["r_max"]
+        tuple(content["ports"]),
+        {texts[pk]: usage[pk] for pk in sorted(usage)},
+        content["r_max"],
+        content.get("issue_width"),
+        {texts[pk]: slots for pk, slots in content.get("slots", ())},
     )
 
 

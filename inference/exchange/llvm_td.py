@@ -92,12 +92,11 @@ def _head(mapping: ExportedMapping, opcodes: Opcodes) -> Iterator[str]:
 
 def _model(mapping: ExportedMapping) -> Iterator[str]:
     yield f"def {MODEL} : SchedMachineModel {{\n  let CompleteModel = 0;\n"
-    if mapping.value.r_max is not None:
-        width = max(1, round(mapping.value.r_max))
-        yield (
-            f"  let IssueWidth = {width}; // R_max {mapping.value.r_max:g} instructions per cycle; "
-            "LLVM counts µops here\n"
-        )
+    limits = mapping.value.limits
+    if limits:
+        width = max(1, round(limits.get("slots", limits.get("instructions", 1.0))))
+        said = " and ".join(f"{rate:g} {what}" for what, rate in limits.items())
+        yield f"  let IssueWidth = {width}; // {said} per cycle; LLVM counts µops here\n"
     yield f"}}\n\n{_USES}\nlet SchedModel = {MODEL} in {{\n"
     ports = _port_names(mapping.value.ports)
     for name, port in zip(ports, mapping.value.ports, strict=True):
@@ -114,17 +113,18 @@ def _model(mapping: ExportedMapping) -> Iterator[str]:
 def _writes(mapping: ExportedMapping) -> Iterator[str]:
     ports = _port_names(mapping.value.ports)
     yield "\n"
-    for number, uops in enumerate(_usages(mapping)):
+    for number, (uops, slots) in enumerate(_usages(mapping)):
         used = ", ".join(_resource(mask, ports) for mask, _ in uops)
         cycles = ", ".join(str(count) for _, count in uops)
-        total = max(1, sum(count for _, count in uops))
+        counted = mapping.value.issue_width is not None
+        total = slots if counted else max(1, sum(count for _, count in uops))
         yield f"def {_write(number)} : PmwebUops<[{used}], [{cycles}], {total}>; "
         yield f"// {_plain(described(uops, mapping.value.ports))}\n"
 
 
 def _instructions(mapping: ExportedMapping, opcodes: Opcodes) -> Iterator[str]:
     """One line for every opcode; of schemes that LLVM takes for one, the least decorated decides."""
-    numbers = {uops: number for number, uops in enumerate(_usages(mapping))}
+    numbers = {usage: number for number, usage in enumerate(_usages(mapping))}
     alike: dict[str, list[ExportedScheme]] = {}
     for scheme in mapping.schemes:
         alike.setdefault(opcodes.by_text.get(scheme.text, ""), []).append(scheme)
@@ -132,21 +132,26 @@ def _instructions(mapping: ExportedMapping, opcodes: Opcodes) -> Iterator[str]:
     yield "\n"
     for opcode, schemes in alike.items():
         chosen = min(schemes, key=_decorated)
-        write = _write(numbers[chosen.uops])
+        write = _write(numbers[_usage(chosen)])
         yield f'def : InstRW<[{write}], (instregex "^{opcode}$")>; // {_plain(mapping.line(chosen))}\n'
         for other in schemes:
             if other is not chosen:
-                verdict = "agrees" if other.uops == chosen.uops else "DIFFERS"
+                verdict = "agrees" if _usage(other) == _usage(chosen) else "DIFFERS"
                 yield f"// the same opcode {opcode} stands for this too, which {verdict}: "
                 yield f"{_plain(mapping.line(other))}\n"
     yield f"}} // SchedModel = {MODEL}\n"
     if unnamed:
         yield f"\n// schemes without an LLVM opcode: {len(unnamed)}\n"
-    yield from (f"// {_write(numbers[each.uops])}: {_plain(mapping.line(each))}\n" for each in unnamed)
+    yield from (f"// {_write(numbers[_usage(each)])}: {_plain(mapping.line(each))}\n" for each in unnamed)
 
 
-def _usages(mapping: ExportedMapping) -> Sequence[Uops]:
-    return sorted({scheme.uops for scheme in mapping.schemes}, key=lambda uops: (len(uops), uops))
+def _usages(mapping: ExportedMapping) -> Sequence[tuple[Uops, int]]:
+    """All that schemes are told apart by: µops and issue slots."""
+    return sorted(set(map(_usage, mapping.schemes)), key=lambda usage: (len(usage[0]), usage))
+
+
+def _usage(scheme: ExportedScheme) -> tuple[Uops, int]:
+    return scheme.uops, scheme.slots
 
 
 def _write(number: int) -> str:

@@ -1,8 +1,9 @@
 """The schemes of a port mapping as CSV, for spreadsheets and scripts; see docs/formats.md.
 
-    scheme,µops,number of µops,cycles measured,cycles by the mapping,difference %,witnesses,…
+    scheme,µops,number of µops,slots,cycles measured,cycles by the mapping,difference %,witnesses,…
 
-Lines that begin with `#` come first and say what this is. Cells are empty where there is no such number.
+Lines that begin with `#` come first and say what this is. Cells are empty where there is no such number:
+of slots, where the mapping has no issue width.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ HEADER = (
     "scheme",
     "µops",
     "number of µops",
+    "slots",
     "cycles measured",
     "cycles by the mapping",
     "difference %",
@@ -41,6 +43,7 @@ def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
             scheme.text,
             described(scheme.uops, mapping.value.ports),
             scheme.count,
+            None if mapping.value.issue_width is None else scheme.slots,
             known.measured,
             scheme.predicted,
             None if difference is None else round(difference, 4),

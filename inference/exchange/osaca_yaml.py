@@ -21,6 +21,7 @@ from inference.isa.x86.att import written
 
 FORMAT_VERSION = "0.7.1"
 BOTTLENECK = "Rmax"
+SLOTS = "Slots"
 LOAD = "mov GPR[64]:W, MEM[64]:R", "ldr GPR[64]:W, MEM[64]:R"
 STORE = "mov MEM[64]:W, GPR[64]:R", "str GPR[64]:R, MEM[64]:W"
 """The schemes that stand for what every load and store needs, where an instruction has no form of its own."""
@@ -83,6 +84,9 @@ def _head(mapping: ExportedMapping, code: str) -> Iterator[str]:
             f"# {BOTTLENECK}: no port, but the bottleneck outside of them, {mapping.value.r_max:g} "
             "instructions per cycle\n"
         )
+    if mapping.value.issue_width is not None:
+        ports.append(SLOTS)
+        yield f"# {SLOTS}: no port, but the issue width, {mapping.value.issue_width:g} slots per cycle\n"
     yield f"osaca_version: {FORMAT_VERSION}\n"
     yield f"micro_architecture: {_quoted(mapping.name)}\n"
     yield f"arch_code: {_quoted(code)}\n"
@@ -94,7 +98,7 @@ def _head(mapping: ExportedMapping, code: str) -> Iterator[str]:
     yield f"load_latency: {{{', '.join(f'{name}: ~' for name in registers)}}}\n"
     for key, texts in (("load", LOAD), ("store", STORE)):
         found = next((each for each in mapping.schemes if each.text in texts), None)
-        pressure = [] if found is None else _pressure(mapping, found.uops, limited=False)
+        pressure = [] if found is None else _pressure(mapping, found.uops, slots=None)
         said = (
             "unknown: a form of memory that is not listed is underestimated" if found is None else found.text
         )
@@ -120,7 +124,7 @@ def _group(
 ) -> Iterator[str]:
     """One form for schemes that agree; else one for each width, and the preferred one without a letter."""
     by_suffix: dict[str, list[_Form]] = {}
-    if len({form.scheme.uops for form in forms}) > 1:
+    if len({(form.scheme.uops, form.scheme.slots) for form in forms}) > 1:
         for form in forms:
             by_suffix.setdefault(form.suffixed, []).append(form)
         by_suffix.pop(mnemonic, None)
@@ -134,14 +138,16 @@ def _entry(
 ) -> Iterator[str]:
     chosen = min(forms, key=lambda form: form.preference).scheme
     for form in forms:
-        differs = "" if form.scheme.uops == chosen.uops else "OSACA cannot tell it apart, not represented: "
+        same = (form.scheme.uops, form.scheme.slots) == (chosen.uops, chosen.slots)
+        differs = "" if same else "OSACA cannot tell it apart, not represented: "
         yield f"# {differs}{_comment(mapping.line(form.scheme))}\n"
     measured = chosen.evidence.measured
     yield f"- name: {_quoted(name)}\n  operands:{'' if operands else ' []'}\n"
     yield from (f"  - {{{each.removeprefix('fixed ')}}}\n" for each in operands)
     cycles = chosen.predicted if measured is None else measured
     yield f"  latency: ~\n  throughput: {cycles:.4f}\n  uops: {chosen.count}\n"
-    yield f"  port_pressure: {json.dumps(_pressure(mapping, chosen.uops), ensure_ascii=False)}\n"
+    pressure = _pressure(mapping, chosen.uops, slots=chosen.slots)
+    yield f"  port_pressure: {json.dumps(pressure, ensure_ascii=False)}\n"
 
 
 def _left_out(mapping: ExportedMapping, schemes: Sequence[ExportedScheme]) -> Iterator[str]:
@@ -150,12 +156,19 @@ def _left_out(mapping: ExportedMapping, schemes: Sequence[ExportedScheme]) -> It
         yield from (f"# {_comment(mapping.line(scheme))}\n" for scheme in schemes)
 
 
-def _pressure(mapping: ExportedMapping, uops: Uops, *, limited: bool = True) -> list[list[Any]]:
-    """[[µops, [port, …]], …], and the share of the bottleneck that an instruction takes."""
+def _pressure(mapping: ExportedMapping, uops: Uops, *, slots: int | None) -> list[list[Any]]:
+    """[[µops, [port, …]], …], and the shares of the limits that an instruction of so many slots takes.
+
+    None for what is no instruction of its own, and takes no share.
+    """
     ports = mapping.value.ports
     pressure: list[list[Any]] = [[count, [ports[bit] for bit in ports_in(mask)]] for mask, count in uops]
-    if limited and mapping.value.r_max is not None:
+    if slots is None:
+        return pressure
+    if mapping.value.r_max is not None:
         pressure.append([round(1 / mapping.value.r_max, 6), [BOTTLENECK]])
+    if mapping.value.issue_width is not None:
+        pressure.append([round(slots / mapping.value.issue_width, 6), [SLOTS]])
     return pressure
 
 

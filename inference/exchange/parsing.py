@@ -287,7 +287,7 @@ def _mapping(
                 left_out[usage.scheme] = NO_SCHEME
             continue
         same = first.setdefault(text, usage)
-        if same.uops == usage.uops:
+        if (same.uops, same.slots) == (usage.uops, usage.slots):
             continue
         if document.partial:
             left_out[usage.scheme] = f"{text} has the µops of {same.scheme}"
@@ -303,7 +303,13 @@ def _mapping(
             _nothing_known(len(left_out), problems)
         return None
     usage_by_scheme = {text: usage.uops for text, usage in first.items()}
-    return PortMapping(ports=document.ports, usage=usage_by_scheme, r_max=document.r_max)
+    return PortMapping(
+        ports=document.ports,
+        usage=usage_by_scheme,
+        r_max=document.r_max,
+        issue_width=document.issue_width,
+        slots={text: usage.slots for text, usage in first.items()},
+    )
 
 
 def _verdicts(

@@ -323,12 +323,19 @@ def store_mapping(
         source=source,
         ports=list(value.ports),
         r_max=value.r_max,
+        issue_width=value.issue_width,
         report=dict(report or {}),
         digest=value.digest,
     )
     PortUsageRow.objects.bulk_create(
         [
-            PortUsageRow(mapping_id=row.pk, scheme_id=ids[scheme], mask=mask, count=count)
+            PortUsageRow(
+                mapping_id=row.pk,
+                scheme_id=ids[scheme],
+                mask=mask,
+                count=count,
+                slots=value.slots_of(scheme),
+            )
             for scheme, uops in value.usage.items()
             for mask, count in (uops or ((0, 0),))
         ],
@@ -347,9 +354,37 @@ def digest_of(row: PortMappingRow) -> str:
 
 def load_mapping(row: PortMappingRow) -> PortMapping:
     """The mapping as a value; schemes in the order of the instruction set."""
+    usages = row.usages.order_by("scheme_id", "mask")
+    return _value_of(row, usages.values_list("scheme__text", "mask", "count", "slots"))
+
+
+def part_of(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
+    """What a mapping says of those of some schemes, {row id: text}, that it describes (one query)."""
+    usages = row.usages.filter(scheme__in=list(texts)).order_by("scheme_id", "mask")
+    found = usages.values_list("scheme_id", "mask", "count", "slots")
+    return _value_of(row, ((texts[scheme], *uop) for scheme, *uop in found))
+
+
+def parts_of(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:
+    """The same of all mappings of an instruction set that describe any of the schemes, newest first.
+
+    Two queries; the rows come without their reports.
+    """
+    usages = PortUsageRow.objects.filter(scheme__in=list(texts), mapping__isa=isa)
+    told: defaultdict[int, list[tuple[str, int, int, int]]] = defaultdict(list)
+    columns = ("mapping_id", "scheme_id", "mask", "count", "slots")
+    for mapping, scheme, *uop in usages.order_by("scheme_id", "mask").values_list(*columns):
+        told[mapping].append((texts[scheme], *uop))
+    rows = PortMappingRow.objects.filter(pk__in=told).defer("report").order_by("-id")
+    return [(row, _value_of(row, told[row.pk])) for row in rows]
+
+
+def _value_of(row: PortMappingRow, usages: Iterable[tuple[str, int, int, int]]) -> PortMapping:
+    """A mapping of (scheme, mask, count, slots), as far as these go."""
     uops: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
-    usages = row.usages.order_by("scheme_id", "mask").values_list("scheme__text", "mask", "count")
-    for scheme, mask, count in usages:
+    slots: dict[str, int] = {}
+    for scheme, mask, count, taken in usages:
+        slots[scheme] = taken
         entry = uops[scheme]
         if count:
             entry.append((mask, count))
@@ -357,4 +392,6 @@ def load_mapping(row: PortMappingRow) -> PortMapping:
         ports=tuple(row.ports),
         usage={scheme: uops_of(pairs) for scheme, pairs in uops.items()},
         r_max=row.r_max,
+        issue_width=row.issue_width,
+        slots=slots,
     )

@@ -26,7 +26,8 @@ def write_uops_info_xml(mapping: ExportedMapping) -> str:
     xml = XMLGenerator(out, encoding="utf-8")
     xml.startDocument()
     _open(xml, 0, "root", {})
-    _open(xml, 1, "provenance", {"r_max": "" if mapping.value.r_max is None else f"{mapping.value.r_max:g}"})
+    limits = {"r_max": mapping.value.r_max, "issue_width": mapping.value.issue_width}
+    _open(xml, 1, "provenance", {name: "" if rate is None else f"{rate:g}" for name, rate in limits.items()})
     for line in mapping.provenance.lines():
         label, _, text = line.partition(": ")
         _leaf(xml, 2, "fact", {"label": label}, text)
@@ -53,6 +54,8 @@ def _instruction(
         _leaf(xml, 3, "operand", {"idx": str(index), **operand.attributes}, operand.text)
     _open(xml, 3, "architecture", {"name": mapping.name[:ARCHITECTURE_LENGTH].strip()})
     measured = {"uops": str(scheme.count), "TP_ports": f"{scheme.predicted:.2f}"}
+    if mapping.value.issue_width is not None:
+        measured["slots"] = str(scheme.slots)
     if scheme.uops:
         measured["ports"] = usage_text(scheme, codes)
     if scheme.evidence.measured is not None:

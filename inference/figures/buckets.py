@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.schedule import Schedule
+from inference.core.schedule import SLOTS, Schedule
 from inference.figures.plotly_json import Json
 from inference.figures.uops import uop_json
 
@@ -12,7 +12,8 @@ _DIGITS = 9  # enough for any picture, and free of the last bits that differ bet
 def buckets(schedule: Schedule) -> Json:
     """Plain data of one bucket per port:
 
-    - `cycles`, `port_cycles`: heights of the two possible bounds; `limited_by`: "ports" or "r_max";
+    - `cycles`, `port_cycles`: heights of the bounds; `limited_by`: "ports", "instructions" or "slots";
+    - `limits`: [{"name", "cycles", "blocks": [{"scheme", "bottom", "height"}]}]: columns beside the ports;
     - `schemes`: texts; `uops`: as `uop_json` tells them;
     - `ports`: {"name", "load", "least", "greatest", "bottleneck": bool, "blocks": [{"scheme", "uop",
       "bottom", "height"}]} with indices into `schemes` and `uops`, blocks from the bottom up, in cycles.
@@ -25,7 +26,8 @@ def buckets(schedule: Schedule) -> Json:
     return {
         "cycles": round(schedule.cycles, _DIGITS),
         "port_cycles": round(schedule.port_cycles, _DIGITS),
-        "limited_by": "r_max" if schedule.limited_by_r_max else "ports",
+        "limited_by": schedule.limited_by,
+        "limits": [_limit(schedule, what, schemes) for what in schedule.limits],
         "schemes": schemes,
         "uops": [uop_json(mask, schedule.ports) for mask in masks],
         "ports": [
@@ -40,6 +42,18 @@ def buckets(schedule: Schedule) -> Json:
             for port, name in enumerate(schedule.ports)
         ],
     }
+
+
+def _limit(schedule: Schedule, what: str, schemes: list[str]) -> Json:
+    """A limit outside the ports as a bucket of its own: what each scheme takes up of it."""
+    taken = schedule.slots if what == SLOTS else schedule.counts
+    cycles, total = schedule.limits[what], sum(taken.values())
+    blocks, bottom = [], 0.0
+    for index, scheme in enumerate(schemes):
+        height = cycles * taken[scheme] / total
+        blocks.append({"scheme": index, "bottom": round(bottom, _DIGITS), "height": round(height, _DIGITS)})
+        bottom += height
+    return {"name": what, "cycles": round(cycles, _DIGITS), "blocks": blocks}
 
 
 def _stack(schedule: Schedule, port: int, masks: list[int], schemes: list[str]) -> list[Json]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import hashlib
 import itertools
 import math
@@ -82,8 +81,10 @@ class SimulatedProcessor:
     @property
     def identity(self) -> Json:
         """The mapping's digest and every parameter of the noise."""
-        usage = sorted(self._truth.usage.items())
-        content = repr((self._truth.ports, usage, self._truth.r_max))
+        truth = self._truth
+        content = repr((truth.ports, sorted(truth.usage.items()), truth.r_max))
+        if truth.issue_width is not None:
+            content += repr((truth.issue_width, sorted(truth.slots.items())))
         told: Json = {
             "kind": "simulated",
             "mapping": hashlib.sha256(content.encode()).hexdigest(),
@@ -129,12 +130,8 @@ class SimulatedProcessor:
         exact: dict[Experiment | None, float] = {None: 0.0}
         if known:
             schemes = sorted({scheme for e in known for scheme in e.schemes})
-            mapping = dataclasses.replace(
-                self._mapping, usage={scheme: self._mapping.usage[scheme] for scheme in schemes}
-            )
-            evaluator = Evaluator(
-                ExperimentTable.from_experiments(known, schemes), len(mapping.ports), r_max=mapping.r_max
-            )
+            mapping = self._mapping.restricted(schemes)
+            evaluator = Evaluator(ExperimentTable.from_experiments(known, schemes), len(mapping.ports))
             exact |= dict(zip(known, evaluator.cycles_one(mapping).tolist(), strict=True))
         self._exact |= {experiment: exact[rest] for experiment, rest in rests.items()}
 

@@ -12,7 +12,8 @@ from inference.models.resource import ResourceMapping
 class PortMapping(Named):
     """A three-level port mapping: inferred by a run, or imported.
 
-    `ports` lists the port names; bit k of a port mask stands for `ports[k]`. `report` holds what the
+    `ports` lists the port names; bit k of a port mask stands for `ports[k]`. `r_max` is in instructions per
+    cycle, `issue_width` in issue slots per cycle. `report` holds what the
     algorithm had to say about its result (congruence classes, final fitness, versions).
     """
 
@@ -32,6 +33,7 @@ class PortMapping(Named):
     source = models.CharField(max_length=300, blank=True, help_text="file name and format, or the algorithm")
     ports = models.JSONField()
     r_max = models.FloatField(null=True, blank=True)
+    issue_width = models.FloatField(null=True, blank=True)
     report = models.JSONField(default=dict, blank=True)
     digest = models.CharField(
         max_length=64, blank=True, editable=False, help_text='of all that it says; "": not worked out yet'
@@ -42,7 +44,11 @@ class PortMapping(Named):
         constraints = [
             models.CheckConstraint(
                 condition=Q(r_max__isnull=True) | Q(r_max__gt=0), name="mapping_r_max_positive"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(issue_width__isnull=True) | Q(issue_width__gt=0),
+                name="mapping_issue_width_positive",
+            ),
         ]
 
 
@@ -50,13 +56,15 @@ class PortUsage(models.Model):
     """What one scheme does in a mapping: `count` µops that can use the ports in `mask`.
 
     A scheme with several kinds of µops has several rows; one known to use no port has a single row with
-    mask 0 and count 0. A scheme without any row is not described by the mapping.
+    mask 0 and count 0. A scheme without any row is not described by the mapping. `slots` are the issue slots
+    that the scheme takes altogether: the same in all of its rows.
     """
 
     mapping = models.ForeignKey(PortMapping, on_delete=models.CASCADE, related_name="usages")
     scheme = models.ForeignKey("inference.InstructionScheme", on_delete=models.PROTECT, related_name="usages")
     mask = models.BigIntegerField()
     count = models.PositiveIntegerField()
+    slots = models.PositiveIntegerField(default=1)
 
     class Meta:
         ordering = ["scheme_id", "mask"]
@@ -65,6 +73,7 @@ class PortUsage(models.Model):
             models.CheckConstraint(
                 condition=Q(mask__gt=0, count__gte=1) | Q(mask=0, count=0), name="uop_has_ports_and_count"
             ),
+            models.CheckConstraint(condition=Q(slots__gte=1), name="scheme_takes_a_slot"),
         ]
 
 

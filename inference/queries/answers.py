@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Mapping as TextMapping
 from dataclasses import dataclass
 from statistics import median
 
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping as Mapping
-from inference.core.mapping import Uops, uops_of
+from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
-from inference.exchange.stored import experiment_key, ids_of_schemes
-from inference.models import ISA, Measurement, PortMapping, PortUsage
+from inference.exchange.stored import experiment_key, ids_of_schemes, parts_of
+from inference.models import ISA, Measurement, PortMapping
 from inference.models import Experiment as ExperimentRow
 
 
@@ -40,16 +38,11 @@ class Prediction:
 def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) -> list[Prediction]:
     """Of every mapping of the instruction set that describes all schemes of the experiment, newest first."""
     wanted = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
-    rows = PortUsage.objects.filter(scheme__in=wanted, mapping__isa=isa)
-    usages: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(dict)
-    for mapping_id, scheme_id, mask, count in rows.values_list("mapping_id", "scheme_id", "mask", "count"):
-        pairs = usages[mapping_id].setdefault(wanted[scheme_id], [])
-        if count:
-            pairs.append((mask, count))
-    complete = [pk for pk, usage in usages.items() if len(usage) == len(wanted)]
-    found = PortMapping.objects.filter(pk__in=complete).defer("report").order_by("-id")
-    partial = ((row, _partial(row, usages[row.pk])) for row in found)
-    return [Prediction(row, value.usage, schedule(value, experiment), measured) for row, value in partial]
+    return [
+        Prediction(row, value.usage, schedule(value, experiment), measured)
+        for row, value in parts_of(isa, wanted)
+        if len(value.usage) == len(wanted)
+    ]
 
 
 def measured_row(experiment: Experiment, isa: ISA) -> ExperimentRow | None:
@@ -62,12 +55,3 @@ def settled_cycles(measurements: Iterable[Measurement]) -> float | None:
     """The median of the settled measurements in cycles, None where there are none."""
     settled = [row.cycles for row in measurements if row.state == Measurement.State.SETTLED]
     return median(cycles for cycles in settled if cycles is not None) if settled else None
-
-
-def _partial(row: PortMapping, usage: dict[str, list[tuple[int, int]]]) -> Mapping:
-    """The mapping as far as the experiment needs it."""
-    return Mapping(
-        ports=tuple(row.ports),
-        usage={text: uops_of(pairs) for text, pairs in usage.items()},
-        r_max=row.r_max,
-    )

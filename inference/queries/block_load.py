@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.db.models import Count
 
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping as MappingValue
-from inference.core.mapping import Uops, uops_of
+from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
+from inference.exchange.stored import ids_of_schemes, part_of
 from inference.isa.x86.blocks import Block
 from inference.models import ISA, PortMapping, PortUsage
 
@@ -68,20 +67,15 @@ def describing(schemes: Collection[int], isa: ISA) -> list[Describing]:
 
 
 def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
-    """The fair optimal distribution of what the mapping describes; None where that is nothing (one query)."""
+    """The fair optimal distribution of what the mapping describes, None for nothing (two queries)."""
     texts = {text for text, _ in block.terms}
-    found = PortUsage.objects.filter(mapping=row, scheme__text__in=texts)
-    pairs: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for text, mask, count in found.values_list("scheme__text", "mask", "count"):
-        own = pairs[text]
-        if count:
-            own.append((mask, count))
-    usage = {text: uops_of(own) for text, own in pairs.items()}
+    value = part_of(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
+    usage = value.usage
     if not usage:
         return None
     counts = {text: count for text, count in block.terms if text in usage}
     experiment = Experiment.of(counts)
-    spread = schedule(MappingValue(tuple(row.ports), usage, r_max=row.r_max), experiment)
+    spread = schedule(value, experiment)
     loads = {text: _ports(spread, text, counts[text]) for text in usage}
     instructions = tuple(
         InstructionLoad(usage[one.scheme], loads[one.scheme]) if one.scheme in usage else InstructionLoad()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as MappingValue
-from inference.core.mapping import Uops, uops_of
 from inference.core.throughput import inverse_throughput
-from inference.exchange.stored import ids_of_schemes
+from inference.exchange.stored import ids_of_schemes, parts_of
 from inference.isa.x86.blocks import Block
-from inference.models import ISA, PortMapping, PortUsage
+from inference.models import ISA, PortMapping
 
 MOST_MAPPINGS = 8
 """Predictions shown of one block, by the newest mappings that describe it."""
@@ -33,30 +32,18 @@ def scheme_rows(blocks: Sequence[Block], isa: ISA) -> dict[str, int]:
 
 def predictions_of(blocks: Sequence[Block], isa: ISA, rows: Mapping[str, int]) -> list[list[BlockPrediction]]:
     """Of each block what the newest mappings say that describe all of its instructions; two queries."""
-    texts = {row: text for text, row in rows.items()}
-    pairs: dict[int, dict[str, list[tuple[int, int]]]] = defaultdict(dict)
-    found = PortUsage.objects.filter(scheme__in=texts, mapping__isa=isa)
-    for mapping, scheme, mask, count in found.values_list("mapping_id", "scheme_id", "mask", "count"):
-        uops = pairs[mapping].setdefault(texts[scheme], [])
-        if count:
-            uops.append((mask, count))
-    usage = {pk: {text: uops_of(uops) for text, uops in known.items()} for pk, known in pairs.items()}
-    mappings = list(PortMapping.objects.filter(pk__in=usage).defer("report").order_by("-id"))
-    return [_predicted(block, mappings, usage) for block in blocks]
+    known = parts_of(isa, {row: text for text, row in rows.items()})
+    return [_predicted(block, known) for block in blocks]
 
 
-def _predicted(
-    block: Block, mappings: Sequence[PortMapping], usage: Mapping[int, Mapping[str, Uops]]
-) -> list[BlockPrediction]:
+def _predicted(block: Block, known: Sequence[tuple[PortMapping, MappingValue]]) -> list[BlockPrediction]:
     if block.unknown or not block.terms:
         return []
-    predictions = []
-    for row in mappings:
-        known = usage[row.pk]
-        if len(predictions) < MOST_MAPPINGS and all(text in known for text, _ in block.terms):
-            value = MappingValue(
-                tuple(row.ports), {text: known[text] for text, _ in block.terms}, r_max=row.r_max
-            )
-            cycles = inverse_throughput(value, Experiment.of(dict(block.terms)))
-            predictions.append(BlockPrediction(row, cycles))
-    return predictions
+    experiment = Experiment.of(dict(block.terms))
+    describing = (
+        (row, value) for row, value in known if all(text in value.usage for text in experiment.schemes)
+    )
+    return [
+        BlockPrediction(row, inverse_throughput(value, experiment))
+        for row, value in islice(describing, MOST_MAPPINGS)
+    ]

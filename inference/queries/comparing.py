@@ -96,9 +96,12 @@ def summary(comparison: Comparison) -> str:
     for schemes, where in ((agreement.only_first, "first"), (agreement.only_second, "second")):
         if schemes:
             told.append(f"{_counted(len(schemes), 'scheme')} only in the {where}.")
-    if comparison.r_max[0] != comparison.r_max[1]:
-        first, second = ("none" if rate is None else f"{rate:g}" for rate in comparison.r_max)
-        told.append(f"R_max is {first} in the first and {second} in the second.")
+    for what in ("instructions", "slots"):
+        first, second = ("no limit" if what not in each else f"{each[what]:g}" for each in comparison.limits)
+        if first != second:
+            told.append(f"{what.capitalize()} per cycle: {first} in the first, {second} in the second.")
+    if comparison.other_slots:
+        told.append(f"{_counted(len(comparison.other_slots), 'scheme')} with other numbers of slots.")
     if agreement.differing and not agreement.renaming.exact:
         told.append("Another renaming of ports might make more schemes equal.")
     return " ".join(told)

@@ -187,7 +187,7 @@ def proof_of(row: PortMapping, scheme: InstructionScheme) -> Proof | None:
 
 
 def _alone(row: PortMapping, scheme: str, usage: Uops) -> float:
-    mapping = Mapping(tuple(row.ports), {scheme: usage}, row.r_max)
+    mapping = Mapping(tuple(row.ports), {scheme: usage}, row.r_max)  # explained mappings know no slots
     return inverse_throughput(mapping, Experiment.of([scheme]))
 
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from django.db.models import Count, QuerySet
 
 from inference.core.experiment import Experiment
-from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
-from inference.exchange.stored import StoredMeasurement, measurements_of
+from inference.exchange.stored import StoredMeasurement, measurements_of, part_of
 from inference.models import (
     Characterisation,
     Evaluation,
@@ -22,7 +21,6 @@ from inference.models import (
     PortMapping,
     Witness,
 )
-from inference.queries.characterisations import usages_in
 from inference.queries.paging import Order, Page, page_of
 from inference.queries.scheme_residuals import stored_residuals
 from inference.queries.schemes import usages_of
@@ -81,14 +79,14 @@ def said_of(scheme: InstructionScheme) -> list[Said]:
         uops = usages[pk].uops if pk in usages else None
         verdict = verdicts.get(pk)
         number = 0 if verdict is None else verdict.number  # type: ignore[attr-defined]
-        cycles = None if uops is None else _alone(row, scheme.text, uops)
+        cycles = None if uops is None else _alone(row, scheme)
         found.append(Said(row, uops, cycles, verdict, number, residuals.get(pk)))
     return found
 
 
-def _alone(row: PortMapping, scheme: str, uops: Uops) -> float:
-    value = Mapping(tuple(row.ports), {scheme: uops}, r_max=row.r_max)
-    return inverse_throughput(value, Experiment.of([scheme]))
+def _alone(row: PortMapping, scheme: InstructionScheme) -> float:
+    """What one instance takes (one query)."""
+    return inverse_throughput(part_of(row, {scheme.pk: scheme.text}), Experiment.of([scheme.text]))
 
 
 def _residuals(scheme: InstructionScheme, mappings: Dictionary[int, PortMapping]) -> dict[int, Residual]:
@@ -162,10 +160,9 @@ def _predictions(
     """{measurement: cycles} of those whose schemes the mapping describes; it is loaded as far as needed."""
     texts = {text for each in stored for text in each.value.experiment.schemes}
     ids = dict(InstructionScheme.objects.filter(isa=scheme.isa_id, text__in=texts).values_list("pk", "text"))
-    usage = {ids[pk]: uops for pk, uops in usages_in(row, ids).items()}
-    value = Mapping(tuple(row.ports), usage, r_max=row.r_max)
+    value = part_of(row, ids)
     return {
         each.id: inverse_throughput(value, each.value.experiment)
         for each in stored
-        if usage.keys() >= set(each.value.experiment.schemes)
+        if value.usage.keys() >= set(each.value.experiment.schemes)
     }

@@ -69,13 +69,13 @@ def _experiment_facts(parsed: Parsed) -> list[Fact]:
 def _mapping_facts(seen: Preview) -> list[Fact]:
     mapping = seen.parsed.mapping
     assert mapping is not None
-    r_max = "not modelled" if mapping.r_max is None else f"{mapping.r_max:g} instructions per cycle"
+    limits = " and ".join(f"{rate:g} {what}" for what, rate in mapping.limits.items())
     outcomes = [] if seen.explanation is None else seen.explanation.outcomes.most_common()
     return [
         Fact("Ports", ", ".join(mapping.ports), figure=True),
         *(Fact(outcome.value.capitalize(), f"{count:,}", figure=True) for outcome, count in outcomes),
         Fact("Kinds of µops", f"{mapping.uop_kinds:,}", figure=True),
-        Fact("R_max", r_max),
+        Fact("Outside the ports", f"{limits} per cycle" if limits else "not modelled"),
     ]
 
 

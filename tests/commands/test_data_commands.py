@@ -141,6 +141,7 @@ def test_predict_says_what_limits_each_mapping_and_how_far_loads_can_vary(
         "theirs: 6.000 cycles (+300.0 % of the measurement), limited by R_max; ports alone: 1.500",
         "  port 0  1.500, can be 1.000 to 3.000",
         "  port 1  1.500, can be 0.000 to 2.000",
+        "  R_max   6.000",
     ]
 
 

@@ -8,6 +8,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops, uops_of
 
 SCHEMES = ("a", "b", "c", "d", "e", "f")
+RATES = st.one_of(st.none(), st.sampled_from((0.5, 4.0, 5.0)), st.floats(0.25, 8))
 
 
 def masks(n_ports: int) -> st.SearchStrategy[int]:
@@ -31,8 +32,9 @@ def mappings(
 ) -> PortMapping:
     n_ports = draw(ports)
     usage = {scheme: draw(usages(n_ports, max_kinds, max_count)) for scheme in SCHEMES}
-    r_max = draw(st.one_of(st.none(), st.sampled_from((0.5, 4.0, 5.0)), st.floats(0.25, 8)))
-    return PortMapping(tuple(f"p{k}" for k in range(n_ports)), usage, r_max)
+    r_max, issue_width = draw(RATES), draw(RATES)
+    slots = draw(st.dictionaries(st.sampled_from(SCHEMES), st.integers(1, 9), max_size=3))
+    return PortMapping(tuple(f"p{k}" for k in range(n_ports)), usage, r_max, issue_width, slots)
 
 
 def experiments(max_schemes: int = 4, max_repeats: int = 100) -> st.SearchStrategy[Experiment]:

@@ -6,6 +6,7 @@ random cases. All but the LP's floating-point solver agree to the last bit, that
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,7 +40,11 @@ def agree(mapping: PortMapping, mixes: list[Experiment]) -> None:
             densest = densest_ports(work)
             assert densest.mass / densest.width == bound
         cycles = bound if mapping.r_max is None else max(bound, mix.length / mapping.r_max)
+        if mapping.issue_width is not None:
+            slots = sum(count * mapping.slots.get(scheme, 1) for scheme, count in mix.terms)
+            cycles = max(cycles, slots / mapping.issue_width)
         assert inverse_throughput(mapping, mix) == cycles
+        assert lp_inverse_throughput(mapping, mix) == pytest.approx(cycles, rel=1e-9, abs=1e-9)
         bounds.append(bound)
         expected.append(cycles)
     solved = lp_port_bounds([work_of(mapping, mix) for mix in mixes])
@@ -48,8 +53,16 @@ def agree(mapping: PortMapping, mixes: list[Experiment]) -> None:
     table = ExperimentTable.from_experiments(mixes, schemes)
     population = Population.from_mappings([mapping], schemes)
     for compiled in (True, False):
-        evaluator = Evaluator(table, len(mapping.ports), mapping.r_max, compiled=compiled)
+        evaluator = Evaluator(
+            table,
+            len(mapping.ports),
+            mapping.r_max,
+            issue_width=mapping.issue_width,
+            slots=np.array([mapping.slots_of(scheme) for scheme in schemes]),
+            compiled=compiled,
+        )
         assert evaluator.cycles(population).tolist() == [expected]
+        assert evaluator.cycles_one(mapping).tolist() == expected
 
 
 MIXES = st.lists(experiments(), min_size=8, max_size=8)

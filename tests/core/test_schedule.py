@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -67,7 +68,7 @@ def test_renaming_the_ports_renames_the_schedule(
         for scheme, uops in mapping.usage.items()
     }
     before = schedule(mapping, experiment)
-    after = schedule(PortMapping(mapping.ports, usage, mapping.r_max), experiment)
+    after = schedule(replace(mapping, usage=usage), experiment)
     assert [after.loads[new[port]] for port in range(n)] == list(before.loads)
     assert set(after.bottleneck) == {new[port] for port in before.bottleneck}
     moved = {(renamed(mask), new[port]): part for (mask, port), part in before.shares.items()}
@@ -118,3 +119,16 @@ def test_schemes_without_ports_have_an_empty_schedule() -> None:
 def test_an_unknown_scheme_is_named() -> None:
     with pytest.raises(UnknownSchemeError, match="div"):
         plan_of({"a": ((1, 1),)}, 1, {"div": 1})
+
+
+def test_what_takes_longest_outside_the_ports_is_named() -> None:
+    mapping = PortMapping(("0", "1"), {"a": ((0b11, 1),), "b": ()}, 4, 4, {"b": 3})
+    found = {
+        text: schedule(mapping, Experiment.of(terms)).limited_by
+        for text, terms in {"aaaa": {"a": 4}, "bb": {"b": 2}, "aab": {"a": 2, "b": 1}}.items()
+    }
+    assert found == {"aaaa": "ports", "bb": "slots", "aab": "slots"}
+    plan = schedule(mapping, Experiment.of({"a": 2, "b": 1}))
+    assert (plan.cycles, plan.limits) == (1.25, {"instructions": 0.75, "slots": 1.25})
+    assert plan.slots == {"a": 2, "b": 3}
+    assert not plan.limited_by_r_max

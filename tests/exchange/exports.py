@@ -61,11 +61,13 @@ def exported_mapping(
     usage: Mapping[str, Uops] = USAGE,
     ports: tuple[str, ...] = PORTS,
     r_max: float | None = 4.0,
+    issue_width: float | None = None,
+    slots: Mapping[str, int] | None = None,
     isa: str = "x86-64",
     name: str = "Toy — 6 ports",
 ) -> ExportedMapping:
     """The mapping; of x86-64 or AArch64 schemes."""
-    value = PortMapping(ports, usage, r_max)
+    value = PortMapping(ports, usage, r_max, issue_width, slots or {})
     schemes = []
     for text, uops in usage.items():
         found = aarch64.by_text().get(text) if isa == aarch64.NAME else (described(text) or (None,))[0]
@@ -80,6 +82,7 @@ def exported_mapping(
                 uops,
                 inverse_throughput(value, Experiment.of([text])),
                 EVIDENCE.get(text, NOTHING),
+                value.slots_of(text),
             )
         )
     return ExportedMapping(name, isa, value, tuple(schemes), PROVENANCE, ToolNames("ZEN3", "znver3"))

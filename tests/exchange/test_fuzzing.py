@@ -240,7 +240,9 @@ def mappings(draw: st.DrawFn) -> PortMapping:
     ports = draw(st.lists(names, min_size=1, max_size=5, unique=True))
     uop = st.tuples(st.integers(1, 2 ** len(ports) - 1), st.integers(1, 3))
     usage = draw(st.dictionaries(schemes, st.lists(uop, max_size=3).map(uops_of), min_size=1, max_size=5))
-    return PortMapping(tuple(ports), usage, draw(st.none() | st.floats(0.5, 8)))
+    rate = st.none() | st.floats(0.5, 8)
+    slots = draw(st.dictionaries(st.sampled_from(sorted(usage)), st.integers(1, 9)))
+    return PortMapping(tuple(ports), usage, draw(rate), draw(rate), slots)
 
 
 @ROUND_TRIP
@@ -253,7 +255,7 @@ def test_a_mapping_written_as_own_json_reads_back_the_same(mapping: PortMapping)
 
 @ROUND_TRIP
 @given(mappings())
-def test_a_mapping_written_as_mapping3_reads_back_the_same_but_for_r_max(mapping: PortMapping) -> None:
+def test_a_mapping_written_as_mapping3_reads_back_the_same_but_for_its_limits(mapping: PortMapping) -> None:
     parsed = parse(json.dumps(write_mapping3("m", mapping)).encode(), "upload.json", AnyNames())
     assert parsed.mapping == PortMapping(mapping.ports, mapping.usage)
 

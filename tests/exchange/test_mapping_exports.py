@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,6 +171,19 @@ def test_osaca_is_told_what_has_no_place_and_that_latencies_are_unknown() -> Non
     assert "latency: ~" in text
     assert 'load_throughput_default: [[1, ["23"]]]' in text
     assert "Rmax" not in write_osaca_yaml(exported_mapping(r_max=None))
+
+
+def test_issue_slots_are_written_as_each_format_can() -> None:
+    mapping = exported_mapping(issue_width=6.0, slots={ADD_LOAD: 2})
+    osaca, llvm, xml, table = (WRITERS[name](mapping) for name in WRITERS)
+    ports = json.loads(re.search(r"^ports: (.*)$", osaca, re.MULTILINE)[1])
+    assert ports[-2:] == ["Rmax", "Slots"]
+    assert '[0.333333, ["Slots"]]' in osaca
+    assert "let IssueWidth = 6; // 4 instructions and 6 slots per cycle" in llvm
+    assert 'issue_width="6"' in xml
+    assert 'slots="2"' in xml
+    row = next(line for line in table.splitlines() if line.startswith(f'"{ADD_LOAD}"'))
+    assert row.split('",')[2].startswith("2,2,")
 
 
 def test_osaca_gets_registers_and_addresses_of_aarch64_in_its_words() -> None:

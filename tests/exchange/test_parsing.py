@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -367,3 +368,28 @@ def test_a_mapping_whose_own_name_cannot_be_shown_has_none(said: object) -> None
 def test_an_r_max_that_no_processor_has_is_refused(r_max: float) -> None:
     document = json.loads((GOLDEN / "mapping-json.json").read_bytes()) | {"r_max": r_max}
     assert "cannot be R_max" in only_problem(parse(json.dumps(document).encode(), "f", AnyNames()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"limits": {"slots": 0}}, "0.0 cannot be a limit; slots per cycle, from 0.001 to 1000, or null"),
+        ({"limits": {"µops": 4}}, "a limit of 'µops'"),
+        ({"r_max": 4, "limits": {"instructions": 5}}, "R_max 4, and a limit of 5 instructions"),
+        ({"slots": {"div": 1}}, "slots of 'div'; a scheme that the usage lists"),
+        ({"slots": {"imul GPR[64]:RW, GPR[64]:R": 0}}, "0 slots; a whole number from 1 to 10000"),
+        ({"slots": {"imul GPR[64]:RW, GPR[64]:R": True}}, "slots; a whole number"),
+    ],
+)
+def test_slots_that_no_processor_has_are_refused(changes: dict[str, Any], complaint: str) -> None:
+    document = json.loads((GOLDEN / "mapping-json.json").read_bytes()) | {"r_max": None} | changes
+    assert complaint in only_problem(parse(json.dumps(document).encode(), "f", AnyNames()))
+
+
+def test_limits_and_slots_are_read() -> None:
+    document = json.loads((GOLDEN / "mapping-json.json").read_bytes())
+    imul = "imul GPR[64]:RW, GPR[64]:R"
+    document |= {"r_max": None, "limits": {"instructions": 5, "slots": 6}, "slots": {imul: 2}}
+    mapping = parse(json.dumps(document).encode(), "f", AnyNames()).mapping
+    assert mapping is not None
+    assert (mapping.limits, mapping.slots) == ({"instructions": 5, "slots": 6}, {imul: 2})

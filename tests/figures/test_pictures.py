@@ -85,7 +85,17 @@ def test_buckets_are_stacked_without_gaps_up_to_the_load(
 def test_a_bucket_picture_names_the_bottleneck() -> None:
     mapping = PortMapping(("a", "b"), {"x": ((1, 1),), "y": ((3, 1),)}, r_max=1)
     picture = buckets(schedule(mapping, Experiment.of({"x": 3, "y": 1})))
-    assert picture["limited_by"] == "r_max"
+    assert picture["limited_by"] == "instructions"
+    assert picture["limits"] == [
+        {
+            "name": "instructions",
+            "cycles": 4,
+            "blocks": [
+                {"scheme": 0, "bottom": 0, "height": 3},
+                {"scheme": 1, "bottom": 3, "height": 1},
+            ],
+        }
+    ]
     assert (picture["cycles"], picture["port_cycles"]) == (4, 3)
     assert [port["bottleneck"] for port in picture["ports"]] == [True, False]
     assert picture["schemes"] == ["x", "y"]

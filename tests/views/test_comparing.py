@@ -67,12 +67,12 @@ def test_differences_come_first_and_are_summed_up(visitor: Client, mapping: Port
     response = compared(visitor, mapping, other(mapping, DIFFERENT))
     assert response.context["summary"] == (
         "1 of 2 common schemes use the same µops (50.0 %). 1 scheme only in the second. "
-        "R_max is none in the first and 4 in the second."
+        "Instructions per cycle: no limit in the first, 4 in the second."
     )
     rows = [(row.compared.scheme, row.compared.kind.value) for row in response.context["rows"]]
     assert rows == [(ADD, "different"), (LOAD, "only-second"), (IMUL, "equal")]
     text = response.content.decode()
-    assert "R<sub>max</sub> is none in the first" in text
+    assert "Instructions per cycle: no limit in the first" in text
     assert "not described" in text
 
 

@@ -169,7 +169,19 @@ def test_a_bottleneck_beside_the_ports_is_said_to_be_it_and_no_port():
     assert drawn.cycles == 1.0
     assert "R_max" in drawn.summary
     assert drawn.level < drawn.floor
-    assert not drawn.has_full
+    assert [bucket.full for bucket in drawn.buckets] == [False, False, True]
+
+
+def test_issue_slots_are_a_bucket_of_their_own_filled_by_what_each_scheme_takes():
+    mapping = Mapping(("0", "1"), {ADD: ((0b11, 1),), IMUL: ((0b01, 1),)}, None, 4.0, {IMUL: 7})
+    value = ExperimentValue.of({ADD: 1, IMUL: 1})
+    drawn = picture(schedule(mapping, value), value.terms)
+    *_, slots = drawn.buckets
+    assert (slots.name, slots.load, slots.full) == ("slots", 2.0, True)
+    first, second = slots.blocks
+    assert second.height == pytest.approx(7 * first.height)
+    assert first.y + first.height == pytest.approx(drawn.floor)
+    assert drawn.caption == "2 cycles, limited by issue slots; ports alone: 1"
 
 
 def test_what_a_load_can_be_is_a_line_beside_its_bucket_and_told_in_words():

@@ -12,7 +12,7 @@ refinement alone leaves only ports with equal columns, which can be swapped.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inference.core.identity.renumbering import renumbered
 from inference.core.mapping import PortMapping, ports_in
@@ -25,23 +25,24 @@ Picture = tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]]
 
 
 def canonical(mapping: PortMapping) -> PortMapping:
-    """The mapping with ports "0", "1", … in one fixed order, its schemes sorted, its R_max kept.
+    """The mapping with ports "0", "1", … in one fixed order, its schemes sorted, its limits kept.
 
     Two mappings have equal canonical forms exactly when a renaming of ports makes them equal: same schemes
-    with the same µops, same number of ports (those that nothing uses included), same R_max. Time is
-    polynomial where ports of one colour are symmetric, as they are in port mappings of processors; µops that
-    form a highly regular graph without symmetries could take longer, the answer stays exact.
+    with the same µops and slots, same number of ports (those that nothing uses included), same limits. Time
+    is polynomial where ports of one colour are symmetric, as they are in port mappings of processors; µops
+    that form a highly regular graph without symmetries could take longer, the answer stays exact.
     """
     order = canonical_order(mapping)
     usage = {scheme: renumbered(mapping.usage[scheme], order) for scheme in sorted(mapping.usage)}
-    return PortMapping(tuple(str(k) for k in range(len(order))), usage, mapping.r_max)
+    return replace(mapping, ports=tuple(str(k) for k in range(len(order))), usage=usage)
 
 
 def same_up_to_renaming(a: PortMapping, b: PortMapping) -> bool:
-    """Whether a renaming of ports makes the mappings equal, R_max included."""
+    """Whether a renaming of ports makes the mappings equal, limits and slots included."""
     return (
         len(a.ports) == len(b.ports)
-        and a.r_max == b.r_max
+        and a.limits == b.limits
+        and a.slots == b.slots
         and _widths(a) == _widths(b)
         and canonical(a) == canonical(b)
     )

@@ -68,7 +68,9 @@ class Comparison:
     """Two mappings up to a renaming of the second one's ports.
 
     `ports`: the first mapping's port names, then those of the second that have no partner. `schemes`: all
-    that either describes, sorted. `distinction`: a smallest experiment that tells them apart by more than 2 ·
+    that either describes, sorted. `limits` outside the ports of each. `other_slots`: the schemes that both
+    describe and that take different numbers of issue slots, where one of the mappings has an issue width.
+    `distinction`: a smallest experiment that tells them apart by more than 2 ·
     `noise` cycles per instruction, which is 0 where only exact measurements could; None where none was found.
     """
 
@@ -76,15 +78,17 @@ class Comparison:
     agreement: Agreement
     schemes: tuple[ComparedScheme, ...]
     r_max: tuple[float | None, float | None]
+    limits: tuple[dict[str, float], dict[str, float]]
+    other_slots: tuple[str, ...]
     distinction: Distinction | None
     noise: float
 
     @property
     def are_equal(self) -> bool:
-        """Whether both say the same of the same schemes, R_max included."""
+        """Whether both say the same of the same schemes, limits and slots included."""
         agreement = self.agreement
         others = (*agreement.differing, *agreement.only_first, *agreement.only_second)
-        return not others and self.r_max[0] == self.r_max[1]
+        return not others and self.limits[0] == self.limits[1] and not self.other_slots
 
     @property
     def largest(self) -> ComparedScheme | None:
@@ -105,9 +109,18 @@ def compare(a: PortMapping, b: PortMapping) -> Comparison:
         agreement=agreement,
         schemes=tuple(_side_by_side(a, renamed, agreement)),
         r_max=(a.r_max, b.r_max),
+        limits=(a.limits, b.limits),
+        other_slots=_other_slots(a, b),
         distinction=distinction,
         noise=noise,
     )
+
+
+def _other_slots(a: PortMapping, b: PortMapping) -> tuple[str, ...]:
+    if a.issue_width is None and b.issue_width is None:
+        return ()
+    common = a.usage.keys() & b.usage.keys()
+    return tuple(sorted(scheme for scheme in common if a.slots_of(scheme) != b.slots_of(scheme)))
 
 
 def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Iterator[ComparedScheme]:
@@ -117,14 +130,18 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Itera
         **dict.fromkeys(agreement.only_first, Kind.ONLY_FIRST),
         **dict.fromkeys(agreement.only_second, Kind.ONLY_SECOND),
     }
-    known: dict[tuple[int, Uops], float] = {}
+    known: dict[tuple[int, Uops, int], float] = {}
     for scheme in sorted(kinds):
         cycles: list[float | None] = []
         for k, mapping in enumerate((a, b)):
             uops = mapping.usage.get(scheme)
-            if uops is not None and (k, uops) not in known:
-                known[k, uops] = inverse_throughput(mapping, Experiment.of([scheme]))
-            cycles.append(None if uops is None else known[k, uops])
+            if uops is None:
+                cycles.append(None)
+                continue
+            key = k, uops, mapping.slots_of(scheme)
+            if key not in known:
+                known[key] = inverse_throughput(mapping, Experiment.of([scheme]))
+            cycles.append(known[key])
         yield ComparedScheme(
             scheme, kinds[scheme], (a.usage.get(scheme), b.usage.get(scheme)), (cycles[0], cycles[1])
         )
@@ -134,9 +151,11 @@ def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, fl
     """An experiment for the noise of real measurements, else one for none."""
     common = a.usage.keys() & b.usage.keys()
     different = {(a.usage[scheme], b.usage[scheme]) for scheme in common}
-    classes = len(different)
+    classes = len({(a.usage[s], b.usage[s], a.slots_of(s), b.slots_of(s)) for s in common})
     # In two levels an experiment is constructed, and each set of classes is held against all classes.
-    two_level = all(len(uops) == 1 and uops[0][1] == 1 for pair in different for uops in pair)
+    two_level = not _other_slots(a, b) and all(
+        len(uops) == 1 and uops[0][1] == 1 for pair in different for uops in pair
+    )
     allowed = CONSTRUCTED // max(1, classes) if two_level else SEARCHED
     length = 1
     while length < 5 and math.comb(classes + length, length + 1) <= allowed:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.identity.canonical import same_up_to_renaming
 from inference.core.identity.constructing import constructed
-from inference.core.identity.question import Question, decimal
+from inference.core.identity.question import Question, SchemeClass, decimal
 from inference.core.identity.renumbering import part_of
 from inference.core.identity.searching import searched
 from inference.core.mapping import R_MAX_RANGE, PortMapping
-from inference.core.throughput import port_bound, work_of
+from inference.core.throughput import inverse_throughput
 from inference.core.tunables import check_number, check_whole
 
 LONGEST = 1_000_000
@@ -43,7 +43,7 @@ def distinguishing_experiment(
 ) -> Distinction | None:
     """A smallest experiment for which the mappings predict inverse throughputs that measuring can tell apart.
 
-    The predictions, each at least |e| / R_max, differ by more than 2 · noise · |e| cycles: no measurement
+    The predictions, within each mapping's limits, differ by more than 2 · noise · |e| cycles: no measurement
     that is off by less than `noise` cycles per instruction agrees with both (§4.3). `r_max` (instructions per
     cycle) holds for both mappings; None leaves each its own. `schemes`: those to make experiments of; by
     default all that both mappings describe. Of the smallest experiments, the first when their instructions
@@ -76,11 +76,11 @@ def distinguishing_experiment(
     if found is None:
         return None
     experiment = Experiment.of([question.classes[k].scheme for k in found])
-    return Distinction(
-        experiment,
-        _cycles(a, experiment, question.rates[0]),
-        _cycles(b, experiment, question.rates[1]),
+    first, second = (
+        inverse_throughput(replace(mapping, r_max=rate), experiment)
+        for mapping, rate in zip((a, b), question.rates, strict=True)
     )
+    return Distinction(experiment, first, second)
 
 
 def _question(
@@ -97,21 +97,24 @@ def _question(
     if unknown:
         raise UnknownSchemeError(unknown)
     return Question(
-        classes=Question.classes_of((scheme, a.usage[scheme], b.usage[scheme]) for scheme in chosen),
+        classes=Question.classes_of(
+            SchemeClass(scheme, (a.usage[scheme], b.usage[scheme]), (a.slots_of(scheme), b.slots_of(scheme)))
+            for scheme in chosen
+        ),
         margin=2 * decimal(noise),
         rates=(a.r_max, b.r_max) if r_max is None else (r_max, r_max),
+        widths=(a.issue_width, b.issue_width),
     )
 
 
 def _are_equal(a: PortMapping, b: PortMapping, question: Question) -> bool:
     """Whether a renaming of ports makes equal what the question is about."""
+    if question.per_slot[0] != question.per_slot[1] or any(
+        each.slots[0] != each.slots[1] for each in question.classes if any(question.per_slot)
+    ):
+        return False
     schemes = [each.scheme for each in question.classes]
     n_ports = max(len(a.ports), len(b.ports))
     return question.floors[0] == question.floors[1] and same_up_to_renaming(
         part_of(a, schemes, n_ports), part_of(b, schemes, n_ports)
     )
-
-
-def _cycles(mapping: PortMapping, experiment: Experiment, rate: float | None) -> float:
-    ports_bound = port_bound(work_of(mapping, experiment))
-    return ports_bound if rate is None else max(ports_bound, experiment.length / rate)

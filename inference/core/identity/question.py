@@ -17,44 +17,67 @@ def decimal(value: float) -> Fraction:
 
 @dataclass(frozen=True)
 class SchemeClass:
-    """Schemes that both mappings treat alike, represented by the first of them, with their µops in each."""
+    """Schemes that both mappings treat alike, represented by the first of them.
+
+    With their µops in each mapping, and the issue slots that they take in each.
+    """
 
     scheme: str
     uops: tuple[Uops, Uops]
+    slots: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True)
 class Question:
-    """Find an experiment with |t₁ - t₂| > `margin` · |e|, where tᵢ = max(tp⁻¹ᵢ, |e| / ratesᵢ).
+    """Find an experiment with |t₁ - t₂| > `margin` · |e|; tᵢ = max(tp⁻¹ᵢ, |e| / ratesᵢ, slots / widthsᵢ).
 
     `classes`: what experiments are made of, in ascending order of their schemes. `margin`: cycles per
-    instruction. `rates`: the R_max of each mapping in instructions per cycle, None for none. An answer is a
-    tuple of indices of classes in ascending order, repeats listed.
+    instruction. `rates`: the R_max of each mapping in instructions per cycle, `widths` its issue width in
+    slots per cycle, None for none. An answer is a tuple of indices of classes in ascending order, repeats
+    listed.
     """
 
     classes: tuple[SchemeClass, ...]
     margin: Fraction
     rates: tuple[float | None, float | None]
+    widths: tuple[float | None, float | None] = (None, None)
 
     @staticmethod
-    def classes_of(schemes: Iterable[tuple[str, Uops, Uops]]) -> tuple[SchemeClass, ...]:
-        """One class for each pair of µops among (scheme, µops, µops), which come in ascending order.
+    def classes_of(schemes: Iterable[SchemeClass]) -> tuple[SchemeClass, ...]:
+        """One class for all schemes of the same µops and slots; they come in ascending order.
 
         The first smallest experiment has no use for the other schemes of a class: replacing each by the first
         one changes neither prediction and makes the list of its instructions no larger.
         """
-        classes: dict[tuple[Uops, Uops], SchemeClass] = {}
-        for scheme, first, second in schemes:
-            classes.setdefault((first, second), SchemeClass(scheme, (first, second)))
+        classes: dict[object, SchemeClass] = {}
+        for each in schemes:
+            classes.setdefault((each.uops, each.slots), each)
         return tuple(classes.values())
 
     @cached_property
     def floors(self) -> tuple[Fraction, Fraction]:
-        """The fewest cycles per instruction that each mapping's R_max allows."""
-        first, second = (Fraction(0) if rate is None else 1 / decimal(rate) for rate in self.rates)
+        """The fewest cycles per instruction that each mapping's limits allow: none takes less than a slot."""
+        first, second = (
+            max(_per_unit(rate), _per_unit(width))
+            for rate, width in zip(self.rates, self.widths, strict=True)
+        )
+        return first, second
+
+    @cached_property
+    def per_slot(self) -> tuple[Fraction, Fraction]:
+        """Cycles per issue slot in each mapping, 0 where it has no issue width."""
+        first, second = (_per_unit(width) for width in self.widths)
         return first, second
 
     @property
     def is_two_level(self) -> bool:
-        """Whether every scheme has one µop, or none."""
-        return all(sum(count for _, count in uops) <= 1 for each in self.classes for uops in each.uops)
+        """Whether every scheme has one µop, or none, and takes one slot where an issue width counts them."""
+        return all(
+            sum(count for _, count in uops) <= 1 and (slots == 1 or not per_slot)
+            for each in self.classes
+            for uops, slots, per_slot in zip(each.uops, each.slots, self.per_slot, strict=True)
+        )
+
+
+def _per_unit(rate: float | None) -> Fraction:
+    return Fraction(0) if rate is None else 1 / decimal(rate)

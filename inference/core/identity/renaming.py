@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.core.identity.canonical import canonical_order, same_up_to_renaming
 from inference.core.identity.matching import Matching
@@ -33,7 +33,8 @@ class Renaming:
         extra = itertools.count(len(self.names))
         order = [next(extra) if port is None else port for port in self.ports]
         known = {uops: renumbered(uops, order) for uops in set(b.usage.values())}
-        return PortMapping(tuple(names), {scheme: known[uops] for scheme, uops in b.usage.items()}, b.r_max)
+        usage = {scheme: known[uops] for scheme, uops in b.usage.items()}
+        return replace(b, ports=tuple(names), usage=usage)
 
 
 def best_renaming(a: PortMapping, b: PortMapping) -> Renaming:

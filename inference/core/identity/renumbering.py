@@ -13,8 +13,8 @@ def renumbered(uops: Uops, order: Sequence[int]) -> Uops:
 
 
 def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortMapping:
-    """What a mapping says of some schemes, without R_max, with ports that nothing uses added up to
-    `n_ports`.
+    """What a mapping says of the µops of some schemes, without its limits, with ports that nothing uses added
+    up to `n_ports`.
     """
     return PortMapping(
         tuple(str(k) for k in range(n_ports)), {scheme: mapping.usage[scheme] for scheme in schemes}

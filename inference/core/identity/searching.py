@@ -38,6 +38,7 @@ def searched(question: Question, max_length: int) -> Answer | None:
     """The first of the smallest answers with up to `max_length` instructions; see `Question`."""
     families = [_unions(question, mapping) for mapping in (0, 1)]
     uops = max(sum(count for _, count in uops) for each in question.classes for uops in each.uops)
+    uops = max(uops, *(slots for each in question.classes for slots in each.slots))
     if any(family is None for family in families) or uops * max_length >= _MOST_UOPS:
         return _one_by_one(question, max_length)
     return _search(question, [family for family in families if family is not None], uops, max_length)
@@ -46,10 +47,11 @@ def searched(question: Question, max_length: int) -> Answer | None:
 def _search(question: Question, families: list[list[int]], uops: int, max_length: int) -> Answer | None:
     unit = math.lcm(
         question.margin.denominator,
-        *(floor.denominator for floor in question.floors),
+        *(cycles.denominator for cycles in (*question.floors, *question.per_slot)),
         *(union.bit_count() for family in families for union in family),
     )
-    per_instruction = max(uops, math.ceil(question.margin), *map(math.ceil, question.floors))
+    limits = (math.ceil(uops * cycles) for cycles in (*question.floors, *question.per_slot))
+    per_instruction = max(uops, math.ceil(question.margin), *limits)
     exact = np.int64 if unit * per_instruction * max_length < 1 << 62 else np.object_
     tables = [_Table(question, k, family, unit, exact) for k, family in enumerate(families)]
     n = len(question.classes)
@@ -83,7 +85,7 @@ def _first_apart(tables: list[_Table], tails: list[int], before: int, length: in
 
 
 class _Table:
-    """One mapping's µops inside each port set, for all experiments of one length.
+    """One mapping's µops inside each port set, and its issue slots, for all experiments of one length.
 
     Times are whole numbers of 1/unit cycles, of type `exact`.
     """
@@ -96,17 +98,23 @@ class _Table:
         self._exact = exact
         self._floor = question.floors[mapping]
         widths = [union.bit_count() for union in family]
-        self._groups = [(width, widths.index(width), widths.count(width)) for width in sorted(set(widths))]
+        self._groups = [
+            (unit // width, widths.index(width), widths.count(width)) for width in sorted(set(widths))
+        ]
         self._one = _confined([each.uops[mapping] for each in question.classes], family)
-        self._shorter = np.zeros((len(family), 1), dtype=np.int32)
+        if question.per_slot[mapping]:
+            self._groups.append((int(unit * question.per_slot[mapping]), len(family), 1))
+            slots = np.array([[each.slots[mapping] for each in question.classes]], dtype=np.int32)
+            self._one = np.concatenate((self._one, slots))
+        self._shorter = np.zeros((len(self._one), 1), dtype=np.int32)
 
     def times(self, k: int, start: int, end: int, length: int) -> Ints:
         """Of class k followed by each of a range of the experiments that are one instruction shorter."""
         confined = self._shorter[:, start:end] + self._one[:, k, None]
         slowest = np.full(end - start, int(self._floor * length * self._unit), dtype=self._exact)
-        for width, row, rows in self._groups:
+        for weight, row, rows in self._groups:
             most = confined[row : row + rows].max(axis=0).astype(self._exact)
-            np.maximum(slowest, most * (self._unit // width), out=slowest)
+            np.maximum(slowest, most * weight, out=slowest)
         return slowest
 
     def lengthen(self, tails: list[int]) -> None:
@@ -154,4 +162,5 @@ def _time(question: Question, mapping: int, answer: Answer) -> Fraction:
         work.update(dict(question.classes[k].uops[mapping]))
     densest = densest_ports(work) if work else None
     ports_bound = Fraction(densest.mass, densest.width) if densest else Fraction(0)
-    return max(ports_bound, question.floors[mapping] * len(answer))
+    slots = sum(question.classes[k].slots[mapping] for k in answer)
+    return max(ports_bound, question.floors[mapping] * len(answer), question.per_slot[mapping] * slots)

@@ -25,6 +25,7 @@ from inference.core.mapping import PortMapping, Uops, ports_in
 from inference.core.resources.mapping import MAX_RESOURCES, Loads, ResourceMapping, check_size
 
 R_MAX = "R_max"
+SLOTS = "slots"
 COUNTED = 1 << 16
 """Port sets that are counted before giving up: the error says "more than" beyond."""
 
@@ -71,13 +72,17 @@ class Conversion:
 
 
 def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) -> ResourceMapping:
-    """The resource mapping whose inverse throughputs are those of a port mapping, its R_max included.
+    """The resource mapping whose inverse throughputs are those of a port mapping, its limits included.
 
-    Resources are named after their ports, `[0,1,5]`, and `R_max`. Raises `TooManyResourcesError`, and
+    Resources are named after their ports, `[0,1,5]`, and after the limits outside them, `R_max` and `slots`.
+    Raises `TooManyResourcesError`, and
     `InvalidInputError` where all schemes together have more loads than a resource mapping can have.
     """
     limit = (settings or Conversion()).max_resources
-    front_ends = 0 if mapping.r_max is None else 1
+    limits = [
+        name for name, rate in ((R_MAX, mapping.r_max), (SLOTS, mapping.issue_width)) if rate is not None
+    ]
+    front_ends = len(limits)
     kinds = sorted({mask for uops in mapping.usage.values() for mask, _ in uops})
     unions = connected_unions(kinds, COUNTED)
     sharing = Counter(mapping.usage.values())
@@ -90,19 +95,26 @@ def from_port_mapping(mapping: PortMapping, settings: Conversion | None = None) 
     quotients = _masses(unions, rows) / widths[:, None]
     per_row = np.count_nonzero(quotients, axis=0) + front_ends
     check_size(int(per_row @ np.array([sharing[row] for row in rows], dtype=np.int64)))
-    fronts: Loads = () if mapping.r_max is None else ((len(unions), 1 / mapping.r_max),)
     loads: dict[Uops, Loads] = {
-        row: (
-            *((int(k), float(quotients[k, column])) for k in np.flatnonzero(quotients[:, column])),
-            *fronts,
-        )
+        row: tuple((int(k), float(quotients[k, column])) for k in np.flatnonzero(quotients[:, column]))
         for column, row in enumerate(rows)
     }
-    names = _names(unions.tolist(), mapping.ports)
+    fronts = {slots: _fronts(mapping, slots, len(unions)) for slots in {1, *mapping.slots.values()}}
     return ResourceMapping(
-        resources=names if mapping.r_max is None else (*names, R_MAX),
-        loads={scheme: loads[uops] for scheme, uops in mapping.usage.items()},
+        resources=(*_names(unions.tolist(), mapping.ports), *limits),
+        loads={
+            scheme: (*loads[uops], *fronts[mapping.slots_of(scheme)])
+            for scheme, uops in mapping.usage.items()
+        },
     )
+
+
+def _fronts(mapping: PortMapping, slots: int, first: int) -> Loads:
+    """What an instruction of so many slots puts on the limits outside the ports: resources from `first`."""
+    shares = [
+        taken / rate for taken, rate in ((1, mapping.r_max), (slots, mapping.issue_width)) if rate is not None
+    ]
+    return tuple((first + k, share) for k, share in enumerate(shares))
 
 
 def connected_unions(kinds: Sequence[int], most: int) -> Int64s:

@@ -11,6 +11,7 @@ from django.core.management.base import CommandError
 from django.db.models import Exists, OuterRef
 
 from inference.core.experiment import Experiment
+from inference.core.schedule import INSTRUCTIONS, PORTS, SLOTS
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
 from inference.exchange.typed import read_experiment
@@ -22,6 +23,8 @@ from inference.queries.resource_mappings import ResourcePrediction, resource_pre
 
 AnyPrediction = TypeVar("AnyPrediction", Prediction, ResourcePrediction)
 Mappings = Sequence[PortMapping | ResourceMapping]
+
+LIMITS = {INSTRUCTIONS: "R_max", SLOTS: "slots"}
 
 
 class Command(DataCommand):
@@ -117,13 +120,14 @@ def _told(prediction: Prediction) -> list[str]:
     plan = prediction.schedule
     busiest = [plan.ports[port] for port in plan.bottleneck]
     limit = f"{'port' if len(busiest) == 1 else 'ports'} {', '.join(busiest) or 'none'}"
-    if plan.limited_by_r_max:
-        limit = f"R_max; ports alone: {plan.port_cycles:.3f}"
+    if plan.limited_by != PORTS:
+        limit = f"{LIMITS[plan.limited_by]}; ports alone: {plan.port_cycles:.3f}"
     lines = [f"{_cycles(prediction)}, limited by {limit}"]
     width = max(map(len, plan.ports))
     for name, load, (least, greatest) in zip(plan.ports, plan.loads, plan.intervals, strict=True):
         freedom = "" if least == greatest else f", can be {least:.3f} to {greatest:.3f}"
         lines.append(f"  port {name:<{width}}  {load:.3f}{freedom}")
+    lines += [f"  {LIMITS[what]:<{5 + width}}  {cycles:.3f}" for what, cycles in plan.limits.items()]
     return lines
 
 

@@ -21,10 +21,16 @@ END_STROKE = 4
 LABEL_HEIGHT = 13
 """A block lower than this has no room for its letter."""
 
+OUTSIDE = len(LIGHT)
+"""The colour of what no port does."""
+
+LIMITS = {"instructions": "R_max", "slots": "issue slots"}
+_SHORT = {"instructions": "instr.", "slots": "slots"}
+
 
 @dataclass(frozen=True)
 class Block:
-    """One scheme's µops of one kind on one port."""
+    """One scheme's µops of one kind on one port, or its share of a limit outside the ports."""
 
     x: float
     y: float
@@ -71,7 +77,8 @@ class Range:
 class Bucket:
     """One port: its walls, the blocks in it, its load in cycles, and the range of that unless it is fixed.
 
-    `label` is the load as it stands below, `told` in words; `full`: the port limits the experiment.
+    `label` is the load as it stands below, `told` in words; `full`: the port limits the experiment. Limits
+    outside the ports are buckets of their own, right of them.
     """
 
     name: str
@@ -139,13 +146,16 @@ class Picture:
 def picture(schedule: Schedule, terms: Sequence[tuple[str, int]]) -> Picture:
     """Draw a schedule; `terms` are the experiment's (scheme, multiplicity)."""
     data = buckets(schedule)
-    top = max(data["cycles"], *(port["load"] for port in data["ports"]), 1e-9)
+    top = max(data["cycles"], *(port["load"] for port in data["ports"]), 1e-9)  # limits are at most `cycles`
     step = _tick_step(top)
     scale = HEIGHT / (top * 1.06)
     floor = TOP + HEIGHT
     letters = {text: _letter(index) for index, text in enumerate(data["schemes"])}
     counts = dict(terms)
-    drawn = tuple(_bucket(index, data, letters, floor, scale) for index in range(len(data["ports"])))
+    drawn = (
+        *(_bucket(index, data, letters, floor, scale) for index in range(len(data["ports"]))),
+        *(_outside(index, data, letters, floor, scale) for index in range(len(data["limits"]))),
+    )
     return Picture(
         width=LEFT + len(drawn) * (BUCKET + GAP),
         height=floor + BOTTOM,
@@ -195,6 +205,35 @@ def _bucket(index: int, data: dict[str, Any], letters: dict[str, str], floor: fl
     )
 
 
+def _outside(index: int, data: dict[str, Any], letters: dict[str, str], floor: float, scale: float) -> Bucket:
+    """A limit outside the ports, filled by what each scheme takes of it."""
+    limit = data["limits"][index]
+    what = LIMITS[limit["name"]]
+    x = LEFT + (len(data["ports"]) + index) * (BUCKET + GAP)
+    blocks = tuple(
+        Block(
+            x=x,
+            y=floor - (block["bottom"] + block["height"]) * scale,
+            width=BUCKET,
+            height=block["height"] * scale,
+            colour=OUTSIDE,
+            letter=letters[data["schemes"][block["scheme"]]],
+            title=f"{data['schemes'][block['scheme']]}: {block['height']:.3g} cycles of {what}",
+        )
+        for block in limit["blocks"]
+    )
+    return Bucket(
+        name=_SHORT[limit["name"]],
+        x=x,
+        load=limit["cycles"],
+        label=_cycles(limit["cycles"]),
+        told=f"{what}: {_cycles(limit['cycles'])} cycles",
+        full=data["limited_by"] == limit["name"],
+        blocks=blocks,
+        range=None,
+    )
+
+
 def _range(port: dict[str, Any], x: float, floor: float, scale: float) -> Range | None:
     if port["least"] == port["greatest"]:
         return None
@@ -222,8 +261,8 @@ def _cycles(amount: float) -> str:
 
 def _caption(data: dict[str, Any]) -> str:
     cycles = f"{_cycles(data['cycles'])} cycles, limited by"
-    if data["limited_by"] == "r_max":
-        return f"{cycles} R_max; ports alone: {_cycles(data['port_cycles'])}"
+    if data["limited_by"] != "ports":
+        return f"{cycles} {LIMITS[data['limited_by']]}; ports alone: {_cycles(data['port_cycles'])}"
     busiest = [port["name"] for port in data["ports"] if port["bottleneck"]]
     return f"{cycles} {'port' if len(busiest) == 1 else 'ports'} {', '.join(busiest) or 'none'}"
 

@@ -23,11 +23,12 @@ from inference.views.address import whole_number
 
 @dataclass(frozen=True)
 class Row:
-    """One scheme of the table; `predicted` and `measured` are cycles of one instance."""
+    """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance."""
 
     pk: int
     text: str
     uops: Uops
+    slots: int
     predicted: float
     singleton: Singleton | None
 
@@ -49,6 +50,7 @@ COLUMNS: dict[str, Callable[[Row], Any]] = {
     "measured": lambda row: UNKNOWN_LAST if row.measured is None else row.measured,
     "difference": lambda row: UNKNOWN_LAST if row.difference is None else abs(row.difference),
     "uops": lambda row: sum(count for _, count in row.uops),
+    "slots": lambda row: row.slots,
 }
 
 
@@ -83,6 +85,7 @@ def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[
             pk=pk,
             text=text,
             uops=value.usage[text],
+            slots=value.slots_of(text),
             predicted=inverse_throughput(value, Experiment.of([text])),
             singleton=singletons.get(pk),
         )

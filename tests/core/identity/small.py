@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -34,7 +35,7 @@ def permuted(value: PortMapping, order: Sequence[int]) -> PortMapping:
         scheme: uops_of((sum(1 << order[port] for port in ports_in(mask)), count) for mask, count in uops)
         for scheme, uops in value.usage.items()
     }
-    return PortMapping(value.ports, usage, value.r_max)
+    return replace(value, usage=usage)
 
 
 def shuffled(value: PortMapping, seed: int = 0) -> PortMapping:
@@ -55,7 +56,12 @@ def exact_cycles(value: PortMapping, experiment: Experiment, r_max: float | None
         for ports in range(1, 1 << len(value.ports))
     ]
     rate = value.r_max if r_max is None else r_max
-    return max(bounds) if rate is None else max(*bounds, experiment.length / decimal(rate))
+    if rate is not None:
+        bounds.append(experiment.length / decimal(rate))
+    if value.issue_width is not None:
+        slots = sum(count * value.slots_of(scheme) for scheme, count in experiment.terms)
+        bounds.append(slots / decimal(value.issue_width))
+    return max(bounds)
 
 
 def smallest_by_trying_all(
@@ -86,7 +92,9 @@ def two_level(
 def three_level(draw: st.DrawFn, ports: st.SearchStrategy[int], schemes: str = "abc") -> PortMapping:
     n_ports = draw(ports)
     usage = {scheme: draw(usages(n_ports, max_kinds=3, max_count=2)) for scheme in schemes}
-    return PortMapping(tuple(f"p{k}" for k in range(n_ports)), usage)
+    width = draw(st.sampled_from((None, None, 2.0, 3.5)))
+    slots = draw(st.dictionaries(st.sampled_from(schemes), st.integers(1, 4), max_size=2))
+    return PortMapping(tuple(f"p{k}" for k in range(n_ports)), usage, None, width, slots)
 
 
 def edited(draw: st.DrawFn, value: PortMapping) -> PortMapping:
@@ -98,4 +106,4 @@ def edited(draw: st.DrawFn, value: PortMapping) -> PortMapping:
     if usage[scheme] and flip < len(value.ports):
         (mask, count), *rest = usage[scheme]
         usage[scheme] = uops_of([(mask ^ 1 << flip or mask, count), *rest])
-    return PortMapping(value.ports, usage, value.r_max)
+    return replace(value, usage=usage)

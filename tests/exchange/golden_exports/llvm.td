@@ -33,7 +33,7 @@ def instregex;
 
 def PmwebModel : SchedMachineModel {
   let CompleteModel = 0;
-  let IssueWidth = 4; // R_max 4 instructions per cycle; LLVM counts µops here
+  let IssueWidth = 4; // 4 instructions per cycle; LLVM counts µops here
 }
 
 // The µops of an instruction: resources, how many µops each gets, and how many µops there are in all.

@@ -47,7 +47,7 @@ _SKYLAKE_PORTS = 9
 _QUICK = {"rounds": 1, "sweeps": 1, "starts": 1}
 
 
-class _Watch:
+class Watch:
     """Keeps the last mapping shown; ends the search when its CPU time is over."""
 
     def __init__(self, seconds: float = float("inf")) -> None:
@@ -55,6 +55,7 @@ class _Watch:
         self.mapping: PortMapping | None = None
 
     def emit(self, event: Event) -> None:
+        """Keep what a snapshot shows."""
         if isinstance(event, Snapshot):
             self.mapping = event.mapping
 
@@ -62,12 +63,13 @@ class _Watch:
         """Nothing is resumed here."""
 
     def pulse(self) -> None:
+        """End the search in time."""
         if time.process_time() > self._end:
             raise InterruptedRunError("the time is over")
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """What is learnt from, and what judges."""
 
     schemes: tuple[str, ...]
@@ -76,6 +78,7 @@ class _Case:
     ports: int
 
     def scores(self, mapping: PortMapping) -> Scores:
+        """How it predicts what judges."""
         table = ExperimentTable.from_experiments([m.experiment for m in self.mixes], sorted(mapping.usage))
         predicted = Evaluator(table, self.ports).cycles_one(mapping)
         return score(np.array([m.cycles for m in self.mixes]), predicted)
@@ -83,7 +86,7 @@ class _Case:
     def infer(self, chosen: PMEvoSettings, seed: int) -> tuple[PMEvoResult, float, float]:
         """The result, the CPU seconds, and those of the clock on the wall."""
         began, clock = time.process_time(), time.perf_counter()
-        found = infer(PMEvoProblem(self.schemes, chosen), self.measurer(), _Watch(), seed)
+        found = infer(PMEvoProblem(self.schemes, chosen), self.measurer(), Watch(), seed)
         return found, time.process_time() - began, time.perf_counter() - clock
 
 
@@ -92,18 +95,18 @@ def run(quick: bool) -> Iterator[Result]:
     seeds = SEEDS[:1] if quick else SEEDS
     folder = settings.SHARED / "data" / "pmevo" / "SKL"
     if folder.is_dir():
-        yield from _skylake(_published(folder), seeds, quick)
+        yield from _skylake(published(folder), seeds, quick)
     yield from _ten_ports(40 if quick else 300, quick)
     yield from _evolution_rate.cases(quick)
 
 
-def _skylake(case: _Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]:
+def _skylake(case: Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]:
     chosen = PMEvoSettings(ports=case.ports, **(_QUICK if quick else {}))
     runs = [case.infer(chosen, seed) for seed in seeds]
     whole = [case.scores(found.mapping) for found, _, _ in runs]
     seconds = [cpu for _, cpu, _ in runs]
     more = {
-        "seeds": [_rounded(one.mape) for one in whole],
+        "seeds": [rounded(one.mape) for one in whole],
         "pearson": _median([one.pearson for one in whole], 4),
         "kendall": _median([one.kendall for one in whole], 4),
         "kinds": [found.mapping.uop_kinds for found, _, _ in runs],
@@ -122,7 +125,7 @@ def _skylake(case: _Case, seeds: Sequence[int], quick: bool) -> Iterator[Result]
     yield _exact_variant(case, statistics.median(seconds), seeds[0], 100 if quick else EXACT_POPULATION)
 
 
-def _most_compact(case: _Case, found: PMEvoResult) -> tuple[float, int]:
+def _most_compact(case: Case, found: PMEvoResult) -> tuple[float, int]:
     """MAPE and kinds of the point with the fewest kinds whose training error is within half of the smallest.
 
     Chosen without a look at what judges; where none has so few kinds as the bar allows, the result itself.
@@ -131,13 +134,13 @@ def _most_compact(case: _Case, found: PMEvoResult) -> tuple[float, int]:
     compact = [point for point in found.front if point.error <= allowed and point.kinds <= COMPACT_KINDS]
     fewest = min(compact, key=lambda point: (point.kinds, point.error), default=None)
     mapping = found.mapping if fewest is None else fewest.mapping
-    return _rounded(case.scores(mapping).mape), mapping.uop_kinds
+    return rounded(case.scores(mapping).mape), mapping.uop_kinds
 
 
-def _exact_variant(case: _Case, seconds: float, seed: int, population: int) -> Result:
+def _exact_variant(case: Case, seconds: float, seed: int, population: int) -> Result:
     """The paper's text on the same data, in the same CPU time."""
     options = {**PRESETS["paper"], "ports": case.ports, "population": population}
-    watch = _Watch(seconds)
+    watch = Watch(seconds)
     began = time.process_time()
     try:
         problem = PMEvoProblem(case.schemes, PMEvoSettings.parse(options))
@@ -153,7 +156,7 @@ def _exact_variant(case: _Case, seconds: float, seed: int, population: int) -> R
         "kendall": scores.kendall,
         "kinds": mapping.uop_kinds,
     }
-    return Result("skl-real-exact-variant-mape", _rounded(scores.mape), "%", PUBLISHED_MAPE, more)
+    return Result("skl-real-exact-variant-mape", rounded(scores.mape), "%", PUBLISHED_MAPE, more)
 
 
 def _ten_ports(schemes: int, quick: bool) -> Iterator[Result]:
@@ -161,7 +164,7 @@ def _ten_ports(schemes: int, quick: bool) -> Iterator[Result]:
     mapping = ten_port_mapping(schemes, random)
     names = tuple(mapping.usage)
     mixes = list(SimulatedProcessor(mapping).measure(random_mixes(names, 2000, seed=3)))
-    case = _Case(names, lambda: SimulatedProcessor(mapping, noise=0.01, seed=11), mixes, PORTS)
+    case = Case(names, lambda: SimulatedProcessor(mapping, noise=0.01, seed=11), mixes, PORTS)
     found, cpu, wall = case.infer(PMEvoSettings(ports=PORTS, **(_QUICK if quick else {})), 0)
     scores = case.scores(found.mapping)
     more = {
@@ -175,15 +178,16 @@ def _ten_ports(schemes: int, quick: bool) -> Iterator[Result]:
         "kendall": scores.kendall,
         "cpu_seconds": round(cpu, 1),
     }
-    yield Result("ten-ports-mape", _rounded(scores.mape), "%", TEN_PORTS_BAR, more)
+    yield Result("ten-ports-mape", rounded(scores.mape), "%", TEN_PORTS_BAR, more)
     yield Result("ten-ports-minutes", round(wall / 60, 2), "min", TEN_PORTS_MINUTES)
 
 
-def _published(folder: Path) -> _Case:
+def published(folder: Path) -> Case:
+    """Skylake: learnt from are mixes of one to four schemes, mixes of five judge."""
     train = [m for k in range(1, 5) for m in _read(folder / "varying_length" / f"len_{k:02}.json")]
     schemes = tuple(sorted({scheme for m in train for scheme in m.experiment.schemes}))
     mixes = _read(folder / "exps_eval_small_annotated.json")
-    return _Case(schemes, lambda: RecordedMeasurer(train), mixes, _SKYLAKE_PORTS)
+    return Case(schemes, lambda: RecordedMeasurer(train), mixes, _SKYLAKE_PORTS)
 
 
 def _read(path: Path) -> list[Measured]:
@@ -197,6 +201,7 @@ def _median(values: Sequence[float | None], digits: int = 2) -> float:
     return round(statistics.median(value for value in values if value is not None), digits)
 
 
-def _rounded(value: float | None) -> float:
+def rounded(value: float | None) -> float:
+    """A number with two decimals."""
     assert value is not None
     return round(value, 2)

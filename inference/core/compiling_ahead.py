@@ -13,7 +13,8 @@ from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.congruence import congruent_schemes
 from inference.core.pmevo.fitness import Judge, Slopes
 from inference.core.pmevo.population import children, chosen, packed, random_population, unpacked
-from inference.core.pmevo.refit.desk import Desk, Lists, Prices
+from inference.core.pmevo.refit.desk import Desk, Lists
+from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated

@@ -25,7 +25,9 @@ from inference.core.pmevo.observing import Observations, Observer
 from inference.core.pmevo.phases import phases
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult
-from inference.core.pmevo.refit.front import Point, cheapest
+from inference.core.pmevo.refit.bounded import BoundedSearch
+from inference.core.pmevo.refit.desk import Desk
+from inference.core.pmevo.refit.front import Point, cheapest, with_true
 from inference.core.pmevo.refit.search import Refit
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.search_state import (
@@ -176,7 +178,8 @@ class _Search:
         self._current = lambda: replace(self.state, refit=refit.states())
 
         def as_mapping(point: Point) -> PortMapping:
-            return viewer.mapping(point.usage.population(self.settings.ports), 0)
+            slots = point.usage.slots.tolist() if point.issue_width is not None else ()
+            return viewer.mapping(point.usage.population(self.settings.ports), 0, point.issue_width, slots)
 
         def listen(best: Point | None) -> None:
             self._save()
@@ -186,8 +189,43 @@ class _Search:
         front = refit.run(listen)
         self._keep(replace(self.state, refit=refit.states()))
         best = cheapest(front)
+        if self.settings.objective == "bounded":
+            best = self._bounded(
+                judge, times, members, front, lambda point: viewer.show(lambda: as_mapping(point))
+            )
+            front = with_true(front, best)
         points = tuple(FrontPoint(*point.objectives, as_mapping(point)) for point in front)
         return as_mapping(best), best.error, points
+
+    def _bounded(
+        self,
+        judge: Judge,
+        times: Floats,
+        members: Int64s,
+        front: tuple[Point, ...],
+        show: Callable[[Point], None],
+    ) -> Point:
+        """The mapping with the fewest µops and slots that no measurement contradicts."""
+        self._enter("bounded")
+        search = BoundedSearch(
+            Desk(judge.evaluator, judge.measured, times, members),
+            front,
+            self.settings,
+            partial(_stream, self.seed, "bounded"),
+            self.pace.pulse,
+            self.state.bounded,
+        )
+        began, already = self.pace.clock(), search.state.done
+        while not search.ended:
+            search.advance()
+            self._keep(replace(self.state, bounded=search.state))
+            show(search.point)
+            if self.pace.due("bounded") or search.ended:
+                done = search.state.done
+                rate = (done - already) / max(self.pace.clock() - began, 1e-9)
+                left = (search.most - done) / rate
+                self.pace.emit(Progress("bounded", done, search.most, rate, "searches", left))
+        return search.point
 
     def _starts(self, times: Floats, evolved: Evolved | None) -> list[Usage]:
         wanted = self.settings.starts
@@ -238,7 +276,7 @@ class _Search:
         self.pace.save(lambda: to_checkpoint(self.whose, self._current(), self.settings.ports), now=now)
 
 
-_STREAMS = {"chain": 3, "start": 4}  # 0 to 2 are the evolution's
+_STREAMS = {"chain": 3, "start": 4, "bounded": 5}  # 0 to 2 are the evolution's
 
 
 def _stream(seed: int, name: str, *number: int) -> np.random.Generator:

@@ -15,7 +15,15 @@ _SEARCHES = {
     "both": {**_EVOLUTION, "refit": "Re-fit scheme by scheme"},
 }
 
+_BOUNDED = {"bounded": "Find the fewest µops and slots that explain the measurements"}
+
 
 def phases(settings: PMEvoSettings) -> dict[str, str]:
     """{stage: label}, in order."""
-    return _ALWAYS | _SEARCHES[settings.search]
+    found = _ALWAYS | _SEARCHES[settings.search]
+    return found | _BOUNDED if refits(settings) and settings.objective == "bounded" else found
+
+
+def refits(settings: PMEvoSettings) -> bool:
+    """Whether a re-fit of the whole mapping is part of the search."""
+    return settings.search != "evolution"

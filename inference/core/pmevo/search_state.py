@@ -15,10 +15,17 @@ from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.observing import Cycles
 from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
 from inference.core.pmevo.problem import PMEvoProblem
-from inference.core.pmevo.refit.saving import ChainState, packed_chains, unpacked_chains
+from inference.core.pmevo.refit.bounded import BoundedState
+from inference.core.pmevo.refit.saving import (
+    ChainState,
+    packed_bounded,
+    packed_chains,
+    unpacked_bounded,
+    unpacked_chains,
+)
 from inference.core.protocols import Checkpoint, Json
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -28,13 +35,15 @@ class SearchState:
     `answers`: cycles in the order of the plan so far; `unusable`: how many of them are none, by their
     `MeasurementState`. `evolved`: the last generation, None before the first.
     `climbed`: how many of the first mappings of `evolved` are local optima already, their errors with them;
-    None while the evolution goes on. `refit`: the chains of the re-fit, None before it begins.
+    None while the evolution goes on. `refit`: the chains of the re-fit, None before it begins; `bounded`: the
+    search for fewest µops and slots that follows it.
     """
 
     answers: Cycles
     evolved: Evolved | None = None
     climbed: int | None = None
     refit: tuple[ChainState, ...] | None = None
+    bounded: BoundedState | None = None
     unusable: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -74,6 +83,9 @@ def to_checkpoint(whose: Json, state: SearchState, n_ports: int) -> Checkpoint:
     if state.refit is not None:
         meta["refit"], chains = packed_chains(state.refit, n_ports)
         arrays |= chains
+    if state.bounded is not None:
+        meta["bounded"], bounded = packed_bounded(state.bounded, n_ports)
+        arrays |= bounded
     return Checkpoint(meta, arrays)
 
 
@@ -89,10 +101,12 @@ def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> Search
         )
     arrays = {name: np.asarray(array) for name, array in checkpoint.arrays.items()}
     facts, chains = checkpoint.meta["evolved"], checkpoint.meta.get("refit")
+    bounded = checkpoint.meta.get("bounded")
     return SearchState(
         answers=arrays["answers"],
         evolved=None if facts is None else unpacked_evolved(facts, arrays, n_ports),
         climbed=checkpoint.meta["climbed"],
         refit=None if chains is None else unpacked_chains(chains, arrays, n_ports),
+        bounded=None if bounded is None else unpacked_bounded(bounded, arrays, n_ports),
         unusable=checkpoint.meta.get("unusable", {}),
     )

@@ -13,6 +13,7 @@ from inference.core.tunables import check_choice, check_number, check_whole, set
 
 SEARCHES = ("evolution", "refit", "both")
 CEILINGS = ("none", "data")
+OBJECTIVES = ("bounded", "mean")
 PLANS = ("adaptive", "exhaustive")
 LEARN_FROM = ("representatives", "classes")
 DUPLICATES = ("add", "drop")
@@ -21,10 +22,11 @@ INHERITANCES = ("split", "rows")
 PARENTS = ("uniform", "tournament")
 REPEATS = ("keep", "replace")
 PRESETS: Mapping[str, Mapping[str, str]] = {
-    "quick": {"starts": "1", "rounds": "1", "max_generations": "200"},
+    "quick": {"starts": "1", "rounds": "1", "max_generations": "200", "perturbations": "20"},
     "standard": {},
     "paper": {
         "search": "evolution",
+        "objective": "mean",
         "plan": "exhaustive",
         "ceiling": "none",
         "learnt_mixes": "0",
@@ -150,10 +152,10 @@ class PMEvoSettings:
         2, "Independent re-fits, of which the best counts; each keeps one processor busy.", None
     )
     sweeps: int = setting(
-        3, "Passes of the re-fit over all schemes before it begins to leave out kinds of µops.", None
+        2, "Passes of the re-fit over all schemes before it begins to leave out kinds of µops.", None
     )
     rounds: int = setting(
-        8, "How often the re-fit opens up for new kinds of µops and leaves out those without use.", None
+        1, "How often the re-fit opens up for new kinds of µops and leaves out those without use.", None
     )
     patience: int = setting(3, "Rounds without a better mapping after which the re-fit stops.", None)
     kind_price: float = setting(
@@ -161,6 +163,31 @@ class PMEvoSettings:
     )
     volume_price: float = setting(
         0.00001, "The same for each µop and port that it can use: prefers narrow port sets.", None
+    )
+    objective: str = setting(
+        "bounded",
+        "What the re-fit ends with. bounded: few µops and slots that no measurement contradicts; "
+        "mean: the smallest mean error.",
+        "mean",
+    )
+    issue_width: float | None = setting(
+        None, "Issue slots per cycle; empty: found from R_max and the measurements.", None
+    )
+    spread: float = setting(0.025, "Bounded objective: relative errors well below this count as none.", None)
+    uop_price: float = setting(
+        0.005, "Bounded objective: what a µop costs, per experiment of its scheme.", None
+    )
+    slot_price: float = setting(
+        0.0034, "Bounded objective: what an issue slot costs, per experiment of its scheme.", None
+    )
+    new_kind_price: float = setting(
+        0.017, "Bounded objective: what another kind of µop costs, per experiment of its scheme.", None
+    )
+    perturbations: int = setting(
+        100, "Bounded objective: local searches from changes to the best mapping, at most.", None
+    )
+    perturbation_patience: int = setting(
+        40, "Bounded objective: local searches in a row without a better mapping after which it ends.", None
     )
     threads: int = setting(
         0, "Threads that evaluate mappings; 0: one per processor. No effect on the answer.", None
@@ -198,6 +225,15 @@ class PMEvoSettings:
         check_whole("patience", self.patience, 0, 1000)
         check_number("kind_price", self.kind_price, 0, 1000)
         check_number("volume_price", self.volume_price, 0, 1000)
+        check_choice("objective", self.objective, OBJECTIVES)
+        if self.issue_width is not None:
+            check_number("issue_width", self.issue_width, *R_MAX_RANGE)
+        check_number("spread", self.spread, 1e-6, 1)
+        check_number("uop_price", self.uop_price, 0, 1000)
+        check_number("slot_price", self.slot_price, 0, 1000)
+        check_number("new_kind_price", self.new_kind_price, 0, 1000)
+        check_whole("perturbations", self.perturbations, 0, 1_000_000)
+        check_whole("perturbation_patience", self.perturbation_patience, 0, 1_000_000)
         check_choice("ceiling", self.ceiling, CEILINGS)
         check_choice("plan", self.plan, PLANS)
         check_choice("duplicates", self.duplicates, DUPLICATES)

@@ -35,13 +35,22 @@ class Viewer:
         self._measured = np.array(list(held_out.values())) if held_out else judge.measured
         self._evaluator = Evaluator(table, self._settings.ports)
 
-    def mapping(self, population: Population, index: int) -> PortMapping:
-        """One of a population over the representatives as a mapping of all schemes."""
-        usage = {
-            scheme: population.row(index, k) for k, members in enumerate(self._classes) for scheme in members
-        }
+    def mapping(
+        self,
+        population: Population,
+        index: int,
+        issue_width: float | None = None,
+        slots: Sequence[int] = (),
+    ) -> PortMapping:
+        """One of a population over the representatives as a mapping of all schemes.
+
+        `slots`: of each representative, where there is an issue width.
+        """
+        members = [(scheme, k) for k, each in enumerate(self._classes) for scheme in each]
+        usage = {scheme: population.row(index, k) for scheme, k in sorted(members)}
         ports = tuple(str(k) for k in range(self._settings.ports))
-        return PortMapping(ports, dict(sorted(usage.items())), self._settings.r_max)
+        taken = {scheme: slots[k] for scheme, k in members} if slots else {}
+        return PortMapping(ports, usage, self._settings.r_max, issue_width, taken)
 
     def show(self, mapping: Callable[[], PortMapping], *, now: bool = False) -> None:
         """Emit a snapshot of a mapping, at most every two seconds unless `now`."""

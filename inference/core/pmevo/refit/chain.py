@@ -18,8 +18,9 @@ from itertools import combinations
 
 import numpy as np
 
-from inference.core.pmevo.refit.desk import Desk, Lists, Prices
+from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Point, cheapest, with_point
+from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import Int64s
@@ -157,7 +158,7 @@ class Chain:
             return lists_of(self.usage, self._sets, extra)
         kinds = self.usage.kinds()
         used = np.array(list(kinds), dtype=np.int64)
-        return Lists(used, _most_used(kinds), used)
+        return Lists(used, most_used(kinds), used)
 
     def _after_sweep(self) -> None:
         place = self.place
@@ -221,7 +222,7 @@ class Chain:
         kinds = usage.kinds()
         del kinds[mask]
         rest = np.array(list(kinds), dtype=np.int64)
-        lists = Lists(rest, _most_used(kinds), rest)
+        lists = Lists(rest, most_used(kinds), rest)
         prices = Prices(0.0, self._volume_price)
         loss = sum(self._desk.refit(usage, user, lists, prices, keep=False) for user in usage.users(mask))
         return loss, usage
@@ -266,7 +267,7 @@ def lists_of(usage: Usage, sets: Int64s, extra: Int64s) -> Lists:
     """What a scheme may get where new kinds are welcome; pairs are of those most in use and of `extra`."""
     kinds = usage.kinds()
     every = np.union1d(sets, np.array(list(kinds), dtype=np.int64))
-    return Lists(every, np.union1d(_most_used(kinds), extra), every)
+    return Lists(every, np.union1d(most_used(kinds), extra), every)
 
 
 def _levels(front: tuple[Point, ...]) -> tuple[int, ...]:
@@ -278,7 +279,7 @@ def _levels(front: tuple[Point, ...]) -> tuple[int, ...]:
     return tuple(levels)
 
 
-def _most_used(kinds: dict[int, int]) -> Int64s:
+def most_used(kinds: dict[int, int]) -> Int64s:
     """The kinds with most users, ascending."""
     most = sorted(kinds, key=lambda mask: (-kinds[mask], mask))[:_POOL]
     return np.array(sorted(most), dtype=np.int64)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inference.core.evaluator import Evaluator, Floats
+from inference.core.evaluator import Evaluator, Floats, slots_per_experiment
 from inference.core.pmevo.refit.front import Point
+from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage, natural_width
 from inference.core.tables import Int64s
 
@@ -27,16 +29,6 @@ class Lists:
     alone: Int64s
     pool: Int64s
     moves: Int64s
-
-
-class Prices(NamedTuple):
-    """What µops cost beside the errors, both in units of summed relative errors.
-
-    `kind`: for each kind of µop that no other scheme uses. `volume`: for each µop and port that it can use.
-    """
-
-    kind: float
-    volume: float
 
 
 class Desk:
@@ -74,20 +66,60 @@ class Desk:
         self._most = int(np.diff(starts).max())
         self._around = self._surroundings(_FIRST_ROOM)
 
-    def point(self, usage: Usage) -> Point:
-        """The mapping as it is, with what it comes to."""
-        population = usage.population(self._evaluator.n_ports)
-        error = self._evaluator.mean_relative_error(population, self._measured)[0]
-        return Point(float(error), usage.volume(self._members), usage.copy())
+    def point(self, usage: Usage, issue_width: float | None = None) -> Point:
+        """The mapping as it is, with what it comes to; its slots count where there is an issue width."""
+        if issue_width is None:
+            population = usage.population(self._evaluator.n_ports)
+            error = float(self._evaluator.mean_relative_error(population, self._measured)[0])
+        else:
+            cycles = self._cycles(usage, 1 / issue_width)
+            error = float(np.mean(np.abs(cycles - self._measured) / self._measured))
+        return Point(error, usage.volume(self._members), usage.copy(), issue_width)
 
-    def refit(self, usage: Usage, scheme: int, lists: Lists, prices: Prices, *, keep: bool) -> float:
-        """Give a scheme the best µops found; what that changed in the objective, as a sum of relative errors.
+    def value(self, usage: Usage, objective: Objective, prices: Prices) -> float:
+        """What a mapping as a whole comes to: the losses of all experiments, and all prices."""
+        cycles = self._cycles(usage, objective.per_slot)
+        errors = (cycles - self._measured) / self._measured
+        losses = np.abs(errors)
+        if objective.spread:
+            bounded = errors**2 / (errors**2 + objective.spread**2) * np.where(errors > 0, objective.over, 1)
+            losses = bounded + objective.distance * np.minimum(losses, 1)
+        kinds = usage.kinds()
+        rarity = sum(
+            math.log(len(usage.sizes) / max(1, rank)) for users in kinds.values() for rank in range(users)
+        )
+        return float(
+            losses.sum()
+            + prices.kind * len(kinds)
+            + prices.rare * rarity
+            + prices.volume * usage.volume(np.ones_like(self._members))
+            + prices.uop * usage.uops
+            + prices.slot * int(usage.slots.sum())
+        )
+
+    def _cycles(self, usage: Usage, per_slot: float) -> Floats:
+        """Of all experiments: float64[n_experiments]."""
+        ports: Floats = self._evaluator.cycles(usage.population(self._evaluator.n_ports))[0]
+        slots = slots_per_experiment(self._evaluator.table, usage.slots)
+        return np.asarray(np.maximum(ports, slots * per_slot))
+
+    def refit(
+        self,
+        usage: Usage,
+        scheme: int,
+        lists: Lists,
+        prices: Prices,
+        objective: Objective = MEAN,
+        *,
+        keep: bool,
+    ) -> float:
+        """Give a scheme the best µops found; what that changed in the objective, as a sum over experiments.
 
         `keep`: it may stay as it is; otherwise it gets µops out of `lists`, whatever that costs.
         """
-        from inference.core.pmevo.refit.kernels import Rows, gather, refit
+        from inference.core.pmevo.refit.kernels import Rows, Used, gather, refit
 
-        rows: Rows = Rows(usage.masks, usage.counts, usage.sizes)
+        rows: Rows = Rows(usage.masks, usage.counts, usage.sizes, usage.slots)
         n = gather(self._mixes, rows, scheme, self._around)
         while n < 0:
             self._around = self._surroundings(2 * len(self._around.unions))
@@ -101,7 +133,8 @@ class Desk:
             lists.alone,
             lists.pool,
             lists.moves,
-            usage.kinds_beside(scheme),
+            Used(*usage.used_beside(scheme)),
+            objective,
             prices,
             keep,
         )
@@ -118,6 +151,7 @@ class Desk:
             masses=np.empty(room),
             ends=np.empty(self._most, np.int64),
             alone=np.empty(self._most),
+            beside=np.empty(self._most),
             repeats=np.empty(self._most, np.int64),
             measured=np.empty(self._most),
             kinds=np.empty(terms * MOST_KINDS, np.int64),
@@ -129,6 +163,7 @@ class Desk:
             joint_counts=np.empty(_LARGEST_JOINT),
             best=np.empty(MOST_KINDS, np.int64),
             best_counts=np.empty(MOST_KINDS),
+            best_slots=np.empty(1, np.int64),
             held=np.empty(MOST_KINDS, np.int64),
             held_counts=np.empty(MOST_KINDS),
         )

@@ -24,11 +24,13 @@ class Point:
     """A mapping that a re-fit came past; `usage` does not change any more.
 
     `error`: D_avg, a fraction. `volume`: µop volume of all schemes, not of the representatives alone.
+    `issue_width`: slots per cycle, None where the slots in `usage` do not count.
     """
 
     error: float
     volume: int
     usage: Usage
+    issue_width: float | None = None
 
     @cached_property
     def kinds(self) -> int:
@@ -70,6 +72,12 @@ def thinned(points: Iterable[Point]) -> tuple[Point, ...]:
         kept[point.kinds] = point.volume
         result.append(point)
     return tuple(result)
+
+
+def with_true(front: Sequence[Point], true: Point) -> tuple[Point, ...]:
+    """The front with a point that stays on it whatever others have, without what that beats."""
+    rest = (point for point in front if not _no_worse(true, point))
+    return tuple(sorted((*rest, true), key=lambda point: point.objectives))
 
 
 def cheapest(front: Iterable[Point]) -> Point:

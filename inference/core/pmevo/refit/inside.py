@@ -7,7 +7,8 @@ import numpy as np
 from inference.core.evaluator import Floats
 from inference.core.pmevo.fitness import Judge
 from inference.core.pmevo.refit.chain import lists_of, port_sets
-from inference.core.pmevo.refit.desk import Desk, Prices
+from inference.core.pmevo.refit.desk import Desk
+from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.tables import Population
 

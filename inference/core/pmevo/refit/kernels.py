@@ -4,6 +4,7 @@ Importing this module loads numba. What the other schemes of an experiment contr
 unions of their port sets (`gather`). The inverse throughput with candidate µops is then the densest of those
 unions, each alone and together with each union of the candidate's own port sets (thesis Thm 5.2 over µops):
 exact, for any number of ports. A candidate is given up as soon as its errors exceed those of the best so far.
+Where issue slots count, a candidate is a set of µops with a number of slots.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
-from inference.core.pmevo.refit.desk import Prices
+from inference.core.pmevo.refit.objective import Objective, Prices
 
 Integers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -26,6 +27,7 @@ MOST_UNIONS = 1024
 
 _MOST_ROUNDS = 3  # of improving the best candidate by neighbours
 _MOST_PAIRED = 6  # executions of a µop in pairs, beside those that fill the scheme's own time
+_NEARBY_SLOTS = 3  # by which a number of slots changes at once
 _SLACK = 1.1  # a scheme may take this much longer than measured, in whole µops besides
 _SMALLER = 1e-12  # what rounding can make of equal objectives
 
@@ -46,24 +48,38 @@ class Mixes(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A mapping: `masks` and `counts` [n_schemes, MOST_KINDS], of which the first `sizes[s]` are in use."""
+    """A mapping: `masks` and `counts` [n_schemes, MOST_KINDS], of which the first `sizes[s]` are in use.
+
+    `slots` [n_schemes]: issue slots.
+    """
 
     masks: Integers
     counts: Integers
     sizes: Integers
+    slots: Integers
+
+
+class Used(NamedTuple):
+    """The kinds of µops that other schemes use, ascending, and how rare each is: see `Usage.used_beside`."""
+
+    kinds: Integers
+    rarity: Floats
+    rarest: float
 
 
 class Surroundings(NamedTuple):
     """What the experiments of one scheme hold beside it: unions of port sets with the µops inside each.
 
     `ends[i]`: where the unions of the i-th experiment end; the empty union comes first. `alone`: cycles
-    without the scheme; `repeats`, `measured`: of the scheme, of the experiment. The rest is scratch.
+    without the scheme; `beside`: issue slots without it; `repeats`, `measured`: of the scheme, of the
+    experiment. The rest is scratch; `best_slots` has one number, the slots that go with `best`.
     """
 
     unions: Integers
     masses: Floats
     ends: Integers
     alone: Floats
+    beside: Floats
     repeats: Floats
     measured: Floats
     kinds: Integers
@@ -75,6 +91,7 @@ class Surroundings(NamedTuple):
     joint_counts: Floats
     best: Integers
     best_counts: Floats
+    best_slots: Integers
     held: Integers
     held_counts: Floats
 
@@ -119,11 +136,13 @@ def gather(mixes: Mixes, rows: Rows, scheme: int, around: Surroundings) -> Numbe
 def _others(mixes: Mixes, rows: Rows, scheme: int, e: int, i: int, around: Surroundings) -> Number:
     """The kinds of µops of experiment e without one scheme, whose repeats are noted; returns how many."""
     n = 0
+    around.beside[i] = 0
     for t in range(mixes.offsets[e], mixes.offsets[e + 1]):
         other = mixes.scheme[t]
         if other == scheme:
             around.repeats[i] = mixes.repeats[t]
             continue
+        around.beside[i] += rows.slots[other] * mixes.repeats[t]
         for j in range(rows.sizes[other]):
             mask = rows.masks[other, j]
             k = 0
@@ -163,8 +182,24 @@ def _grow(
 
 
 @compiled_in_place
-def _errors(around: Surroundings, n: int, n_kinds: int, limit: Number) -> Number:
-    """Sum of the relative errors with the µops in `tried`; anything from `limit` on where it exceeds that."""
+def loss_of(cycles: Number, measured: Number, objective: Objective) -> Number:
+    """What a prediction costs, as `Objective` has it."""
+    error = (cycles - measured) / measured
+    size = abs(error)
+    if objective.spread == 0:
+        return size
+    square = error * error
+    bounded = square / (square + objective.spread * objective.spread)
+    if error > 0:
+        bounded *= objective.over
+    return bounded + objective.distance * min(size, 1.0)
+
+
+@compiled_in_place
+def _errors(
+    around: Surroundings, n: int, n_kinds: int, slots: Number, objective: Objective, limit: Number
+) -> Number:
+    """Sum of the losses with the µops in `tried`; anything from `limit` on where it exceeds that."""
     joint, joint_counts = around.joint, around.joint_counts
     n_joint = (1 << n_kinds) - 1
     for chosen in range(n_joint):
@@ -177,14 +212,14 @@ def _errors(around: Surroundings, n: int, n_kinds: int, limit: Number) -> Number
     total = 0.0
     start = 0
     for i in range(n):
-        cycles = around.alone[i]
+        cycles = max(around.alone[i], (around.beside[i] + slots * around.repeats[i]) * objective.per_slot)
         end = around.ends[i]
         for j in range(n_joint):
             mask, more = joint[j], joint_counts[j] * around.repeats[i]
             for u in range(np.uint64(start), np.uint64(end)):
                 value = (around.masses[u] + more) * around.widths[np.uint64(size_of(around.unions[u] | mask))]
                 cycles = value if value > cycles else cycles
-        total += abs(cycles - around.measured[i]) / around.measured[i]
+        total += loss_of(cycles, around.measured[i], objective)
         if total >= limit:
             return total
         start = end
@@ -192,19 +227,22 @@ def _errors(around: Surroundings, n: int, n_kinds: int, limit: Number) -> Number
 
 
 @compiled_in_place
-def _price(around: Surroundings, n_kinds: int, used: Integers, prices: Prices) -> Number:
-    """What the µops in `tried` cost; `used`: the kinds that other schemes use, ascending."""
-    total = 0.0
+def _price(around: Surroundings, n_kinds: int, slots: Number, used: Used, prices: Prices) -> Number:
+    """What the µops in `tried` and the slots cost; `used`: what other schemes use."""
+    total = prices.slot * slots
     for k in range(n_kinds):
         mask = around.tried[k]
-        total += prices.volume * around.tried_counts[k] * size_of(mask)
-        if not _among(used, mask):
-            total += prices.kind
+        total += (prices.volume * size_of(mask) + prices.uop) * around.tried_counts[k]
+        place = _place_of(used.kinds, mask)
+        if place < 0:
+            total += prices.kind + prices.rare * used.rarest
+        else:
+            total += prices.rare * used.rarity[place]
     return total
 
 
 @compiled_in_place
-def _among(ascending: Integers, wanted: Number) -> Number:
+def _place_of(ascending: Integers, wanted: Number) -> Number:
     low, high = 0, len(ascending)
     while low < high:
         middle = (low + high) // 2
@@ -212,22 +250,31 @@ def _among(ascending: Integers, wanted: Number) -> Number:
             low = middle + 1
         else:
             high = middle
-    return low < len(ascending) and ascending[low] == wanted
+    return low if low < len(ascending) and ascending[low] == wanted else -1
 
 
 @compiled_in_place
 def _consider(
-    around: Surroundings, n: int, n_kinds: int, used: Integers, prices: Prices, best: Number, n_best: Number
+    around: Surroundings,
+    n: int,
+    n_kinds: int,
+    slots: Number,
+    used: Used,
+    objective: Objective,
+    prices: Prices,
+    best: Number,
+    n_best: Number,
 ) -> tuple[Number, Number]:
     """Compare what is in `tried` with the best so far, and keep the better; (objective, kinds) of that."""
-    price = _price(around, n_kinds, used, prices)
+    price = _price(around, n_kinds, slots, used, prices)
     if price >= best:
         return best, n_best
-    value = _errors(around, n, n_kinds, best - price) + price
+    value = _errors(around, n, n_kinds, slots, objective, best - price) + price
     if value >= best - _SMALLER:
         return best, n_best
     for k in range(n_kinds):
         around.best[k], around.best_counts[k] = around.tried[k], around.tried_counts[k]
+    around.best_slots[0] = slots
     return value, n_kinds
 
 
@@ -241,7 +288,8 @@ def refit(
     alone: Integers,
     pool: Integers,
     moves: Integers,
-    used: Integers,
+    used: Used,
+    objective: Objective,
     prices: Prices,
     keep: bool,
 ) -> tuple[float, float]:
@@ -249,26 +297,32 @@ def refit(
 
     `n` and `around` as `gather` left them. `time`: cycles of the scheme alone. Tried are one µop kind out of
     `alone`, two out of `pool`, and then what becomes of the best by dropping one kind, by putting one of
-    `moves` in its place, or by adding one, as long as that helps. `keep`: the µops that it has are a
-    candidate too. The row stays as it is where nothing was found.
+    `moves` in its place, by adding one, or by more or fewer slots, as long as that helps. `keep`: the µops
+    that it has are a candidate too. The row stays as it is where nothing was found.
     """
+    slots = rows.slots[scheme]
     for k in range(rows.sizes[scheme]):
         around.tried[k], around.tried_counts[k] = rows.masks[scheme, k], rows.counts[scheme, k]
-    before = _errors(around, n, rows.sizes[scheme], np.inf)
-    before += _price(around, rows.sizes[scheme], used, prices)
-    best, n_best = np.inf, 0
+    before = _errors(around, n, rows.sizes[scheme], slots, objective, np.inf)
+    before += _price(around, rows.sizes[scheme], slots, used, prices)
+    best, n_best = np.inf, -1
+    around.best_slots[0] = slots
     if keep:
         best, n_best = before, rows.sizes[scheme]
         for k in range(n_best):
             around.best[k], around.best_counts[k] = around.tried[k], around.tried_counts[k]
-    best, n_best = _one_kind(around, n, time, alone, used, prices, best, n_best)
-    best, n_best = _two_kinds(around, n, time, pool, used, prices, best, n_best)
+    best, n_best = _one_kind(around, n, slots, time, alone, used, objective, prices, best, n_best)
+    best, n_best = _two_kinds(around, n, slots, time, pool, used, objective, prices, best, n_best)
+    if objective.per_slot > 0:
+        best, n_best = _other_slots(around, n, time, used, objective, prices, best, n_best)
     for nearby in range(_MOST_ROUNDS):
-        value, n_best = _neighbours(around, n, time, moves, used, prices, best, n_best, nearby > 0)
+        value, n_best = _neighbours(around, n, time, moves, used, objective, prices, best, n_best, nearby > 0)
+        if objective.per_slot > 0:
+            value, n_best = _other_slots(around, n, time, used, objective, prices, value, n_best)
         if value >= best:
             break
         best = value
-    if n_best == 0:
+    if n_best < 0:
         return before, before
     for k in range(n_best):
         mask, count = around.best[k], np.int64(around.best_counts[k])
@@ -279,6 +333,7 @@ def refit(
             place -= 1
         rows.masks[scheme, place], rows.counts[scheme, place] = mask, count
     rows.sizes[scheme] = n_best
+    rows.slots[scheme] = around.best_slots[0]
     return before, best
 
 
@@ -286,9 +341,11 @@ def refit(
 def _one_kind(
     around: Surroundings,
     n: int,
+    slots: Number,
     time: float,
     alone: Integers,
-    used: Integers,
+    used: Used,
+    objective: Objective,
     prices: Prices,
     best: Number,
     n_best: Number,
@@ -298,7 +355,7 @@ def _one_kind(
         fill = int(time * size_of(mask))
         for count in range(max(1, fill - 1), fill + 3):
             around.tried_counts[0] = count
-            best, n_best = _consider(around, n, 1, used, prices, best, n_best)
+            best, n_best = _consider(around, n, 1, slots, used, objective, prices, best, n_best)
     return best, n_best
 
 
@@ -306,9 +363,11 @@ def _one_kind(
 def _two_kinds(
     around: Surroundings,
     n: int,
+    slots: Number,
     time: float,
     pool: Integers,
-    used: Integers,
+    used: Used,
+    objective: Objective,
     prices: Prices,
     best: Number,
     n_best: Number,
@@ -325,7 +384,7 @@ def _two_kinds(
                     if count_a + count_b > together:
                         continue
                     around.tried_counts[0], around.tried_counts[1] = count_a, count_b
-                    best, n_best = _consider(around, n, 2, used, prices, best, n_best)
+                    best, n_best = _consider(around, n, 2, slots, used, objective, prices, best, n_best)
     return best, n_best
 
 
@@ -342,19 +401,49 @@ def _paired(i: int, most: int) -> Number:
 
 
 @compiled_in_place
-def _neighbours(
+def _other_slots(
+    around: Surroundings,
+    n: int,
+    time: float,
+    used: Used,
+    objective: Objective,
+    prices: Prices,
+    best: Number,
+    n_best: Number,
+) -> tuple[Number, Number]:
+    """Improve the best by its number of slots, up to what fills the scheme's time."""
+    if n_best < 0:
+        return best, n_best
+    for k in range(n_best):
+        around.tried[k], around.tried_counts[k] = around.best[k], around.best_counts[k]
+    most = np.int64(time / objective.per_slot * _SLACK) + 1
+    now = around.best_slots[0]
+    for slots in range(max(1, now - _NEARBY_SLOTS), min(most, now + _NEARBY_SLOTS) + 1):
+        if slots != now:
+            best, n_best = _consider(around, n, n_best, slots, used, objective, prices, best, n_best)
+    return best, n_best
+
+
+@compiled_in_place
+def _neighbours(  # noqa: PLR0912 one loop nest, which compiled code does not split
     around: Surroundings,
     n: int,
     time: float,
     moves: Integers,
-    used: Integers,
+    used: Used,
+    objective: Objective,
     prices: Prices,
     best: Number,
     n_best: Number,
     nearby: bool,
 ) -> tuple[Number, Number]:
-    """Improve the best by one kind; with `nearby`, a kind in another's place differs in one port only."""
-    start, counts, n_start = around.held, around.held_counts, n_best
+    """Improve the best by one kind; with `nearby`, a kind in another's place differs in one port only.
+
+    Where slots count, a kind that is dropped may leave its number of slots behind, and one that is added may
+    take some away: wide µops are what slots look like to a search that knows none.
+    """
+    start, counts, n_start = around.held, around.held_counts, max(0, n_best)
+    slots = around.best_slots[0]
     for k in range(n_start):
         start[k], counts[k] = around.best[k], around.best_counts[k]
     for left_out in range(n_start + 1):
@@ -366,8 +455,11 @@ def _neighbours(
         adding = left_out == n_start
         if kept == len(around.tried):
             continue
-        if kept and not adding:
-            best, n_best = _consider(around, n, kept, used, prices, best, n_best)
+        if not adding and objective.per_slot > 0:
+            for more in range(min(int(counts[left_out]), _NEARBY_SLOTS) + 1):
+                best, n_best = _consider(around, n, kept, slots + more, used, objective, prices, best, n_best)
+        elif kept and not adding:
+            best, n_best = _consider(around, n, kept, slots, used, objective, prices, best, n_best)
         for mask in moves:
             if nearby and not adding and size_of(mask ^ start[left_out]) > 1:
                 continue
@@ -381,5 +473,9 @@ def _neighbours(
             most = np.int64(min(_most(time, mask), centre + 1))
             for count in range(max(1, int(centre) - 1), int(most) + 1):
                 around.tried_counts[kept] = count
-                best, n_best = _consider(around, n, kept + 1, used, prices, best, n_best)
+                best, n_best = _consider(around, n, kept + 1, slots, used, objective, prices, best, n_best)
+                if adding and objective.per_slot > 0 and slots > count:
+                    best, n_best = _consider(
+                        around, n, kept + 1, slots - count, used, objective, prices, best, n_best
+                    )
     return best, n_best

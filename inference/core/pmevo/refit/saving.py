@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from inference.core.pmevo.population import joined, packed, unpacked
+from inference.core.pmevo.refit.bounded import BoundedState
 from inference.core.pmevo.refit.chain import Chain, Place
 from inference.core.pmevo.refit.front import Point
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.protocols import Json
 
 _PREFIX = "refit_"
+_BOUNDED = "bounded_"
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,36 @@ def unpacked_chains(
         )
         for one in facts
     )
+
+
+def packed_bounded(state: BoundedState, n_ports: int) -> tuple[Json, dict[str, npt.NDArray[np.generic]]]:
+    """The search for fewest µops and slots, in the same way."""
+    facts: Json = {
+        "issue_width": state.issue_width,
+        "done": state.done,
+        "barren": state.barren,
+        "value": _number(state.value),
+        "n_schemes": 0 if state.usage is None else len(state.usage.sizes),
+    }
+    if state.usage is None:
+        return facts, {}
+    arrays = packed(state.usage.population(n_ports)) | {"slots": state.usage.slots.copy()}
+    return facts, {_BOUNDED + name: array for name, array in arrays.items()}
+
+
+def unpacked_bounded(
+    facts: Json, arrays: Mapping[str, npt.NDArray[np.generic]], n_ports: int
+) -> BoundedState:
+    """The state that `packed_bounded` made these of."""
+    usage = None
+    if facts["n_schemes"]:
+        own = {
+            name.removeprefix(_BOUNDED): array for name, array in arrays.items() if name.startswith(_BOUNDED)
+        }
+        slots = np.asarray(own.pop("slots"), dtype=np.int64)
+        usage = replace(Usage.of(unpacked(own, facts["n_schemes"], n_ports), 0), slots=slots)
+    value = math.inf if facts["value"] == "inf" else facts["value"]
+    return BoundedState(facts["issue_width"], facts["done"], facts["barren"], usage, value)
 
 
 def _number(value: Any) -> Any:

@@ -21,18 +21,25 @@ MOST_KINDS = 4
 class Usage:
     """`masks` and `counts` int64[n_schemes, MOST_KINDS]; the first `sizes[s]` entries of row s are in use.
 
-    They are sorted by mask: in which order kinds stand decides between equally good ones.
+    They are sorted by mask: in which order kinds stand decides between equally good ones. `slots`
+    int64[n_schemes]: issue slots.
     """
 
     masks: Int64s
     counts: Int64s
     sizes: Int64s
+    slots: Int64s
 
     @classmethod
     def empty(cls, n_schemes: int) -> Usage:
-        """No scheme has any µops."""
+        """No scheme has any µops, each takes one slot."""
         shape = n_schemes, MOST_KINDS
-        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(n_schemes, np.int64))
+        return cls(
+            np.zeros(shape, np.int64),
+            np.zeros(shape, np.int64),
+            np.zeros(n_schemes, np.int64),
+            np.ones(n_schemes, np.int64),
+        )
 
     @classmethod
     def of(cls, population: Population, index: int) -> Usage:
@@ -71,7 +78,7 @@ class Usage:
 
     def copy(self) -> Usage:
         """One that changes by itself."""
-        return Usage(self.masks.copy(), self.counts.copy(), self.sizes.copy())
+        return Usage(self.masks.copy(), self.counts.copy(), self.sizes.copy(), self.slots.copy())
 
     def population(self, n_ports: int) -> Population:
         """As a population of one."""
@@ -86,16 +93,22 @@ class Usage:
         """{port set: number of schemes that use it}, ascending."""
         return dict(sorted(Counter(self.masks[self._in_use].tolist()).items()))
 
-    def kinds_beside(self, scheme: int) -> Int64s:
-        """The port sets that the other schemes use, ascending."""
+    def used_beside(self, scheme: int) -> tuple[Int64s, Floats, float]:
+        """The port sets that others use, ascending; log(schemes / users) of each, and that of one user."""
         others = self._in_use
         others[scheme] = False
-        return np.unique(self.masks[others])
+        kinds, users = np.unique(self.masks[others], return_counts=True)
+        return kinds, np.log(len(self.sizes) / users), float(np.log(len(self.sizes)))
 
     def volume(self, weights: Int64s) -> int:
         """µop volume (§5.1.3), each scheme counted `weights[s]` times."""
         widths = np.bitwise_count(self.masks).astype(np.int64)
         return int(((self.counts * widths * self._in_use).sum(axis=1) * weights).sum())
+
+    @property
+    def uops(self) -> int:
+        """Number of µops of all schemes."""
+        return int((self.counts * self._in_use).sum())
 
     @property
     def _in_use(self) -> npt.NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.pmevo.refit.desk import Desk, Lists, Prices
+from inference.core.pmevo.refit.desk import Desk, Lists
+from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.tables import ExperimentTable
 from tests.core.pmevo.refit.small import SCHEMES, desk, evaluator, mapping_of, measured, truth
@@ -82,7 +84,7 @@ def test_without_keeping_only_what_is_listed_is_used() -> None:
 def test_kinds_that_cost_too_much_are_not_used() -> None:
     usage = truth()
     usage.put(0, [(0b0001, 2)])
-    beside = set(usage.kinds_beside(0).tolist())
+    beside = set(usage.used_beside(0)[0].tolist())
     desk().refit(usage, 0, ALL, Prices(1e6, 0.0), keep=True)
     assert set(usage.kinds()) <= beside
 
@@ -141,7 +143,11 @@ def test_a_mapping_survives_the_way_into_arrays_and_back() -> None:
     assert mapping_of(usage).usage == {s: usage.row(k) for k, s in enumerate(SCHEMES)}
     assert usage.kinds() == {1: 2, 2: 1, 3: 3, 4: 1, 8: 1, 12: 2}
     assert usage.users(12) == [3, 4]
-    assert usage.kinds_beside(2).tolist() == [1, 3, 4, 8, 12]
+    kinds, rarity, rarest = usage.used_beside(2)
+    assert kinds.tolist() == [1, 3, 4, 8, 12]
+    users = [usage.kinds()[kind] - (kind in dict(usage.row(2))) for kind in kinds.tolist()]
+    assert rarity.tolist() == [math.log(len(SCHEMES) / n) for n in users]
+    assert rarest == math.log(len(SCHEMES))
     assert desk().point(usage).volume == mapping_of(usage).volume
 
 

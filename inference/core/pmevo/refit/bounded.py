@@ -1,0 +1,212 @@
+"""From what a re-fit has found to what a processor can be: few µops, issue slots, and bounds that hold.
+
+A re-fit that minimises the mean error explains what a core wastes, and the slots that it issues through, by
+µops that do not exist. Here the objective is the bounded one (`objective.py`), every µop and every slot has
+its price, and µops that can use as many ports as the core issues slots are left out: the issue width hides
+them.
+
+A local search gives one scheme after another its best µops and slots until hardly any changes. It starts from
+points of the front, then from changes to the best so far: a kind of µop is taken from all of its users, or
+exchanged for one with other ports, or a third of the schemes begin anew, or get a µop more of one kind. Each
+takes about a second where a re-fit takes minutes, and dozens of them lead from very different fronts to the
+same mapping, or one as good.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
+from inference.core.pmevo.refit.desk import Desk, Lists
+from inference.core.pmevo.refit.front import Point
+from inference.core.pmevo.refit.objective import Objective, Prices
+from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.tables import Int64s
+
+OVER = 2.0  # a prediction above the measurement costs so many times one below it
+DISTANCE = 0.15
+RARE = 0.003  # of a kind, per experiment of a scheme and unit of log(schemes / users)
+
+_STARTS = 8
+_SWEEPS = 8
+_SETTLED = 0.01  # a local search ends when a smaller share of the schemes changes
+_WIDER = (1.2, 1.25, 1.5, 2.0)
+"""Issue widths that are tried, as multiples of the instructions per cycle: a core may issue more slots."""
+
+_TAKEN, _EXCHANGED, _ANEW, _MORE = range(4)
+_WAYS = (_TAKEN, _TAKEN, _EXCHANGED, _EXCHANGED, _ANEW, _MORE)
+_SOME = 1 / 3  # of the schemes
+_BETTER = 1e-9
+
+
+@dataclass(frozen=True)
+class BoundedState:
+    """Between two local searches: `done` of them, the last `barren` of which found nothing better.
+
+    `usage` is the best mapping so far, None before the first, `value` its objective. `issue_width`: slots
+    per cycle that it was found with, None where none count.
+    """
+
+    issue_width: float | None
+    done: int = 0
+    barren: int = 0
+    usage: Usage | None = None
+    value: float = math.inf
+
+
+class BoundedSearch:
+    """Local searches one after the other. `random(k)` is the stream of the k-th; `pulse` beats between steps.
+
+    What is found depends on the fronts, the settings and the streams alone.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        front: Sequence[Point],
+        settings: PMEvoSettings,
+        random: Callable[[int], np.random.Generator],
+        pulse: Callable[[], None],
+        saved: BoundedState | None = None,
+    ) -> None:
+        self.state = saved or BoundedState(settings.issue_width or settings.r_max)
+        self._desk = desk
+        self._settings = settings
+        self._starts = [point.usage for point in _spread(front, _STARTS)]
+        self._random = random
+        self._pulse = pulse
+        per_scheme = desk.experiments_per_scheme
+        self._prices = Prices(
+            kind=settings.new_kind_price * per_scheme,
+            volume=0.0,
+            uop=settings.uop_price * per_scheme,
+            slot=settings.slot_price * per_scheme,
+            rare=RARE * per_scheme,
+        )
+        widths = settings.r_max is not None and settings.issue_width is None
+        self._wider = _WIDER if widths else ()
+
+    @property
+    def most(self) -> int:
+        """Local searches at most."""
+        return len(self._starts) + len(self._wider) + self._settings.perturbations
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing left to do."""
+        return self.state.done >= self.most or self.state.barren > self._settings.perturbation_patience
+
+    def advance(self) -> None:
+        """One local search."""
+        k = self.state.done
+        random = self._random(k)
+        width = self.state.issue_width
+        if k < len(self._starts):
+            usage, openly = self._without_wide(self._starts[k], width), True
+        elif k < len(self._starts) + len(self._wider):
+            assert self._settings.r_max is not None
+            width = self._settings.r_max * self._wider[k - len(self._starts)]
+            usage, openly = self._best.copy(), False
+        else:
+            usage, openly = self._perturbed(random), bool(random.integers(2))
+        value = self._settle(usage, width, random, openly=openly)
+        state = replace(self.state, done=k + 1)
+        if value < state.value - _BETTER:
+            state = replace(state, usage=usage, value=value, issue_width=width, barren=0)
+        elif k >= len(self._starts) + len(self._wider):
+            state = replace(state, barren=state.barren + 1)
+        self.state = state
+
+    @property
+    def point(self) -> Point:
+        """The best mapping so far; there is one after the first local search."""
+        return self._desk.point(self._best, self.state.issue_width)
+
+    @property
+    def _best(self) -> Usage:
+        assert self.state.usage is not None, "the first local search always finds something"
+        return self.state.usage
+
+    def _settle(
+        self, usage: Usage, width: float | None, random: np.random.Generator, *, openly: bool
+    ) -> float:
+        """Sweep over the schemes until hardly any changes; the objective then. `openly`: any port set."""
+        objective = self._objective(width)
+        sets = self._sets(width)
+        for _ in range(_SWEEPS):
+            changed = 0
+            extra = random.choice(sets, min(6, len(sets)), replace=False)
+            for scheme in random.permutation(len(usage.sizes)).tolist():
+                before = usage.row(scheme), usage.slots[scheme]
+                lists = lists_of(usage, sets, extra) if openly else _in_use(usage)
+                self._desk.refit(usage, scheme, lists, self._prices, objective, keep=True)
+                changed += (usage.row(scheme), usage.slots[scheme]) != before
+                self._pulse()
+            if changed <= _SETTLED * len(usage.sizes):
+                break
+        return self._desk.value(usage, objective, self._prices)
+
+    def _objective(self, width: float | None) -> Objective:
+        return Objective(self._settings.spread, OVER, DISTANCE, 0.0 if width is None else 1 / width)
+
+    def _sets(self, width: float | None) -> Int64s:
+        """Port sets that measurements can tell from others: narrower than the issue width."""
+        widest = self._desk.widest
+        if width is not None:
+            widest = min(widest, max(1, math.ceil(width) - 1))
+        return port_sets(self._settings.ports, widest)
+
+    def _without_wide(self, usage: Usage, width: float | None) -> Usage:
+        """Without what the issue width hides; every µop that is left takes a slot."""
+        left = usage.copy()
+        if width is None:
+            return left
+        for scheme in range(len(left.sizes)):
+            row = [uop for uop in left.row(scheme) if uop[0].bit_count() < math.ceil(width)]
+            left.put(scheme, row)
+            left.slots[scheme] = max(1, sum(count for _, count in row))
+        return left
+
+    def _perturbed(self, random: np.random.Generator) -> Usage:
+        usage = self._best.copy()
+        kinds = list(usage.kinds())
+        sets = self._sets(self.state.issue_width)
+        way = _WAYS[int(random.integers(len(_WAYS)))] if kinds else _MORE
+        if way in (_ANEW, _MORE):
+            more = int(sets[int(random.integers(len(sets)))])
+            for scheme in random.permutation(len(usage.sizes))[: int(len(usage.sizes) * _SOME)].tolist():
+                row = dict(usage.row(scheme)) if way == _MORE else {}
+                if way == _MORE and len(row) < MOST_KINDS:
+                    row.setdefault(more, 1)
+                usage.put(scheme, sorted(row.items()))
+            return usage
+        mask = kinds[int(random.integers(len(kinds)))]
+        other = 0
+        if way == _EXCHANGED:
+            near = sets[np.bitwise_count(sets ^ mask) <= 2]  # one port more, less, or another one
+            other = int(near[int(random.integers(len(near)))])
+        for scheme in usage.users(mask):
+            row = dict(usage.row(scheme))
+            count = row.pop(mask)
+            if other:
+                row[other] = row.get(other, 0) + count
+            usage.put(scheme, sorted(row.items())[:MOST_KINDS])
+        return usage
+
+
+def _in_use(usage: Usage) -> Lists:
+    kinds = usage.kinds()
+    used = np.array(list(kinds), dtype=np.int64)
+    return Lists(used, most_used(kinds), used)
+
+
+def _spread(front: Sequence[Point], most: int) -> list[Point]:
+    """At most so many points, evenly over the front, its ends included."""
+    if len(front) <= most:
+        return list(front)
+    return [front[round(k * (len(front) - 1) / (most - 1))] for k in range(most)]

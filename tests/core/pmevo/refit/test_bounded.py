@@ -1,0 +1,188 @@
+"""The search for the fewest µops and slots: what it finds, what it counts, and how it is taken up again."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.core.errors import InterruptedRunError
+from inference.core.evaluator import Evaluator
+from inference.core.experiment import Experiment
+from inference.core.identity.hidden import agreement
+from inference.core.mapping import PortMapping
+from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
+from inference.core.pmevo.refit.desk import Desk, Lists
+from inference.core.pmevo.refit.front import Point
+from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
+from inference.core.pmevo.refit.saving import packed_bounded, unpacked_bounded
+from inference.core.pmevo.refit.usage import Usage
+from inference.core.pmevo.settings import PMEvoSettings
+from inference.core.tables import ExperimentTable, Population
+from inference.measuring.simulated import SimulatedProcessor
+
+PORTS = 5
+# Two ports for sums, one of them for products, two for loads; a fused load takes one slot, `swap` three.
+TRUTH = PortMapping(
+    tuple(str(k) for k in range(PORTS)),
+    {
+        "add": ((0b00011, 1),),
+        "load": ((0b01100, 1),),
+        "load_add": ((0b00011, 1), (0b01100, 1)),
+        "load_mul": ((0b00001, 1), (0b01100, 1)),
+        "load_sub": ((0b00011, 1), (0b01100, 1)),
+        "mul": ((0b00001, 1),),
+        "nop": (),
+        "shuffle": ((0b10000, 1),),
+        "sub": ((0b00011, 1),),
+        "swap": ((0b00011, 1),),
+    },
+    r_max=3.0,
+    issue_width=3.0,
+    slots={"swap": 3},
+)
+SCHEMES = tuple(TRUTH.usage)
+CHOSEN = PMEvoSettings(ports=PORTS, r_max=3.0, issue_width=3.0, perturbations=12)
+
+
+def experiments() -> list[Experiment]:
+    found = [Experiment.of(chosen) for n in (1, 2, 3) for chosen in itertools.combinations(SCHEMES, n)]
+    return found + [
+        Experiment.of({a: n, b: 1}) for a, b in itertools.permutations(SCHEMES, 2) for n in (2, 5)
+    ]
+
+
+def desk(noise: float = 0.005) -> Desk:
+    asked = experiments()
+    answers = [each.cycles for each in SimulatedProcessor(TRUTH, noise=noise, seed=4).measure(asked)]
+    table = ExperimentTable.from_experiments(asked, SCHEMES)
+    alone = np.array(answers[: len(SCHEMES)], dtype=np.float64)
+    measured = np.array(answers, dtype=np.float64)
+    return Desk(Evaluator(table, PORTS, 3.0), measured, alone, np.ones(len(SCHEMES), dtype=np.int64))
+
+
+def start(seed: int) -> Usage:
+    return Usage.random(np.ones(len(SCHEMES)), PORTS, np.random.default_rng(seed))
+
+
+def front(on: Desk) -> list[Point]:
+    return [on.point(start(seed)) for seed in range(3)]
+
+
+def search(on: Desk, saved: BoundedState | None = None, chosen: PMEvoSettings = CHOSEN) -> BoundedSearch:
+    return BoundedSearch(on, front(on), chosen, lambda k: np.random.default_rng((9, k)), lambda: None, saved)
+
+
+def as_mapping(point: Point) -> PortMapping:
+    usage = {scheme: point.usage.row(k) for k, scheme in enumerate(SCHEMES)}
+    slots = {scheme: int(point.usage.slots[k]) for k, scheme in enumerate(SCHEMES)}
+    return PortMapping(TRUTH.ports, usage, 3.0, point.issue_width, slots)
+
+
+def to_the_end(found: BoundedSearch) -> BoundedSearch:
+    while not found.ended:
+        found.advance()
+    return found
+
+
+def test_from_random_starts_it_finds_the_processor_with_its_slots() -> None:
+    found = to_the_end(search(desk()))
+    mapping = as_mapping(found.point)
+    assert agreement(mapping, TRUTH, experiments()).up_to_hidden == 1
+    assert mapping.slots == TRUTH.slots
+    assert found.point.error < 0.01
+
+
+def test_what_is_found_does_not_depend_on_where_it_was_interrupted() -> None:
+    whole = to_the_end(search(desk()))
+    on = desk()
+    state: BoundedState | None = None
+    while True:
+        again = search(on, state)
+        if again.ended:
+            break
+        again.advance()
+        facts, arrays = packed_bounded(again.state, PORTS)
+        state = unpacked_bounded(facts, arrays, PORTS)
+    assert state is not None
+    assert state.usage is not None
+    assert whole.state.usage is not None
+    assert replace(state, usage=None) == replace(whole.state, usage=None)
+    assert [state.usage.row(k) for k in range(len(SCHEMES))] == [
+        whole.state.usage.row(k) for k in range(len(SCHEMES))
+    ]
+    assert state.usage.slots.tolist() == whole.state.usage.slots.tolist()
+
+
+def test_an_interruption_leaves_the_last_local_search_as_it_was() -> None:
+    on = desk()
+    beats = iter(range(40))
+
+    def pulse() -> None:
+        if next(beats, None) is None:
+            raise InterruptedRunError("now")
+
+    found = BoundedSearch(on, front(on), CHOSEN, lambda k: np.random.default_rng((9, k)), pulse)
+    with pytest.raises(InterruptedRunError):
+        to_the_end(found)
+    undisturbed = search(on)
+    for _ in range(found.state.done):
+        undisturbed.advance()
+    assert found.state.value == undisturbed.state.value
+
+
+def test_without_a_limit_outside_the_ports_no_slots_are_counted() -> None:
+    found = search(desk(), chosen=replace(CHOSEN, r_max=None, issue_width=None, perturbations=2))
+    point = to_the_end(found).point
+    assert point.issue_width is None
+    assert as_mapping(point).limits == {"instructions": 3.0}
+
+
+def loss(cycles: float, measured: float, objective: Objective) -> float:
+    """The objective as its docstring has it."""
+    error = (cycles - measured) / measured
+    if not objective.spread:
+        return abs(error)
+    bounded = error**2 / (error**2 + objective.spread**2) * (objective.over if error > 0 else 1)
+    return bounded + objective.distance * min(abs(error), 1)
+
+
+SLOTS = st.lists(st.integers(1, 4), min_size=len(SCHEMES), max_size=len(SCHEMES))
+OBJECTIVES = st.sampled_from([MEAN, Objective(0.02, 2.0, 0.15, 0.0), Objective(0.03, 1.5, 0.1, 1 / 3)])
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 99), objective=OBJECTIVES, slots=SLOTS)
+def test_the_value_of_a_mapping_is_the_sum_of_its_losses(
+    seed: int, objective: Objective, slots: Sequence[int]
+) -> None:
+    on, usage = desk(), replace(start(seed), slots=np.array(slots, dtype=np.int64))
+    table = ExperimentTable.from_experiments(experiments(), SCHEMES)
+    population = Population.from_rows([usage.row(k) for k in range(len(SCHEMES))], 1, PORTS)
+    cycles = Evaluator(table, PORTS, 3.0).cycles(population)[0].tolist()
+    measured = [each.cycles for each in SimulatedProcessor(TRUTH, noise=0.005, seed=4).measure(experiments())]
+    taken = [sum(n * slots[SCHEMES.index(s)] for s, n in e.terms) for e in experiments()]
+    expected = sum(
+        loss(max(t, n * objective.per_slot), m, objective)
+        for t, n, m in zip(cycles, taken, measured, strict=True)
+    )
+    assert on.value(usage, objective, Prices(0.0, 0.0)) == pytest.approx(expected)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 99), objective=OBJECTIVES, scheme=st.integers(0, len(SCHEMES) - 1))
+def test_what_a_refit_says_it_gained_is_what_the_mapping_gains(
+    seed: int, objective: Objective, scheme: int
+) -> None:
+    on, usage = desk(), start(seed)
+    prices = Prices(kind=0.0, volume=0.001, uop=0.02, slot=0.01)
+    listed = np.arange(1, 1 << PORTS, dtype=np.int64)
+    before = on.value(usage, objective, prices)
+    gained = on.refit(usage, scheme, Lists(listed, listed[:8], listed), prices, objective, keep=True)
+    assert gained <= 0
+    assert on.value(usage, objective, prices) - before == pytest.approx(gained, abs=1e-9)

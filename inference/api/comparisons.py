@@ -18,9 +18,16 @@ from inference.api.shapes import Ref, SchemeText, Text, Uop, ref, uops_json
 from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import Uops, ports_in
 from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
-from inference.models import PortMapping
+from inference.models import ExperimentSet, PortMapping
 from inference.models.scheme_search import texts_found
-from inference.queries.comparing import Witness, comparison_of, differences_first, summary, witnesses
+from inference.queries.comparing import (
+    Witness,
+    comparison_of,
+    differences_first,
+    summary,
+    up_to_hidden,
+    witnesses,
+)
 from inference.queries.contradictions import Contradiction, contradictions
 
 router = Router()
@@ -47,6 +54,16 @@ class ComparisonOut(Schema):
     only_first: int = Field(examples=[0])
     only_second: int = Field(examples=[12])
     equal: bool = Field(examples=[False])
+    share: float | None = Field(
+        description="Of the common schemes, those with the same µops.", examples=[0.6]
+    )
+    same_number_of_uops: float | None = Field(
+        description="Of the common schemes, those with as many µops.", examples=[0.7]
+    )
+    up_to_hidden: float | None = Field(
+        description="Those with the same µops up to what the data set does not show; null without one.",
+        examples=[0.8],
+    )
     renaming: dict[str, str | None] = Field(
         description="Of each port of the second mapping, its name in the first; null without a partner.",
         examples=[{"P0": "0", "P1": "1"}],
@@ -80,8 +97,11 @@ class ComparedOut(Schema):
 
 
 @router.get("/mappings/{mapping_id}/comparisons/{other_id}", response=ComparisonOut)
-def compare_mappings(request: HttpRequest, mapping_id: Id, other_id: Id) -> Any:
-    """Compare two mappings: what agrees, under which renaming, and an experiment that tells them apart."""
+def compare_mappings(request: HttpRequest, mapping_id: Id, other_id: Id, dataset: Id | None = None) -> Any:
+    """Compare two mappings: what agrees, under which renaming, and an experiment that tells them apart.
+
+    `dataset`: the experiment set whose measurements tell which µops can be seen at all.
+    """
     row, other, found = _compared(mapping_id, other_id)
     agreement = found.agreement
     return {
@@ -93,6 +113,11 @@ def compare_mappings(request: HttpRequest, mapping_id: Id, other_id: Id) -> Any:
         "only_first": len(agreement.only_first),
         "only_second": len(agreement.only_second),
         "equal": found.are_equal,
+        "share": agreement.share,
+        "same_number_of_uops": found.same_number,
+        "up_to_hidden": None
+        if dataset is None
+        else up_to_hidden(row, other, get_object_or_404(ExperimentSet, pk=dataset, isa=row.isa_id)),
         "renaming": _renaming(row, other, found),
         "witnesses": [_witness(each) for each in witnesses(row, other, found)],
     }

@@ -148,6 +148,12 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
+def share(value: float | None) -> str:
+    """0.0955 → 9.6 %, the value being a part of 1."""
+    return UNKNOWN if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
 def size(count: int) -> str:
     """A number of bytes: 67108864 → 64 MiB, 1536 → 1.5 KiB, 300 → 300 bytes."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):

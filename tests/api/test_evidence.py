@@ -7,9 +7,10 @@ import io
 
 import pytest
 
+from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.stored import store_mapping
-from inference.models import ISA, Machine, PortMapping, Run
+from inference.exchange.stored import store_mapping, store_measurements
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.queries.deciding import REPEATS
 from tests.api.conftest import Program
 from tests.explained import ADD, IMUL, LOAD, PORTS, TRUTH, explained_mapping, toy_isa
@@ -91,6 +92,19 @@ def test_a_port_mapping_stands_beside_a_resource_mapping(program: Program, row: 
     assert add["uops"]
     assert add["loads"]
     assert program.get(f"{path}/schemes?show=different")["total"] == 0
+
+
+def test_a_data_set_tells_which_uops_of_two_mappings_can_be_seen(
+    program: Program, row: PortMapping, other: PortMapping
+) -> None:
+    measured = ExperimentSet.objects.create(name="seen", isa=row.isa, origin=ExperimentSet.Origin.UPLOAD)
+    store_measurements(measured, [Measured(Experiment.of([IMUL]), 1.0)])
+    path = f"/mappings/{row.pk}/comparisons/{other.pk}"
+    plain = program.get(path)
+    assert plain["up_to_hidden"] is None
+    assert 0 <= plain["share"] <= plain["same_number_of_uops"] <= 1
+    assert 0 <= program.get(f"{path}?dataset={measured.pk}")["up_to_hidden"] <= 1
+    assert program("GET", f"{path}?dataset=99999")[0] == 404
 
 
 def test_two_mappings_are_apart_on_random_experiments(

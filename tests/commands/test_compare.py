@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.resource_mappings import store_resource_mapping
-from inference.exchange.stored import scheme_ids, store_mapping
-from inference.models import ISA, PortMapping
+from inference.exchange.stored import scheme_ids, store_mapping, store_measurements
+from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import ResourceMapping as ResourceMappingRow
 
 
@@ -62,6 +63,19 @@ def test_json_is_one_object(mappings: None) -> None:
         {"experiment": "add R, R", "first": 0.5, "second": 1.0, "measured": None}
     ]
     assert said["furthest_apart"] == {"scheme": "add R, R", "first": 0.5, "second": 1.0}
+    assert (said["same_number_of_uops"], said["up_to_hidden"]) == (1.0, None)
+
+
+def test_a_data_set_tells_which_uops_can_be_seen(mappings: None) -> None:
+    isa = PortMapping.objects.get(name="one").isa
+    row = ExperimentSet.objects.create(name="measured", isa=isa, origin=ExperimentSet.Origin.UPLOAD)
+    store_measurements(row, [Measured(Experiment.of(["add R, R"]), 0.5)])
+    said = json.loads(manage("one", "different", "--json", "--dataset", "measured"))
+    assert said["up_to_hidden"] == 0  # `add` is seen to differ, and of the other nothing is seen
+    text = manage("one", "different", "--dataset", "measured")
+    assert "0.0 % have the same µops up to those that 'measured' does not show." in text
+    with pytest.raises(CommandError, match="measure"):
+        manage("one", "different", "--dataset", "measure")
 
 
 def test_every_scheme_goes_into_the_file(mappings: None, tmp_path: Path) -> None:

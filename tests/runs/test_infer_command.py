@@ -17,7 +17,7 @@ from inference.core.mapping import uops_of
 from inference.core.mixes import random_mixes
 from inference.exchange.instruction_sets import new_isa
 from inference.exchange.mapping_json import write_mapping_json
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import lifecycle
@@ -62,7 +62,14 @@ def test_the_last_line_is_the_json_that_scripts_rely_on(site):
     make_data()
     answer = json.loads(infer("--dataset", "recorded", "--name", "mine", "--json").splitlines()[-1])
     always = {"mapping", "url", "schemes", "experiments", "seconds", "held_out"}
+    always |= {"kinds", "limits", "assumptions", "excess"}
     assert set(answer) == always | {"classes", "exhaustive", "front"}
+    made = PortMapping.objects.get(name="mine")
+    assert (answer["kinds"], answer["assumptions"]) == (
+        load_mapping(made).uop_kinds,
+        made.report["assumptions"],
+    )
+    assert answer["excess"] == made.report["excess"]
     assert set(answer["held_out"]) == {"n", "mape", "pearson", "kendall"}
     made = PortMapping.objects.get(name="mine")
     assert answer["mapping"] == "mine"

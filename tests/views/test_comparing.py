@@ -224,3 +224,16 @@ def test_a_scheme_that_differs_shows_the_witness_that_contradicts_the_other(
     text = compared(visitor, mapping, there).content.decode()
     assert f"/mappings/{mapping.pk}/schemes/{ids[ADD]}/" in text
     assert "A witness contradicts the other" in text
+
+
+def test_a_data_set_tells_which_uops_can_be_seen(
+    visitor: Client, mapping: PortMapping, experiment_set: ExperimentSet
+):
+    there = other(mapping, DIFFERENT)
+    plain = compared(visitor, mapping, there)
+    assert plain.context["up_to_hidden"] is None
+    assert "of the common schemes have the same µops" in plain.text
+    judged = compared(visitor, mapping, there, f"&set={experiment_set.pk}")
+    assert judged.context["judged_by"] == experiment_set
+    assert f"of {experiment_set.name} " in judged.text
+    assert visitor.get(f"/mappings/{mapping.pk}/?tab=compare&with={there.pk}&set=99999").status_code == 404

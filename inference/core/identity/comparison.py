@@ -91,6 +91,15 @@ class Comparison:
         return not others and self.limits[0] == self.limits[1] and not self.other_slots
 
     @property
+    def same_number(self) -> float | None:
+        """The share of the common schemes with as many µops in both, 0 to 1; None where there are none."""
+        common = [each.uops for each in self.schemes if None not in each.uops]
+        if not common:
+            return None
+        counts = [[sum(count for _, count in uops or ()) for uops in pair] for pair in common]
+        return sum(first == second for first, second in counts) / len(counts)
+
+    @property
     def largest(self) -> ComparedScheme | None:
         """The scheme whose cycles differ by the largest factor; None where all common schemes take as
         long."""

@@ -27,8 +27,8 @@ NOISE = 0.02
 class Agreement:
     """Shares of the schemes that both describe, from 0 to 1; None where there are none.
 
-    `exact`: the same µops, after the renaming of ports. `up_to_hidden`: None too without experiments to judge
-    by. `same_number`: as many µops.
+    `exact`: the same µops, after the renaming of ports. `up_to_hidden`: of the schemes that occur in
+    experiments to judge by, None without any. `same_number`: as many µops.
     """
 
     schemes: int
@@ -56,7 +56,8 @@ def agreement(a: PortMapping, b: PortMapping, judged: Sequence[Experiment] = ())
     share = None
     if known:
         seen = [visible(mapping, known) for mapping in (first, second)]
-        share = sum(seen[0][scheme] == seen[1][scheme] for scheme in common) / len(common)
+        occurring = {scheme for experiment in known for scheme in experiment.schemes}
+        share = sum(seen[0][scheme] == seen[1][scheme] for scheme in occurring) / len(occurring)
     return Agreement(len(common), exact / len(common), share, number / len(common))
 
 

@@ -25,7 +25,7 @@ Where the paper is silent or another choice is better on measured data, this is 
 from inference.core.pmevo.algorithm import infer
 from inference.core.pmevo.estimate import Estimate, estimate
 from inference.core.pmevo.phases import phases
-from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult
+from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult, assumptions
 from inference.core.pmevo.settings import PMEvoSettings
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "PMEvoProblem",
     "PMEvoResult",
     "PMEvoSettings",
+    "assumptions",
     "estimate",
     "infer",
     "phases",

@@ -24,7 +24,7 @@ from inference.core.pmevo.learning import learnable
 from inference.core.pmevo.observing import Observations, Observer
 from inference.core.pmevo.phases import phases
 from inference.core.pmevo.population import chosen
-from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult
+from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Point, cheapest, with_true
@@ -119,6 +119,7 @@ class _Search:
             experiments=len(seen.times),
             front=front,
             exhaustive=seen.exhaustive,
+            excess=int(np.count_nonzero(judge.measured > (1 + EXCESS) * judge.cycles_of(mapping))),
         )
 
     def _observe(self) -> Observations:

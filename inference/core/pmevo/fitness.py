@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
+from inference.core.mapping import PortMapping
 from inference.core.pacing import Pace
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Int64s, Population
@@ -91,6 +92,10 @@ class Judge:
     def chunk(self) -> int:
         """How many random mappings to hand over at once so that their progress can be told; always even."""
         return self._chunk
+
+    def cycles_of(self, mapping: PortMapping) -> Floats:
+        """What a mapping predicts, within its own limits, for the experiments learnt from: float64[n]."""
+        return self.evaluator.cycles_one(mapping)
 
     def errors(self, population: Population) -> Floats:
         """D_avg of every mapping, a fraction; those with much in common are cheaper handed over together."""

@@ -26,6 +26,10 @@ class PMEvoProblem:
             raise InvalidInputError("the instruction schemes given to PMEvo must differ")
 
 
+EXCESS = 0.05
+"""By what share a measurement must exceed its prediction to count as not explained."""
+
+
 @dataclass(frozen=True)
 class FrontPoint:
     """A mapping that no other one found beats in D_avg, µop volume and number of µop kinds at once.
@@ -47,7 +51,8 @@ class PMEvoResult:
     D_avg (a fraction) on the experiments learnt from. `experiments`: how many had a usable measurement.
     `front`: what can be had for more or fewer µop kinds, most accurate first; `mapping` is one of them, and
     it is empty where nothing but the evolution ran. `exhaustive`: how many experiments the paper's plan would
-    have measured; None for recorded data.
+    have measured; None for recorded data. `excess`: how many of those learnt from take `EXCESS` longer than
+    the mapping says.
     """
 
     mapping: PortMapping
@@ -57,3 +62,15 @@ class PMEvoResult:
     experiments: int
     front: tuple[FrontPoint, ...] = ()
     exhaustive: int | None = None
+    excess: int = 0
+
+
+def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:
+    """What a search goes by where measurements cannot tell, in words."""
+    if settings.search == "evolution" or settings.objective != "bounded":
+        return ()
+    return (
+        "fewer µops and slots: each must explain something in several experiments",
+        "of two kinds of µops that explain as much, the one that more schemes have",
+        "no µops that can use as many ports as the core issues slots: measurements cannot show them",
+    )

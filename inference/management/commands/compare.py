@@ -21,8 +21,15 @@ from inference.exchange.comparison_csv import comparison_head, write_comparison_
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import by_name
 from inference.management.data_command import DataCommand, write_file
-from inference.models import PortMapping, ResourceMapping
-from inference.queries.comparing import Witness, comparison_of, differences_first, summary, witnesses
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.queries.comparing import (
+    Witness,
+    comparison_of,
+    differences_first,
+    summary,
+    up_to_hidden,
+    witnesses,
+)
 from inference.queries.contradictions import Contradiction, contradictions
 from inference.queries.deviations import Model, deviation_of, require_same_isa
 
@@ -41,6 +48,11 @@ class Command(DataCommand):
         """Declare the arguments."""
         parser.add_argument("mapping", metavar="MAPPING")
         parser.add_argument("other", metavar="OTHER", help="the mapping whose ports are renamed")
+        parser.add_argument(
+            "--dataset",
+            metavar="SET",
+            help="experiment set whose measurements tell which µops can be seen at all",
+        )
         parser.add_argument(
             "--experiments",
             type=int,
@@ -66,7 +78,7 @@ class Command(DataCommand):
         try:
             row, other = (_model(options[name]) for name in ("mapping", "other"))
             have_ports = isinstance(row, PortMapping) and isinstance(other, PortMapping)
-            lines, told = self._structure(row, other, options["csv"]) if have_ports else ([], {})
+            lines, told = self._structure(row, other, options) if have_ports else ([], {})
             if options["experiments"] is not None or not have_ports:
                 require_same_isa(row, other)
                 found = deviation_of(row, other, _sampling(options))
@@ -83,17 +95,26 @@ class Command(DataCommand):
                 self.stdout.write(line)
 
     def _structure(
-        self, row: PortMapping, other: PortMapping, csv: Path | None
+        self, row: PortMapping, other: PortMapping, options: dict[str, Any]
     ) -> tuple[list[str], dict[str, Any]]:
         """Lines and JSON of the comparison by µops."""
         comparison = comparison_of(row, other)
         found = witnesses(row, other, comparison)
+        csv, dataset = options["csv"], options["dataset"]
+        judged_by = None if dataset is None else by_name(ExperimentSet, dataset)
+        share = None if judged_by is None else up_to_hidden(row, other, judged_by)
         if csv is not None:
             rows = differences_first(comparison.schemes)
             write_file(csv, write_comparison_csv(comparison, rows, comparison_head(row, other)).encode())
         spoken = contradictions(row, comparison)
-        lines = [summary(comparison), *_told(row, other, comparison, found, spoken)]
-        return lines, _as_json(row, other, comparison, found, spoken)
+        lines = [summary(comparison)]
+        if share is not None:
+            lines.append(
+                f"{100 * share:.1f} % have the same µops up to those that {dataset!r} does not show."
+            )
+        lines += _told(row, other, comparison, found, spoken)
+        told = _as_json(row, other, comparison, found, spoken)
+        return lines, {**told, "up_to_hidden": share}
 
 
 def _model(name: str) -> Model:
@@ -209,6 +230,7 @@ def _as_json(
         "common": len(agreement.agreeing) + len(agreement.differing),
         "agreeing": len(agreement.agreeing),
         "share": agreement.share,
+        "same_number_of_uops": comparison.same_number,
         "only_first": len(agreement.only_first),
         "only_second": len(agreement.only_second),
         "renaming": dict(_ports(row, other, comparison)),

@@ -33,6 +33,7 @@ from inference.runs import lifecycle
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.infer_config import DEFAULT_SEED, NOISE
 
+TOLD_BY_ALL = ("kinds", "limits", "assumptions", "excess")
 TOLD_BY_CEGAR = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")
 TOLD_BY_PMEVO = ("classes", "exhaustive", "front")
 TOLD_BY_EXPLAIN = ("asked", *(outcome.value for outcome in Outcome), "per_scheme", "warnings")
@@ -170,6 +171,7 @@ class Command(RunCommand):
             "experiments": result["experiments"],
             "seconds": round(run.busy_seconds, 3),
             "held_out": result["held_out"],
+            **{key: result[key] for key in TOLD_BY_ALL if key in result},
             **{
                 key: result[key]
                 for key in (*TOLD_BY_CEGAR, *TOLD_BY_PMEVO, *TOLD_BY_EXPLAIN)

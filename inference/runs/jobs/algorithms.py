@@ -48,7 +48,8 @@ class Inferred:
 
     `report` is kept with the mapping; `told` goes into the run's result, for scripts; `summary` is a line
     for the run's log. `front`: other mappings that it found, more accurate or more compact than one another.
-    `explained`: the verdict on every scheme, with its witnesses.
+    `explained`: the verdict on every scheme, with its witnesses. `assumptions`: what it went by where
+    measurements cannot tell.
     """
 
     mapping: PortMapping
@@ -58,6 +59,7 @@ class Inferred:
     told: Json = field(default_factory=dict)
     front: Sequence[FrontPoint] = ()
     explained: ExplainResult | None = None
+    assumptions: tuple[str, ...] = ()
 
 
 class Algorithm(Protocol):
@@ -141,13 +143,22 @@ class PMEvo:
         }
         summary = f"mean relative error on the experiments learnt from: {100 * found.final_error:.2f} %"
         told: Json = {
+            "excess": found.excess,
             "classes": len(found.congruence_classes),
             "exhaustive": found.exhaustive,
             "front": [
                 {"error": point.error, "volume": point.volume, "kinds": point.kinds} for point in found.front
             ],
         }
-        return Inferred(found.mapping, found.experiments, report, summary, told, found.front)
+        return Inferred(
+            found.mapping,
+            found.experiments,
+            {**report, "excess": found.excess, "assumptions": list(pmevo.assumptions(settings))},
+            summary,
+            told,
+            found.front,
+            assumptions=pmevo.assumptions(settings),
+        )
 
 
 class Cegar:

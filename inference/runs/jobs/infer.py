@@ -138,6 +138,9 @@ def _store(
         "schemes": len(inferred.mapping.usage),
         "experiments": inferred.experiments,
         "held_out": None,
+        "kinds": inferred.mapping.uop_kinds,
+        "limits": inferred.mapping.limits,
+        "assumptions": list(inferred.assumptions),
         **inferred.told,
     }
     store_front(row, front, inferred.mapping, subject.judged_on)

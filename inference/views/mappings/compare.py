@@ -23,7 +23,7 @@ from inference.exchange.characterisations import KEY
 from inference.exchange.comparison_csv import comparison_head, write_comparison_csv
 from inference.exchange.stored import ids_of_schemes
 from inference.isa.search import SearchError
-from inference.models import PortMapping, ResourceMapping
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.queries.comparing import (
     Witness,
@@ -31,6 +31,7 @@ from inference.queries.comparing import (
     comparison_of,
     differences_first,
     summary,
+    up_to_hidden,
     witnesses,
 )
 from inference.queries.contradictions import Contradiction, contradictions
@@ -104,11 +105,16 @@ def compare_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
         return {**context, **_with_loads(request, row, other, q)}
     comparison = comparison_of(row, other)
     show = one_of(request, "show", tuple(Kind))
+    set_id = whole_number(request, "set")
+    judged_by = None if set_id is None else get_object_or_404(ExperimentSet, pk=set_id, isa=row.isa_id)
     context |= {
         "other": other,
         "explained": KEY in row.report,
         "comparison": comparison,
         "summary": summary(comparison),
+        "sets": ExperimentSet.objects.filter(isa=row.isa_id).order_by("-id").only("pk", "name"),
+        "judged_by": judged_by,
+        "up_to_hidden": None if judged_by is None else up_to_hidden(row, other, judged_by),
         "renamed": _renamed(comparison, row, other),
         "told": [_told(witness, row) for witness in witnesses(row, other, comparison)],
         "kinds": [(kind.value, label, _count(comparison, kind)) for kind, label in LABELS.items()],

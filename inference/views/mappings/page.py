@@ -18,7 +18,7 @@ from inference.exchange.stored import load_mapping
 from inference.models import PortMapping
 from inference.queries.characterisations import is_explained
 from inference.queries.evaluations import evaluations_of
-from inference.queries.fronts import front_of
+from inference.queries.fronts import StoredFront, front_of
 from inference.views.address import one_of
 from inference.views.mapping_offers import offers_for
 from inference.views.mappings.accuracy import accuracy_tab
@@ -101,10 +101,18 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         "scripts": tab.scripts,
         "exports": [(name, each) for name, each in MAPPING_EXPORTS.items() if each.describes(found.isa.name)],
         "offers": offers_for(found),
+        "most_accurate": _most_accurate(found, front),
         "picked_from": None if front is None or front.owner.pk == found.pk else front,
         **tab.context(request, found, value),
     }
     return render(request, "inference/mapping.html", context, status=400 if context.get("error") else 200)
+
+
+def _most_accurate(found: PortMapping, front: StoredFront | None) -> Context | None:
+    """The most accurate point of the front, where the mapping is another one, with both errors."""
+    if front is None or front.here is None or not front.points or front.points[0].pk == front.here.pk:
+        return None
+    return {"best": front.points[0], "here": front.here}
 
 
 def _facts(found: PortMapping, value: Mapping) -> Context:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,10 @@ from inference.views.address import whole_number
 
 @dataclass(frozen=True)
 class Row:
-    """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance."""
+    """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
+
+    `hidden`: without µops that can be seen, it may have some on as many ports or more; None for all others.
+    """
 
     pk: int
     text: str
@@ -31,6 +35,7 @@ class Row:
     slots: int
     predicted: float
     singleton: Singleton | None
+    hidden: int | None = None
 
     @property
     def measured(self) -> float | None:
@@ -80,6 +85,7 @@ def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
     found = by_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
     singletons = measured_singletons(row.isa, set_id)
+    width = None if value.issue_width is None else math.ceil(value.issue_width)
     return [
         Row(
             pk=pk,
@@ -88,6 +94,7 @@ def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[
             slots=value.slots_of(text),
             predicted=inverse_throughput(value, Experiment.of([text])),
             singleton=singletons.get(pk),
+            hidden=None if value.usage[text] else width,
         )
         for pk, text in found.values_list("pk", "text")
     ]

@@ -1,0 +1,48 @@
+"""Agreement up to what no judged experiment shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inference.core.experiment import Experiment
+from inference.core.identity.hidden import Agreement, agreement, visible
+from inference.core.mapping import PortMapping
+
+# Four ports, two slots per cycle; a store's address (on p2 and p3) never outlasts its data (on p3).
+FOUND = PortMapping(
+    ("p0", "p1", "p2", "p3"),
+    {"add": ((0b0011, 1),), "mul": ((0b0001, 1),), "store": ((0b1000, 1), (0b1100, 1))},
+    issue_width=2.0,
+)
+PAIRS = [Experiment.of(pair) for pair in (["add"], ["mul"], ["store"], ["add", "mul"], ["mul", "store"])]
+MORE = [*PAIRS, Experiment.of({"add": 2, "store": 1}), Experiment.of({"add": 2, "mul": 1})]
+
+
+def test_what_is_as_wide_as_the_issue_width_is_hidden_and_so_is_the_address_of_a_store() -> None:
+    assert visible(FOUND, MORE) == {"add": (), "mul": ((0b0001, 1),), "store": ((0b1000, 1),)}
+
+
+def test_where_an_experiment_shows_a_uop_it_is_not_hidden() -> None:
+    unlimited = replace(FOUND, issue_width=None)
+    assert visible(unlimited, MORE)["add"] == ((0b0011, 1),)
+
+
+def test_mappings_that_differ_in_hidden_uops_alone_agree_up_to_these() -> None:
+    other = replace(FOUND, usage={**FOUND.usage, "add": ((0b1111, 1),), "store": ((0b1000, 1),)})
+    found = agreement(FOUND, other, MORE)
+    assert (found.schemes, found.up_to_hidden) == (3, 1)
+    assert found.exact == 1 / 3
+    assert found.same_number == 2 / 3
+
+
+def test_only_schemes_that_occur_are_judged() -> None:
+    other = replace(FOUND, usage={**FOUND.usage, "mul": ((0b0011, 1),)})
+    assert agreement(FOUND, other, [Experiment.of(["store"])]).up_to_hidden == 1
+    assert agreement(FOUND, other, [Experiment.of(["store"]), Experiment.of(["mul"])]).up_to_hidden == 0.5
+    assert agreement(FOUND, other).up_to_hidden is None
+    assert agreement(FOUND, other, [Experiment.of(["unknown"])]).up_to_hidden is None
+
+
+def test_without_common_schemes_nothing_is_said() -> None:
+    nothing = agreement(FOUND, PortMapping(("p",), {"div": ((1, 1),)}), MORE)
+    assert nothing == Agreement(0, exact=None, up_to_hidden=None, same_number=None)

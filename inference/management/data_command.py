@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
@@ -14,10 +16,14 @@ class DataCommand(BaseCommand):
     """Says in words, not by a traceback, that there is no data yet or that nobody can get at it."""
 
     requires_system_checks = ()  # checks would load every page of the site first
+    makes_data = False
+    """Whether it prepares a data directory in which nothing is yet, as the first start of a site does."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Run the command; raises `CommandError` where the database does not answer."""
         try:
+            if self.makes_data and _is_new():
+                self._prepare()
             return super().execute(*args, **options)
         except OperationalError as error:
             raise CommandError(
@@ -25,12 +31,24 @@ class DataCommand(BaseCommand):
                 "`make run`, or set PMWEB_HOME to where its data is."
             ) from error
 
+    def _prepare(self) -> None:
+        """The database, empty but for the built-in instruction sets."""
+        call_command("migrate", verbosity=0)
+        call_command("load-isa", "x86-64", "AArch64", stdout=io.StringIO())
+        self.stderr.write(f"prepared {settings.HOME}: it was empty")
+
     def deliver(self, text: str, file: Path | None) -> None:
         """Write the text to the file, or print it as it is where there is none. Raises `CommandError`."""
         if file is None:
             self.stdout.write(text, ending="")
         else:
             write_file(file, text.encode())
+
+
+def _is_new() -> bool:
+    """Whether there is no database file yet; a database server's is prepared by the site."""
+    database = settings.DATABASES["default"]
+    return database["ENGINE"] == "django.db.backends.sqlite3" and not Path(database["NAME"]).exists()
 
 
 def write_file(path: Path, content: bytes) -> None:

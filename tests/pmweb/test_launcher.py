@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 import urllib.error
@@ -278,8 +279,6 @@ def test_a_secret_key_that_cannot_be_read_is_told_before_the_site_starts(tmp_pat
     [
         ["login-link"],
         ["load-isa"],
-        ["import", __file__],
-        ["infer", "--algorithm", "pmevo", "--dataset", "d"],
         ["evaluate", "--mapping", "m", "--dataset", "d"],
         ["export", "mapping", "m"],
     ],
@@ -293,6 +292,20 @@ def test_a_command_without_data_says_what_to_do_and_leaves_nothing_behind(tmp_pa
     assert "make run" in answer.stderr
     assert "Traceback" not in answer.stderr
     assert not home.exists()
+
+
+def test_import_prepares_an_empty_data_directory_and_infer_goes_on_there(tmp_path):
+    home, file = tmp_path / "new", tmp_path / "measured.csv"
+    scheme = "add GPR[64]:RW, GPR[64]:R"
+    file.write_text(f'experiment,cycles\n"{scheme}",0.25\n"2*{scheme}",0.5\n')
+    answer = manage(home, "import", str(file), "--name", "measured")
+    assert answer.returncode == 0, answer.stderr
+    assert f"prepared {home}: it was empty" in answer.stderr
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    options = ("--algorithm", "pmevo", "--dataset", "measured", "--ports", "4", "--set", "perturbations=1")
+    inferred = manage(home, "infer", *options)
+    assert "1 schemes" in inferred.stdout, inferred.stderr
+    assert "prepared" not in inferred.stderr
 
 
 def test_outside_the_environment_the_command_line_says_which_python_to_use(tmp_path):

@@ -34,6 +34,7 @@ class Command(DataCommand):
         "explainable results, uops.info's JSON or instructions.xml), a resource mapping (own JSON, Palmed), "
         "basic blocks (CSV) or a campaign (own zip, AnICA's directory or a zip of it)."
     )
+    makes_data = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

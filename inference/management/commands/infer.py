@@ -43,6 +43,7 @@ class Command(RunCommand):
     """One inference run from start to end; see the module."""
 
     help = "Infer a port mapping from recorded data, a machine, or a simulated processor. Ctrl-C cancels."
+    makes_data = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""

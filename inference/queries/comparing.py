@@ -118,7 +118,8 @@ def summary(comparison: Comparison) -> str:
         if schemes:
             told.append(f"{_counted(len(schemes), 'scheme')} only in the {where}.")
     for what in ("instructions", "slots"):
-        first, second = ("no limit" if what not in each else f"{each[what]:.4g}" for each in comparison.limits)
+        rates = (each.get(what) for each in comparison.limits)
+        first, second = ("no limit" if rate is None else f"{rate:.4g}" for rate in rates)
         if first != second:
             told.append(f"{what.capitalize()} per cycle: {first} in the first, {second} in the second.")
     if comparison.other_slots:

@@ -189,6 +189,8 @@ class BoundedSearch:
         other = 0
         if way == _EXCHANGED:
             near = sets[np.bitwise_count(sets ^ mask) <= 2]  # one port more, less, or another one
+            if not len(near):
+                near = sets  # a kind from an evolution may be wider than any set that is tried
             other = int(near[int(random.integers(len(near)))])
         for scheme in usage.users(mask):
             row = dict(usage.row(scheme))

@@ -186,3 +186,14 @@ def test_what_a_refit_says_it_gained_is_what_the_mapping_gains(
     gained = on.refit(usage, scheme, Lists(listed, listed[:8], listed), prices, objective, keep=True)
     assert gained <= 0
     assert on.value(usage, objective, prices) - before == pytest.approx(gained, abs=1e-9)
+
+
+def test_kinds_wider_than_any_set_that_is_tried_can_be_exchanged_too() -> None:
+    on = desk()
+    wide = Usage.empty(len(SCHEMES))
+    for scheme in range(len(SCHEMES)):
+        wide.put(scheme, [(0b11111, 5)])
+    found = search(on, BoundedState(2.0, done=3, usage=wide, value=1e9))
+    for _ in range(12):
+        found.state = replace(found.state, usage=wide.copy(), value=1e9)
+        found.advance()

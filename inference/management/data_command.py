@@ -9,7 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.db.backends.sqlite3.base import DatabaseWrapper
 
 
 class DataCommand(BaseCommand):
@@ -47,8 +48,10 @@ class DataCommand(BaseCommand):
 
 def _is_new() -> bool:
     """Whether there is no database file yet; a database server's is prepared by the site."""
-    database = settings.DATABASES["default"]
-    return database["ENGINE"] == "django.db.backends.sqlite3" and not Path(database["NAME"]).exists()
+    database = connections[DEFAULT_DB_ALIAS]
+    if not isinstance(database, DatabaseWrapper) or database.is_in_memory_db():
+        return False
+    return not Path(database.settings_dict["NAME"]).exists()
 
 
 def write_file(path: Path, content: bytes) -> None:

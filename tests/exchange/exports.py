@@ -61,10 +61,10 @@ def exported_mapping(
     usage: Mapping[str, Uops] = USAGE,
     ports: tuple[str, ...] = PORTS,
     r_max: float | None = 4.0,
-    issue_width: float | None = None,
-    slots: Mapping[str, int] | None = None,
     isa: str = "x86-64",
     name: str = "Toy — 6 ports",
+    issue_width: float | None = None,
+    slots: Mapping[str, int] | None = None,
 ) -> ExportedMapping:
     """The mapping; of x86-64 or AArch64 schemes."""
     value = PortMapping(ports, usage, r_max, issue_width, slots or {})

@@ -25,7 +25,7 @@ from inference.core.pmevo.refit.saving import (
 )
 from inference.core.protocols import Checkpoint, Json
 
-FORMAT = 3
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,8 @@ def from_checkpoint(whose: Json, checkpoint: Checkpoint, n_ports: int) -> Search
     saved = checkpoint.meta.get("search")
     if not isinstance(saved, dict) or saved.get("algorithm") != "pmevo":
         raise InvalidInputError("this checkpoint is not one of PMEvo")
+    # Settings that came later: the search goes on with what they are now.
+    saved = {**saved, "settings": whose["settings"] | saved.get("settings", {})}
     changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
     if changed:
         raise InvalidInputError(

@@ -11,8 +11,8 @@ from playwright.sync_api import Page, expect
 
 from tests.anica.exchange.published import write_directory
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.test_look import PHONE, SCREEN, overflow, picture
-from tests.browser.visiting import visit
+from tests.browser.test_look import PHONE, SCREEN, picture
+from tests.browser.visiting import overflow, visit
 from tests.launched import LaunchedSite
 
 _PREPARE = """

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.test_look import PHONE, SCREEN, overflow, picture
-from tests.browser.visiting import visit
+from tests.browser.test_look import PHONE, SCREEN, picture
+from tests.browser.visiting import overflow, visit
 from tests.heads import behind_head
 from tests.launched import LaunchedSite
 

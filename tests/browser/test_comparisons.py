@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.axe import TOLERATED, violations
-from tests.browser.test_look import PHONE, SCREEN, overflow, picture
+from tests.browser.test_look import PHONE, SCREEN, picture
+from tests.browser.visiting import overflow
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser import problem
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.conftest import ARTEFACTS, import_file, upload
+from tests.browser.visiting import overflow
 
 ROWS = problem.as_csv().decode().splitlines()
 
@@ -38,7 +39,7 @@ def looked_at(page: Page, name: str) -> None:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # colours change at once
         page.set_viewport_size({"width": width, "height": 900})
         assert violations(page) == [], (name, scheme)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (name, width)
+        assert overflow(page) <= 0, (name, width)
         page.screenshot(path=ARTEFACTS / f"sets-{name}-{scheme}-{width}.png")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1280, "height": 900})

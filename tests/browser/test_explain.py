@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from inference.exchange.mapping_json import write_mapping_json
 from tests.browser.conftest import RUN_MILLISECONDS, import_file
+from tests.browser.visiting import overflow
 from tests.core.explain.small import mapping_of
 
 TRUTH = mapping_of(
@@ -63,7 +64,7 @@ def test_the_funnel_fills_and_a_stage_says_whom_it_left_out(page: Page):
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("bswap")
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert overflow(page) <= 0
     page.set_viewport_size({"width": 1280, "height": 900})
     page.get_by_role("link", name="Open result").click()
     page.wait_for_url(re.compile(r"/mappings/\d+/"))

@@ -13,8 +13,9 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.conftest import import_file
 from tests.browser.problem import USAGE
-from tests.browser.test_look import PHONE, SCREEN, overflow, picture
+from tests.browser.test_look import PHONE, SCREEN, picture
 from tests.browser.test_mappings import CHANGED, as_json
+from tests.browser.visiting import overflow
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import TOLERATED, violations
 from tests.browser.conftest import ARTEFACTS
-from tests.browser.visiting import visit
+from tests.browser.visiting import overflow, visit
 
 SCREEN = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -73,11 +73,6 @@ def found_paths(page: Page) -> list[str]:
     assert any(path.startswith("/experiments/") for path in paths)
     assert any(path.startswith("/mappings/") for path in paths)
     return paths
-
-
-def overflow(page: Page) -> int:
-    """By how many pixels the page is wider than the screen."""
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 def picture(page: Page, kind: str, path: str) -> None:

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from inference.core.mapping import ports_in
 from tests.browser.conftest import import_file
 from tests.browser.problem import PORTS, USAGE
+from tests.browser.visiting import overflow
 
 CHANGED = "imul GPR[64]:RW, GPR[64]:R"
 
@@ -127,5 +128,4 @@ def test_the_tabs_of_comparing_and_of_loads_fit_a_phone(page: Page, here: str):
     page.get_by_role("button", name="Compare").click()
     for path in [page.url, *paths, *(f"{path}?tab=accuracy" for path in paths)]:
         page.goto(path)
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wide == 0, path
+        assert overflow(page) == 0, path

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_machines import MAPPING, add, agents
+from tests.browser.visiting import overflow
 
 __all__ = ["agents"]
 
@@ -41,4 +42,4 @@ def test_a_machine_is_checked_and_its_tables_fill(page: Page, agents: Any):
     page.locator("#model-list").get_by_role("link", name="within 10 %").click()
     expect(page.locator("#model-rows tbody th a").first).to_contain_text("add")
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert overflow(page) <= 0

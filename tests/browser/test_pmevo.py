@@ -14,6 +14,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 from tests.browser.conftest import ARTEFACTS, RUN_MILLISECONDS, import_file
+from tests.browser.visiting import overflow
 
 TRUTH = PortMapping(
     tuple("0123"),
@@ -84,6 +85,8 @@ def test_the_pictures_move_while_it_evolves_and_tables_come_by_themselves(page: 
         set_population="20000",
         set_max_generations="5000",
         set_convergence="0",
+        set_perturbations="1000000",  # it shall not end before it is cancelled
+        set_perturbation_patience="1000000",
     )
     expect(page.locator("[data-cloud] .main-svg").first).to_be_visible(timeout=RUN_MILLISECONDS)
     expect(page.locator("[data-curve] .main-svg").first).to_be_visible()
@@ -115,8 +118,7 @@ def test_a_finished_run_has_its_card_its_front_and_its_tables(page: Page, run_pa
     page.emulate_media(color_scheme="dark")
     page.screenshot(path=ARTEFACTS / "pmevo-done-dark.png", full_page=True)
     page.set_viewport_size(PHONE)
-    width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(width) <= 0
+    assert overflow(page) <= 0
     page.screenshot(path=ARTEFACTS / "pmevo-done-phone.png", full_page=True)
 
 

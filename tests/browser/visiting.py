@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as Late
 
 IDLE_MILLISECONDS = 20_000
+DRAWN_MILLISECONDS = 5_000
+
+_OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 def visit(page: Page, path: str) -> None:
@@ -20,3 +25,11 @@ def visit(page: Page, path: str) -> None:
     except Late:
         page.goto(path)
         page.wait_for_load_state("networkidle")
+
+
+def overflow(page: Page) -> int:
+    """By how many pixels the page stays wider than the screen: pictures are drawn anew for another one."""
+    with contextlib.suppress(Late):
+        page.wait_for_function(f"{_OVERFLOW} <= 0", timeout=DRAWN_MILLISECONDS)
+    width: int = page.evaluate(_OVERFLOW)
+    return width

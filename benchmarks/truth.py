@@ -24,7 +24,8 @@ from benchmarks.pmevo import Watch, published, rounded
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment, Measured
 from inference.core.holdout import held_out_experiments
-from inference.core.identity import hidden
+from inference.core.identity import compare
+from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Scores, score
 from inference.core.mixes import random_mixes
@@ -61,14 +62,7 @@ def _skylake(folder: Path, quick: bool) -> Iterator[Result]:
         {name: [(ports, 1) for ports in uops] for name, uops in documented["assignment"].items()}
     )
     judged = [each.experiment for each in case.mixes]
-    yield _result(
-        "skl-exact",
-        found,
-        hidden.agreement(found.mapping, reference, judged),
-        case.scores(found.mapping),
-        cpu,
-        SKYLAKE_EXACT,
-    )
+    yield _result("skl-exact", found, reference, judged, case.scores(found.mapping), cpu, SKYLAKE_EXACT)
 
 
 def _zenp(folder: Path, quick: bool) -> Iterator[Result]:
@@ -81,8 +75,8 @@ def _zenp(folder: Path, quick: bool) -> Iterator[Result]:
     names = tuple(true.usage)
     found, cpu = _inferred(names, SimulatedProcessor(true, noise=0.01, seed=7), len(true.ports), quick)
     mixes = list(SimulatedProcessor(true).measure(random_mixes(names, 1000, seed=3)))
-    agreed = hidden.agreement(found.mapping, true, [each.experiment for each in mixes])
-    yield _result("zenp-exact", found, agreed, _scores(found.mapping, mixes), cpu, None)
+    judged = [each.experiment for each in mixes]
+    yield _result("zenp-exact", found, true, judged, _scores(found.mapping, mixes), cpu, None)
 
 
 def _zen2(data: Path, quick: bool) -> Iterator[Result]:
@@ -97,14 +91,8 @@ def _zen2(data: Path, quick: bool) -> Iterator[Result]:
     documented = _documented_zen2(data / "iwho" / "x86_uops_info_features.json")
     reference = _mapping({name: documented[name] for name in schemes if name in documented})
     judged = [each.experiment for each in measured]
-    yield _result(
-        "zen2-vector-exact",
-        found,
-        hidden.agreement(found.mapping, reference, judged),
-        _scores(found.mapping, known),
-        cpu,
-        ZEN2_EXACT,
-    )
+    scores = _scores(found.mapping, known)
+    yield _result("zen2-vector-exact", found, reference, judged, scores, cpu, ZEN2_EXACT)
 
 
 def _documented_zen2(file: Path) -> dict[str, list[tuple[str, int]]]:
@@ -152,15 +140,18 @@ def _scores(mapping: PortMapping, measured: Sequence[Measured]) -> Scores:
 def _result(
     case: str,
     found: PMEvoResult,
-    agreed: hidden.Agreement,
+    documented: PortMapping,
+    judged: Sequence[Experiment],
     scores: Scores,
     cpu: float,
     reference: float | None,
 ) -> Result:
+    compared = compare(found.mapping, documented)
+    agreement = compared.agreement
     more = {
-        "schemes": agreed.schemes,
-        "up_to_hidden": _percent(agreed.up_to_hidden),
-        "same_number": _percent(agreed.same_number),
+        "schemes": len(agreement.agreeing) + len(agreement.differing),
+        "up_to_hidden": _percent(agreement_up_to_hidden(found.mapping, documented, judged)),
+        "same_number": _percent(compared.same_number),
         "mape": rounded(scores.mape),
         "kendall": None if scores.kendall is None else round(scores.kendall, 4),
         "kinds": found.mapping.uop_kinds,
@@ -168,7 +159,7 @@ def _result(
         "classes": len(found.congruence_classes),
         "cpu_seconds": round(cpu, 1),
     }
-    return Result(case, _percent(agreed.exact) or 0.0, "%", reference, more)
+    return Result(case, _percent(agreement.share) or 0.0, "%", reference, more)
 
 
 def _percent(share: float | None) -> float | None:

@@ -34,7 +34,7 @@ from inference.core.mapping import limits_of
 from inference.core.schedule import schedule
 from inference.core.throughput import inverse_throughput
 from inference.exchange.exporting import MAPPING_EXPORTS
-from inference.exchange.stored import load_mapping, part_of
+from inference.exchange.stored import load_mapping, load_part
 from inference.models import InstructionScheme, PortMapping
 from inference.queries.mappings import MAPPING_COLUMNS, port_mappings
 
@@ -196,7 +196,7 @@ def _require_described(mapping: MappingValue, value: Experiment, index: int) -> 
 
 
 def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
-    value = part_of(row, {scheme.pk: scheme.text for scheme in found})
+    value = load_part(row, {scheme.pk: scheme.text for scheme in found})
     return [
         {
             "scheme_id": scheme.pk,

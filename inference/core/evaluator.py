@@ -30,11 +30,10 @@ ERROR_UNIT = 2.0**-32
 class Evaluator:
     """Evaluates the experiments of one table under mappings with `n_ports` ports.
 
-    `r_max` (instructions per cycle) and `issue_width` (slots per cycle; scheme s takes `slots[s]`, one where
-    they are not given) bound the rate outside the ports, None for no such bound; they are the same for all
-    mappings (`cycles_one` takes the mapping's own). `compiled`: numba kernels
-    (True; ImportError without numba), numpy (False), or whichever there is (None). For a single mapping numpy
-    is done before numba is loaded.
+    `r_max`: instructions per cycle that the bottleneck outside the ports lets through, None for no such
+    bound; it is the same for all mappings (`cycles_one` takes the mapping's own limits and slots).
+    `compiled`: numba kernels (True; ImportError without numba), numpy (False), or whichever there is (None).
+    For a single mapping numpy is done before numba is loaded.
     """
 
     def __init__(
@@ -43,8 +42,6 @@ class Evaluator:
         n_ports: int,
         r_max: float | None = None,
         *,
-        issue_width: float | None = None,
-        slots: Int64s | None = None,
         compiled: bool | None = None,
     ) -> None:
         check_ports(n_ports)
@@ -52,7 +49,7 @@ class Evaluator:
             raise InvalidInputError("every experiment of a table needs at least one scheme")
         self.table = table
         self.n_ports = n_ports
-        self.floor = issue_floor(table, r_max, issue_width, slots)
+        self.floor = _floor(table, r_max)
         self.compiled = _has_numba() if compiled is None else compiled
 
     def cycles(self, population: Population, threads: int = 1) -> Floats:
@@ -63,8 +60,10 @@ class Evaluator:
     def cycles_one(self, mapping: PortMapping) -> Floats:
         """Cycles of all experiments under one mapping and its own limits: float64[n_experiments]."""
         population = Population.from_mappings([mapping], self.table.schemes)
-        slots = np.array([mapping.slots_of(scheme) for scheme in self.table.schemes], dtype=np.int64)
-        floor = issue_floor(self.table, mapping.r_max, mapping.issue_width, slots)
+        floor = _floor(self.table, mapping.r_max)
+        if mapping.issue_width is not None:
+            slots = np.array([mapping.slots_of(scheme) for scheme in self.table.schemes], dtype=np.int64)
+            np.maximum(floor, slots_per_experiment(self.table, slots) / mapping.issue_width, out=floor)
         row: Floats = self._cycles(population, floor, threads=1)[0]
         return row
 
@@ -147,29 +146,15 @@ def checked_mass(heaviest: int) -> None:
         raise InvalidInputError(f"an experiment may execute fewer than 2^53 µops, here up to {heaviest}")
 
 
-def issue_floor(
-    table: ExperimentTable, r_max: float | None, issue_width: float | None = None, slots: Int64s | None = None
-) -> Floats:
-    """Cycles that the limits outside the ports ask for: float64[n_experiments], 0 where there are none.
-
-    `slots` int64[n_schemes] ≥ 1, one each where they are not given.
-    """
-    floor = np.zeros(len(table))
-    if r_max is not None:
-        check_number("R_max", r_max, *R_MAX_RANGE)
-        floor = np.asarray(table.lengths / r_max, dtype=np.float64)
-    if issue_width is not None:
-        check_number("the issue width", issue_width, *R_MAX_RANGE)
-        np.maximum(floor, slots_per_experiment(table, slots) / issue_width, out=floor)
-    return floor
+def _floor(table: ExperimentTable, r_max: float | None) -> Floats:
+    if r_max is None:
+        return np.zeros(len(table))
+    check_number("R_max", r_max, *R_MAX_RANGE)
+    return np.asarray(table.lengths / r_max, dtype=np.float64)
 
 
-def slots_per_experiment(table: ExperimentTable, slots: Int64s | None) -> Int64s:
-    """How many issue slots each experiment takes: int64[n_experiments]."""
-    if slots is None:
-        return table.lengths
-    if slots.shape != (table.n_schemes,):
-        raise InvalidInputError(f"{table.n_schemes} schemes need as many numbers of slots, not {slots.shape}")
+def slots_per_experiment(table: ExperimentTable, slots: Int64s) -> Int64s:
+    """How many issue slots each experiment takes: int64[n_experiments]; `slots` int64[n_schemes]."""
     taken = np.concatenate(([0], np.cumsum(slots[table.scheme] * table.count.astype(np.int64))))
     return np.asarray(np.diff(taken[table.offsets]), dtype=np.int64)
 

@@ -358,14 +358,14 @@ def load_mapping(row: PortMappingRow) -> PortMapping:
     return _value_of(row, usages.values_list("scheme__text", "mask", "count", "slots"))
 
 
-def part_of(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
+def load_part(row: PortMappingRow, texts: Mapping[int, str]) -> PortMapping:
     """What a mapping says of those of some schemes, {row id: text}, that it describes (one query)."""
     usages = row.usages.filter(scheme__in=list(texts)).order_by("scheme_id", "mask")
     found = usages.values_list("scheme_id", "mask", "count", "slots")
     return _value_of(row, ((texts[scheme], *uop) for scheme, *uop in found))
 
 
-def parts_of(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:
+def load_parts(isa: ISA | int, texts: Mapping[int, str]) -> list[tuple[PortMappingRow, PortMapping]]:
     """The same of all mappings of an instruction set that describe any of the schemes, newest first.
 
     Two queries; the rows come without their reports.

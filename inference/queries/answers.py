@@ -10,7 +10,7 @@ from statistics import median
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
-from inference.exchange.stored import experiment_key, ids_of_schemes, parts_of
+from inference.exchange.stored import experiment_key, ids_of_schemes, load_parts
 from inference.models import ISA, Measurement, PortMapping
 from inference.models import Experiment as ExperimentRow
 
@@ -40,7 +40,7 @@ def predictions_for(experiment: Experiment, isa: ISA, measured: float | None) ->
     wanted = {row: text for text, row in ids_of_schemes(isa.pk, experiment.schemes).items()}
     return [
         Prediction(row, value.usage, schedule(value, experiment), measured)
-        for row, value in parts_of(isa, wanted)
+        for row, value in load_parts(isa, wanted)
         if len(value.usage) == len(wanted)
     ]
 

@@ -10,7 +10,7 @@ from django.db.models import Count
 from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.schedule import Schedule, schedule
-from inference.exchange.stored import ids_of_schemes, part_of
+from inference.exchange.stored import ids_of_schemes, load_part
 from inference.isa.x86.blocks import Block
 from inference.models import ISA, PortMapping, PortUsage
 
@@ -69,7 +69,7 @@ def describing(schemes: Collection[int], isa: ISA) -> list[Describing]:
 def load_of(block: Block, row: PortMapping) -> BlockLoad | None:
     """The fair optimal distribution of what the mapping describes, None for nothing (two queries)."""
     texts = {text for text, _ in block.terms}
-    value = part_of(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
+    value = load_part(row, {pk: text for text, pk in ids_of_schemes(row.isa_id, texts).items()})
     usage = value.usage
     if not usage:
         return None

@@ -9,7 +9,7 @@ from itertools import islice
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.throughput import inverse_throughput
-from inference.exchange.stored import ids_of_schemes, parts_of
+from inference.exchange.stored import ids_of_schemes, load_parts
 from inference.isa.x86.blocks import Block
 from inference.models import ISA, PortMapping
 
@@ -32,7 +32,7 @@ def scheme_rows(blocks: Sequence[Block], isa: ISA) -> dict[str, int]:
 
 def predictions_of(blocks: Sequence[Block], isa: ISA, rows: Mapping[str, int]) -> list[list[BlockPrediction]]:
     """Of each block what the newest mappings say that describe all of its instructions; two queries."""
-    known = parts_of(isa, {row: text for text, row in rows.items()})
+    known = load_parts(isa, {row: text for text, row in rows.items()})
     return [_predicted(block, known) for block in blocks]
 
 

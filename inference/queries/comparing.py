@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from inference.core.experiment import Experiment
 from inference.core.identity import ComparedScheme, Comparison, Distinction, Kind, compare
-from inference.core.identity.hidden import agreement
+from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.throughput import inverse_throughput
 from inference.exchange.errors import ExchangeError
@@ -84,8 +84,7 @@ def _up_to_hidden(
     del measurements  # with more of them it is another question
     values = [load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other)]
     stored = Measurement.objects.filter(experiment_set=set_id, state=Measurement.State.SETTLED)
-    judged = dict.fromkeys(each.value.experiment for each in measurements_of(stored))
-    return agreement(*values, list(judged)).up_to_hidden
+    return agreement_up_to_hidden(*values, (each.value.experiment for each in measurements_of(stored)))
 
 
 def differences_first(rows: Sequence[ComparedScheme]) -> list[ComparedScheme]:

@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import Uops
 from inference.core.residuals import SchemeError
 from inference.core.throughput import inverse_throughput
-from inference.exchange.stored import StoredMeasurement, measurements_of, part_of
+from inference.exchange.stored import StoredMeasurement, load_part, load_parts, measurements_of
 from inference.models import (
     Characterisation,
     Evaluation,
@@ -63,7 +63,7 @@ class Said:
 
 
 def said_of(scheme: InstructionScheme) -> list[Said]:
-    """What every mapping says that describes the scheme or judged it, newest mapping first (four queries)."""
+    """What every mapping says that describes the scheme or judged it, newest mapping first (six queries)."""
     usages = {each.mapping.pk: each for each in usages_of(scheme)}
     judged = (
         scheme.characterisations.select_related("mapping")
@@ -74,19 +74,16 @@ def said_of(scheme: InstructionScheme) -> list[Said]:
     mappings = {pk: each.mapping for pk, each in usages.items()}
     mappings |= {pk: each.mapping for pk, each in verdicts.items() if pk not in mappings}
     residuals = _residuals(scheme, mappings)
+    parts = load_parts(scheme.isa_id, {scheme.pk: scheme.text})
+    alone = {row.pk: inverse_throughput(value, Experiment.of([scheme.text])) for row, value in parts}
     found = []
     for pk, row in sorted(mappings.items(), reverse=True):
         uops = usages[pk].uops if pk in usages else None
         verdict = verdicts.get(pk)
         number = 0 if verdict is None else verdict.number  # type: ignore[attr-defined]
-        cycles = None if uops is None else _alone(row, scheme)
+        cycles = None if uops is None else alone[pk]
         found.append(Said(row, uops, cycles, verdict, number, residuals.get(pk)))
     return found
-
-
-def _alone(row: PortMapping, scheme: InstructionScheme) -> float:
-    """What one instance takes (one query)."""
-    return inverse_throughput(part_of(row, {scheme.pk: scheme.text}), Experiment.of([scheme.text]))
 
 
 def _residuals(scheme: InstructionScheme, mappings: Dictionary[int, PortMapping]) -> dict[int, Residual]:
@@ -160,7 +157,7 @@ def _predictions(
     """{measurement: cycles} of those whose schemes the mapping describes; it is loaded as far as needed."""
     texts = {text for each in stored for text in each.value.experiment.schemes}
     ids = dict(InstructionScheme.objects.filter(isa=scheme.isa_id, text__in=texts).values_list("pk", "text"))
-    value = part_of(row, ids)
+    value = load_part(row, ids)
     return {
         each.id: inverse_throughput(value, each.value.experiment)
         for each in stored

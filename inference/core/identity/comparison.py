@@ -77,7 +77,6 @@ class Comparison:
     ports: tuple[str, ...]
     agreement: Agreement
     schemes: tuple[ComparedScheme, ...]
-    r_max: tuple[float | None, float | None]
     limits: tuple[dict[str, float], dict[str, float]]
     other_slots: tuple[str, ...]
     distinction: Distinction | None
@@ -117,7 +116,6 @@ def compare(a: PortMapping, b: PortMapping) -> Comparison:
         ports=renamed.ports,
         agreement=agreement,
         schemes=tuple(_side_by_side(a, renamed, agreement)),
-        r_max=(a.r_max, b.r_max),
         limits=(a.limits, b.limits),
         other_slots=_other_slots(a, b),
         distinction=distinction,

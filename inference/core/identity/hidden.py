@@ -8,99 +8,67 @@ equal once the hidden ones of each are left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-import numpy as np
-
-from inference.core.evaluator import Evaluator, Floats
 from inference.core.experiment import Experiment
 from inference.core.identity.renaming import best_renaming
 from inference.core.mapping import PortMapping, Uops
-from inference.core.tables import ExperimentTable
+from inference.core.throughput import inverse_throughput, issue_bound, port_bound, work_of
 
 NOISE = 0.02
 """Relative difference of two predictions that no measurement would tell apart."""
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Shares of the schemes that both describe, from 0 to 1; None where there are none.
+def agreement_up_to_hidden(a: PortMapping, b: PortMapping, judged: Iterable[Experiment]) -> float | None:
+    """The share of schemes, 0 to 1, that agree up to what is hidden, under the best renaming of b's ports.
 
-    `exact`: the same µops, after the renaming of ports. `up_to_hidden`: of the schemes that occur in
-    experiments to judge by, None without any. `same_number`: as many µops.
-    """
-
-    schemes: int
-    exact: float | None
-    up_to_hidden: float | None
-    same_number: float | None
-
-
-def agreement(a: PortMapping, b: PortMapping, judged: Sequence[Experiment] = ()) -> Agreement:
-    """How many schemes mean the same in both, under the best renaming of b's ports.
-
-    `judged`: experiments by which hidden µops are told; those with schemes that not both describe are passed
-    over. The limits of `a` and its slots hold for both: what a documented mapping says of ports is compared,
-    not its silence on the rest.
+    Of the schemes that occur in `judged`, experiments of schemes that both describe; others are passed over,
+    and None is the answer where none are left. The limits of `a` and its slots hold for both: what a
+    documented mapping says of ports is compared, not its silence on the rest.
     """
     common = sorted(a.usage.keys() & b.usage.keys())
-    if not common:
-        return Agreement(0, None, None, None)
-    first = a.restricted(common)
-    renamed = best_renaming(first, b.restricted(common)).apply(b.restricted(common))
-    second = replace(first, ports=renamed.ports, usage=renamed.usage)
-    exact = sum(first.usage[scheme] == second.usage[scheme] for scheme in common)
-    number = sum(_count(first.usage[scheme]) == _count(second.usage[scheme]) for scheme in common)
+    first, second = a.restricted(common), b.restricted(common)
     known = [each for each in dict.fromkeys(judged) if all(s in first.usage for s in each.schemes)]
-    share = None
-    if known:
-        seen = [visible(mapping, known) for mapping in (first, second)]
-        occurring = {scheme for experiment in known for scheme in experiment.schemes}
-        share = sum(seen[0][scheme] == seen[1][scheme] for scheme in occurring) / len(occurring)
-    return Agreement(len(common), exact / len(common), share, number / len(common))
+    if not known:
+        return None
+    renamed = best_renaming(first, second).apply(second)
+    seen, other = (
+        visible(mapping, known)
+        for mapping in (first, replace(first, ports=renamed.ports, usage=renamed.usage))
+    )
+    return sum(seen[scheme] == other[scheme] for scheme in seen) / len(seen)
 
 
 def visible(mapping: PortMapping, judged: Sequence[Experiment], noise: float = NOISE) -> dict[str, Uops]:
-    """{scheme: its µops without those that the judged experiments do not show}.
+    """{scheme: its µops without those that the judged experiments do not show}, of the schemes in these.
 
     Kinds are left out one after the other, wide ones first, as long as nothing changes: of two that hide each
     other one stays.
     """
-    table = ExperimentTable.from_experiments(judged, list(mapping.usage))
-    evaluator = Evaluator(table, len(mapping.ports))
-    before = evaluator.cycles_one(mapping)
+    containing: dict[str, list[tuple[Experiment, float]]] = {}
+    for experiment in sorted(judged, key=lambda each: each.length):  # short ones show most
+        cycles = inverse_throughput(mapping, experiment)
+        for scheme in experiment.schemes:
+            containing.setdefault(scheme, []).append((experiment, cycles))
     found: dict[str, Uops] = {}
-    for number, scheme in enumerate(mapping.usage):
-        which = table.containing(number)
-        experiments = [judged[k] for k in which.tolist()]
+    for scheme, experiments in containing.items():
         left = mapping.usage[scheme]
         for uop in sorted(left, key=lambda uop: (-uop[0].bit_count(), uop[0])):
             tried = tuple(each for each in left if each != uop)
-            if not _changes(mapping, scheme, tried, experiments, before[which], noise):
+            if all(
+                abs(_with(mapping, experiment, scheme, tried) - cycles) <= noise * cycles
+                for experiment, cycles in experiments
+            ):
                 left = tried
         found[scheme] = left
     return found
 
 
-def _changes(
-    mapping: PortMapping,
-    scheme: str,
-    uops: Uops,
-    experiments: Sequence[Experiment],
-    before: Floats,
-    noise: float,
-) -> bool:
-    """Whether any of the experiments with the scheme takes another time if it has these µops."""
-    if not experiments:
-        return False
-    schemes = sorted({name for experiment in experiments for name in experiment.schemes})
-    usage: Mapping[str, Uops] = {**mapping.restricted(schemes).usage, scheme: uops}
-    changed = replace(mapping.restricted(schemes), usage=usage)
-    table = ExperimentTable.from_experiments(experiments, schemes)
-    after = Evaluator(table, len(mapping.ports)).cycles_one(changed)
-    return bool(np.any(np.abs(after - before) > noise * before))
-
-
-def _count(uops: Uops) -> int:
-    return sum(count for _, count in uops)
+def _with(mapping: PortMapping, experiment: Experiment, scheme: str, uops: Uops) -> float:
+    """Cycles of an experiment if one of its schemes had these of its µops alone."""
+    work = work_of(mapping, experiment)
+    repeats = dict(experiment.terms)[scheme]
+    for mask, count in set(mapping.usage[scheme]) - set(uops):
+        work[mask] -= count * repeats
+    return max(port_bound(work), issue_bound(mapping, experiment))

@@ -79,6 +79,8 @@ class ReportTold(Told):
     cegar: _Cegar | None = None
     explain: _Explain | None = None
     congruence_classes: list[Annotated[list[str], Field(min_length=1)]] = []
+    assumptions: list[str] = []
+    excess: Count = 0
     experiments: Count | None = None
     exhaustive: Count | None = None
     bottleneck: BottleneckTold | None = None

@@ -48,8 +48,7 @@ class Inferred:
 
     `report` is kept with the mapping; `told` goes into the run's result, for scripts; `summary` is a line
     for the run's log. `front`: other mappings that it found, more accurate or more compact than one another.
-    `explained`: the verdict on every scheme, with its witnesses. `assumptions`: what it went by where
-    measurements cannot tell.
+    `explained`: the verdict on every scheme, with its witnesses.
     """
 
     mapping: PortMapping
@@ -59,7 +58,6 @@ class Inferred:
     told: Json = field(default_factory=dict)
     front: Sequence[FrontPoint] = ()
     explained: ExplainResult | None = None
-    assumptions: tuple[str, ...] = ()
 
 
 class Algorithm(Protocol):
@@ -140,9 +138,12 @@ class PMEvo:
             "congruence_classes": [list(members) for members in found.congruence_classes],
             "experiments": found.experiments,
             "exhaustive": found.exhaustive,
+            "assumptions": list(pmevo.assumptions(settings)),
+            "excess": found.excess,
         }
         summary = f"mean relative error on the experiments learnt from: {100 * found.final_error:.2f} %"
         told: Json = {
+            "assumptions": report["assumptions"],
             "excess": found.excess,
             "classes": len(found.congruence_classes),
             "exhaustive": found.exhaustive,
@@ -150,15 +151,7 @@ class PMEvo:
                 {"error": point.error, "volume": point.volume, "kinds": point.kinds} for point in found.front
             ],
         }
-        return Inferred(
-            found.mapping,
-            found.experiments,
-            {**report, "excess": found.excess, "assumptions": list(pmevo.assumptions(settings))},
-            summary,
-            told,
-            found.front,
-            assumptions=pmevo.assumptions(settings),
-        )
+        return Inferred(found.mapping, found.experiments, report, summary, told, found.front)
 
 
 class Cegar:

@@ -140,7 +140,7 @@ def _store(
         "held_out": None,
         "kinds": inferred.mapping.uop_kinds,
         "limits": inferred.mapping.limits,
-        "assumptions": list(inferred.assumptions),
+        "assumptions": [],
         **inferred.told,
     }
     store_front(row, front, inferred.mapping, subject.judged_on)

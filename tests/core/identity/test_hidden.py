@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inference.core.experiment import Experiment
-from inference.core.identity.hidden import Agreement, agreement, visible
+from inference.core.identity.hidden import agreement_up_to_hidden, visible
 from inference.core.mapping import PortMapping
 
 # Four ports, two slots per cycle; a store's address (on p2 and p3) never outlasts its data (on p3).
@@ -29,20 +29,19 @@ def test_where_an_experiment_shows_a_uop_it_is_not_hidden() -> None:
 
 def test_mappings_that_differ_in_hidden_uops_alone_agree_up_to_these() -> None:
     other = replace(FOUND, usage={**FOUND.usage, "add": ((0b1111, 1),), "store": ((0b1000, 1),)})
-    found = agreement(FOUND, other, MORE)
-    assert (found.schemes, found.up_to_hidden) == (3, 1)
-    assert found.exact == 1 / 3
-    assert found.same_number == 2 / 3
+    assert agreement_up_to_hidden(FOUND, other, MORE) == 1
+    different = replace(FOUND, usage={**FOUND.usage, "mul": ((0b0001, 2),)})
+    assert agreement_up_to_hidden(FOUND, different, MORE) == 2 / 3
 
 
 def test_only_schemes_that_occur_are_judged() -> None:
     other = replace(FOUND, usage={**FOUND.usage, "mul": ((0b0011, 1),)})
-    assert agreement(FOUND, other, [Experiment.of(["store"])]).up_to_hidden == 1
-    assert agreement(FOUND, other, [Experiment.of(["store"]), Experiment.of(["mul"])]).up_to_hidden == 0.5
-    assert agreement(FOUND, other).up_to_hidden is None
-    assert agreement(FOUND, other, [Experiment.of(["unknown"])]).up_to_hidden is None
+    assert agreement_up_to_hidden(FOUND, other, [Experiment.of(["store"])]) == 1
+    both = [Experiment.of(["store"]), Experiment.of(["mul"])]
+    assert agreement_up_to_hidden(FOUND, other, both) == 0.5
 
 
-def test_without_common_schemes_nothing_is_said() -> None:
-    nothing = agreement(FOUND, PortMapping(("p",), {"div": ((1, 1),)}), MORE)
-    assert nothing == Agreement(0, exact=None, up_to_hidden=None, same_number=None)
+def test_without_experiments_of_common_schemes_nothing_is_said() -> None:
+    assert agreement_up_to_hidden(FOUND, FOUND, []) is None
+    assert agreement_up_to_hidden(FOUND, FOUND, [Experiment.of(["unknown"])]) is None
+    assert agreement_up_to_hidden(FOUND, PortMapping(("p",), {"div": ((1, 1),)}), MORE) is None

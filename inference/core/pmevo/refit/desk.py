@@ -78,18 +78,15 @@ class Desk:
 
     def value(self, usage: Usage, objective: Objective, prices: Prices) -> float:
         """What a mapping as a whole comes to: the losses of all experiments, and all prices."""
+        from inference.core.pmevo.refit.kernels import losses
+
         cycles = self._cycles(usage, objective.per_slot)
-        errors = (cycles - self._measured) / self._measured
-        losses = np.abs(errors)
-        if objective.spread:
-            bounded = errors**2 / (errors**2 + objective.spread**2) * np.where(errors > 0, objective.over, 1)
-            losses = bounded + objective.distance * np.minimum(losses, 1)
         kinds = usage.kinds()
         rarity = sum(
             math.log(len(usage.sizes) / max(1, rank)) for users in kinds.values() for rank in range(users)
         )
         return float(
-            losses.sum()
+            losses(cycles, self._measured, objective)
             + prices.kind * len(kinds)
             + prices.rare * rarity
             + prices.volume * usage.volume(np.ones_like(self._members))

@@ -196,6 +196,15 @@ def loss_of(cycles: Number, measured: Number, objective: Objective) -> Number:
 
 
 @compiled_in_place
+def losses(cycles: Floats, measured: Floats, objective: Objective) -> Number:
+    """The sum of what all predictions cost."""
+    total = 0.0
+    for i in range(len(cycles)):
+        total += loss_of(cycles[i], measured[i], objective)
+    return total
+
+
+@compiled_in_place
 def _errors(
     around: Surroundings, n: int, n_kinds: int, slots: Number, objective: Objective, limit: Number
 ) -> Number:

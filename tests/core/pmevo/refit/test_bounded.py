@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
-from inference.core.identity.hidden import agreement
+from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
 from inference.core.pmevo.refit.desk import Desk, Lists
@@ -93,7 +93,7 @@ def to_the_end(found: BoundedSearch) -> BoundedSearch:
 def test_from_random_starts_it_finds_the_processor_with_its_slots() -> None:
     found = to_the_end(search(desk()))
     mapping = as_mapping(found.point)
-    assert agreement(mapping, TRUTH, experiments()).up_to_hidden == 1
+    assert agreement_up_to_hidden(mapping, TRUTH, experiments()) == 1
     assert mapping.slots == TRUTH.slots
     assert found.point.error < 0.01
 

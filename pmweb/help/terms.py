@@ -210,6 +210,12 @@ TERMS = (
         ),
     ),
     Term(
+        "issue slot",
+        "A place among the µops that a core takes in per cycle (its issue width). An instruction takes one "
+        "or more, whether it needs a port or not; µops on as many ports as there are slots are hidden by them.",
+        see=("R_max", "µop"),
+    ),
+    Term(
         "Kendall τ",
         "From −1 to 1: how well predictions put experiments into the order of their measured times.",
         also=("tau",),

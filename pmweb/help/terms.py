@@ -212,7 +212,7 @@ TERMS = (
     Term(
         "issue slot",
         "A place among the µops that a core takes in per cycle (its issue width). An instruction takes one "
-        "or more, whether it needs a port or not; µops on as many ports as there are slots are hidden by them.",
+        "or more, whether it needs a port or not; µops on as many ports as there are slots are hidden.",
         see=("R_max", "µop"),
     ),
     Term(

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from inference.core import cegar
-from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Clash, ClashError
+from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Unexplained
 from inference.core.errors import InsufficientDataError
 from inference.core.explain.blocking import BlockingAnswer, BlockingQuestion
 from inference.core.protocols import Measurer, Reporter
+
+TRUSTED = 3
+"""How many schemes that behave alike are believed against a measurement that no mapping explains."""
 
 
 def solve_by_cegar(
     question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
 ) -> BlockingAnswer:
-    """See `BlockingSolver`. Of schemes that contradict one another, the least trusted is left out."""
+    """See `BlockingSolver`.
+
+    A core that wastes a little time leaves measurements unexplained. Where it is more than that, or where
+    only a few schemes are like one of those that contradict one another, the least trusted is left out.
+    """
     settings = CegarSettings(
         ports=question.ports,
         most_ports=max(question.most_ports, *question.widths.values(), 1),
@@ -37,11 +45,9 @@ def solve_by_cegar(
             widths={scheme: width for scheme, width in question.widths.items() if scheme in schemes},
             improper=improper,
         )
-        try:
-            found = cegar.infer(problem, measurer, reporter, seed)
-        except ClashError as error:
-            dropped[_culprit(error.clash, question)] = error.clash.text
-        else:
+        found = cegar.infer(problem, measurer, reporter, seed)
+        culprit = _culprit(found.unexplained, question)
+        if culprit is None:
             return BlockingAnswer(
                 mapping=found.mapping,
                 alternatives=tuple(each.mapping for each in found.alternatives),
@@ -49,18 +55,30 @@ def solve_by_cegar(
                 verdict=_in_words(found),
                 experiments=len(found.experiments),
             )
+        dropped[culprit] = "; ".join(
+            f"{each.experiment} takes {each.cycles:.4g} cycles, where any ports that explain the rest need "
+            f"{each.predicted:.4g}"
+            for each in found.unexplained
+            if culprit in each.experiment.schemes
+        )
 
 
-def _culprit(clash: Clash, question: BlockingQuestion) -> str:
-    """The scheme that fewest others behave like; of several, the one in most of the experiments."""
+def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> str | None:
+    """The scheme to leave out, None for none: of those in too much, the one that fewest others behave like.
+
+    Of several, the one in most of the experiments.
+    """
+
+    def trust(scheme: str) -> int:
+        return question.trust.get(scheme, 0)
+
     often = Counter(
         scheme
-        for experiment, _ in clash.experiments
-        if not experiment.is_singleton
-        for scheme in experiment.schemes
+        for each in unexplained
+        if each.is_more_than_waste or min(map(trust, each.experiment.schemes)) < TRUSTED
+        for scheme in each.experiment.schemes
     )
-    often = often or Counter(scheme for experiment, _ in clash.experiments for scheme in experiment.schemes)
-    return min(often, key=lambda scheme: (question.trust.get(scheme, 0), -often[scheme], scheme))
+    return min(often, key=lambda scheme: (trust(scheme), -often[scheme], scheme), default=None)
 
 
 def _in_words(found: CegarResult) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.core.cegar import REASONS, CegarResult, CegarSettings, Hidden, Verdict
+from inference.core.cegar import REASONS, CegarResult, CegarSettings, Hidden, Unexplained, Verdict
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
@@ -59,7 +59,8 @@ class Evidence:
     """How far a mapping is determined, by which measurements.
 
     `epsilon`, `r_max` and `max_length` are what the search went by. `clashes` are JSON as the events have
-    them. `seconds` of the search, `searching_seconds` of those in looking for other mappings.
+    them. `unexplained`: measurements that the mapping does not explain. `seconds` of the search,
+    `searching_seconds` of those in looking for other mappings.
     """
 
     verdict: Verdict
@@ -68,6 +69,7 @@ class Evidence:
     others: tuple[Other, ...]
     more_others: bool
     clashes: tuple[Json, ...]
+    unexplained: tuple[Unexplained, ...]
     counter_examples: int
     solver: str
     epsilon: float
@@ -98,6 +100,10 @@ class Evidence:
             ),
             more_others=told["more_alternatives"],
             clashes=tuple(told["clashes"]),
+            unexplained=tuple(
+                Unexplained(Experiment.of(dict(each["terms"])), each["cycles"], each["predicted"])
+                for each in told.get("unexplained", ())  # searches of before had to explain everything
+            ),
             counter_examples=told["counter_examples"],
             solver=told["solver"],
             epsilon=told["epsilon"],
@@ -152,6 +158,14 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
         ],
         "more_alternatives": result.more_alternatives,
         "clashes": [clash.as_json() for clash in result.clashes],
+        "unexplained": [
+            {
+                "terms": [list(term) for term in each.experiment.terms],
+                "cycles": each.cycles,
+                "predicted": each.predicted,
+            }
+            for each in result.unexplained
+        ],
         "counter_examples": result.counter_examples,
         "solver": result.solver,
         "epsilon": settings.epsilon,
@@ -163,7 +177,15 @@ def evidence_json(result: CegarResult, settings: CegarSettings) -> Json:
 
 
 def verdict_in_words(evidence: Evidence) -> str:
-    """The verdict as one sentence."""
+    """The verdict as one sentence, or two."""
+    number = len(evidence.unexplained)
+    if not number:
+        return _verdict(evidence)
+    noun = "measurement" if number == 1 else "measurements"
+    return f"{_verdict(evidence)} {number} {noun} it does not explain: no mapping explains them all."
+
+
+def _verdict(evidence: Evidence) -> str:
     if evidence.verdict is Verdict.UNIQUE:
         return (
             "Unique: no other port mapping with as many ports explains the measurements, up to a renaming of "

@@ -120,7 +120,8 @@ WRONG = [({"a x": 1, "b x": 1}, 7.0)]
 
 
 def test_contradicting_measurements_end_the_run_with_the_evidence_in_words(isa):
-    run = do({"datasets": [recorded(isa, wrong=WRONG).pk]}, settings={"epsilon": 0.01}, held_out=0.0)
+    source = {"datasets": [recorded(isa, wrong=WRONG).pk]}
+    run = do(source, settings={"epsilon": 0.01, "on_clash": "stop"}, held_out=0.0)
     assert run.state == "failed"
     assert "a x; b x 7 cycles: no assignment of" in run.error
     (clash,) = payloads(run, "contradiction")
@@ -128,6 +129,18 @@ def test_contradicting_measurements_end_the_run_with_the_evidence_in_words(isa):
         {**each, "experiment": each["experiment"].replace("1*", "")} for each in clash["experiments"]
     ]
     assert not PortMapping.objects.filter(run=run).exists()
+
+
+def test_one_bad_reading_ends_no_search_and_is_listed(isa):
+    source = {"datasets": [recorded(isa, wrong=WRONG).pk]}
+    run = do(source, settings={"epsilon": 0.01}, held_out=0.0)
+    assert run.state == "done", run.error
+    row = PortMapping.objects.get(run=run)
+    assert same_up_to_renaming(load_mapping(row), TRUTH)
+    (left,) = evidence_of(run).unexplained
+    assert (str(left.experiment), left.cycles, left.predicted) == ("a x; b x", 7.0, 1.0)
+    assert run.result["excess"] == row.report["excess"] == 1
+    assert "does not explain" in verdict_in_words(evidence_of(run))
 
 
 @pytest.mark.parametrize(("how", "dropped"), [("drop-scheme", 1), ("drop-mnemonic", 2)])

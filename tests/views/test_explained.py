@@ -33,9 +33,9 @@ def toy(db: None) -> ISA:
     return new_isa("toy", TRUTH.usage, "a test")
 
 
-def done(source: object, *, epsilon: float = 0.01) -> Run:
+def done(source: object, *, epsilon: float = 0.01, clash: str = "leave-unexplained") -> Run:
     """A run that has ended."""
-    settings = {"most_ports": 4, "epsilon": epsilon}
+    settings = {"most_ports": 4, "epsilon": epsilon, "on_clash": clash}
     config = {"algorithm": "cegar", "source": source, "settings": settings, "mixes": 10, "held_out": 0.0}
     run = lifecycle.submit("infer", config, lifecycle.unused_name("found"))
     return work_off(run)
@@ -58,7 +58,7 @@ def clashing(toy: ISA) -> Run:
     exact = {each.experiment: each for each in SimulatedProcessor(TRUTH).measure(asked)}
     wrong = Measured(Experiment.of({"a x": 1, "c x": 1}), 7.0)
     store_measurements(row, (exact | {wrong.experiment: wrong}).values())
-    run = done({"datasets": [row.pk]})
+    run = done({"datasets": [row.pk]}, clash="stop")
     assert run.state == "failed"
     return run
 

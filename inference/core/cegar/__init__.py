@@ -14,7 +14,8 @@ experiment can tell, which is listed beside it.
 - `two_level`, `three_level` or, with `tabulated`, `table_question` (and `faster`, `profiles` for both): is
   there a second mapping that measuring could tell apart?
 - `telling_apart`: the experiment that decides; `alternatives`: what none decides
-- `clashing`: measurements that no mapping explains together, and what to leave out
+- `clashing`: measurements that no mapping explains together; `waiving`: which of them to leave unexplained,
+  once `readings` has them measured again
 - `algorithm`, `pool`, `asking`, `search_state`, `events`: the loop, its memory, its story
 - `strategy`: what a fixed set of experiments cannot tell apart
 """
@@ -29,7 +30,9 @@ from inference.core.cegar.problem import (
     Clash,
     ClashError,
     Hidden,
+    Unexplained,
     Verdict,
+    assumptions,
 )
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.solving import SolverLimitError
@@ -45,6 +48,8 @@ __all__ = [
     "ClashError",
     "Hidden",
     "SolverLimitError",
+    "Unexplained",
     "Verdict",
+    "assumptions",
     "infer",
 ]

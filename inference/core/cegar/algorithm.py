@@ -25,21 +25,28 @@ from inference.core.cegar.problem import (
     CegarResult,
     Clash,
     ClashError,
+    Unexplained,
     Verdict,
 )
+from inference.core.cegar.readings import Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
-from inference.core.cegar.settings import STOP
+from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.cegar.solving import SolverLimitError, version
 from inference.core.cegar.telling_apart import Judge
+from inference.core.cegar.waiving import Waived, least_waiver, reduced
 from inference.core.errors import InsufficientDataError
 from inference.core.events import Log, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import Distinction
+from inference.core.mapping import PortMapping
 from inference.core.pacing import Pace
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
+from inference.core.throughput import inverse_throughput
 
 _TOO_MANY = "{} other mappings could be told apart only by experiments that may not or cannot be measured"
+
+_UNEXPLAINED = "left unexplained: {} takes {:.4g} cycles, which no mapping to {} ports explains with the rest"
 
 _NO_MAPPING = (
     "no port mapping that explains the measurements was found yet: {}; "
@@ -82,10 +89,12 @@ class _Search:
         self.whose = identity(problem, seed)
         earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
         self.answers = Answers(measurer, earlier, self._save)
-        self.judge = Judge(self.settings, self.answers)
-        self.measured: list[Measured] = []
+        self.readings = Readings(self.answers, self.settings.max_length)
+        self.judge = Judge(self.settings, self.answers, self.readings)
         self.schemes: list[str] = sorted(problem.schemes)
         self.clashes: list[Clash] = []
+        self.waived: Waived = frozenset()
+        self.weight = 0  # of what is waived
         self.counter_examples = 0
         self.start = self.pace.clock() - before
         self.searching = 0.0
@@ -106,6 +115,7 @@ class _Search:
             more_alternatives=settled.more,
             experiments=self.answers.used,
             clashes=tuple(self.clashes),
+            unexplained=self._unexplained(settled.mapping),
             counter_examples=self.counter_examples,
             solver=version(),
             limit=settled.limit,
@@ -118,21 +128,16 @@ class _Search:
         if not self.answers.replaying:
             self.pace.emit(event)
 
-    def observations(self, shape: Shape) -> list[Observation]:
-        """What was measured of the shape's schemes."""
-        known = set(shape.schemes)
-        return [
-            Observation.of(shape, measured.experiment, measured.cycles)
-            for measured in self.measured
-            if measured.cycles is not None and known.issuperset(measured.experiment.schemes)
-        ]
+    def to_explain(self, shape: Shape) -> list[Observation]:
+        """What was measured, but for what was waived."""
+        return reduced(self.readings.observations(shape), self.waived)
 
     def questions(self, shape: Shape) -> Questions:
         """A fresh encoding of everything known."""
         return questions(
             self.settings.encoding,
             shape,
-            self.observations(shape),
+            self.to_explain(shape),
             self.seed,
             self.settings.solver_limit,
             self.pace.pulse,
@@ -147,7 +152,7 @@ class _Search:
         for measured in self.answers.measure(asked):
             self._take(measured)
             self.tell(Seeded(measured))
-        seen = {scheme for each in self.measured for scheme in each.experiment.schemes}
+        seen = self.readings.schemes
         missing = [scheme for scheme in self.schemes if scheme not in seen]
         if not seen:
             raise InsufficientDataError(f"none of {len(asked)} experiments has a usable measurement")
@@ -158,17 +163,15 @@ class _Search:
             self.schemes = [scheme for scheme in self.schemes if scheme in seen]
 
     def _take(self, measured: Measured) -> bool:
-        usable = measured.usable and measured.cycles is not None
-        if usable:
-            self.measured.append(measured)
-        else:
+        usable = self.readings.take(measured)
+        if not usable:
             self.judge.refused.add(measured.experiment)
         return usable
 
     def _shape(self, ports: int) -> Shape:
         """Schemes with many ports first: they leave little symmetry to the rows below."""
-        times = {m.experiment.schemes[0]: m.cycles for m in self.measured if m.experiment.is_singleton}
-        order = sorted(self.schemes, key=lambda s: (self.problem.count(s), times.get(s) or 0.0, s))
+        times = {scheme: self.readings.cycles(Experiment.of([scheme])) or 0.0 for scheme in self.schemes}
+        order = sorted(self.schemes, key=lambda s: (self.problem.count(s), times[s], s))
         return Shape(
             schemes=tuple(order),
             counts=tuple(self.problem.count(scheme) for scheme in order),
@@ -196,11 +199,11 @@ class _Search:
             elif last or settled.limit:
                 return settled
             else:
-                known = len(self.measured)
+                known = len(self.readings)
                 try:
                     self.tell(Ports(ports + 1, "would one port more explain something else?"))
                     more = self._decide(self._shape(ports + 1), listing=False)
-                    if more is not None and len(self.measured) == known:
+                    if more is not None and len(self.readings) == known:
                         if not more.limit:
                             self.tell(Ports(ports, "one port more adds nothing"))
                         listed = self._decide(self._shape(ports), listing=True) or settled
@@ -215,13 +218,43 @@ class _Search:
     def _after_contradiction(self, ports: int) -> int:
         """How many ports to go on with when `ports` explain no more."""
         if self.settings.ports is None:
-            return self._enough_ports(ports + 1)
-        self._leave_out()
+            return self._enough_ports(ports if self.settings.on_clash == LEAVE_UNEXPLAINED else ports + 1)
+        if self.settings.on_clash == LEAVE_UNEXPLAINED:
+            self._waive(ports)
+        else:
+            self._leave_out()
         return ports
+
+    def _waive(self, ports: int, most: int | None = None) -> bool:
+        """Waive as little as so many ports need; False where that weighs more than `most`.
+
+        What contradicts one another however much is waived is measured again first: it may have been one bad
+        reading.
+        """
+        shape = self._shape(ports)
+        limit, pulse = self.settings.solver_limit, self.pace.pulse
+        while True:
+            waiver = least_waiver(shape, self.readings.observations(shape), self.seed, limit, pulse, most)
+            if most is not None or not self.readings.repeat(sorted(waiver.clashing)):
+                break
+        if waiver.waived is None:
+            return False
+        for experiment in sorted({each for each, _ in waiver.waived - self.waived}):
+            cycles = self.readings.cycles(experiment)
+            self.tell(Log("warning", _UNEXPLAINED.format(experiment, cycles, ports)))
+        self.waived, self.weight = waiver.waived, waiver.weight
+        return True
 
     def _enough_ports(self, ports: int) -> int:
         """The smallest number of ports from there on that explains everything so far."""
         most = self.settings.most_ports
+        if self.settings.on_clash == LEAVE_UNEXPLAINED:
+            if not self._explainable(most):
+                self._waive(most)
+            least = self.weight
+            while ports < most and not self._explainable(ports) and not self._waive(ports, least):
+                ports += 1
+            return min(ports, most)
         while not self._explainable(most):
             self._leave_out()
         while ports < most and not self._explainable(ports):
@@ -230,13 +263,13 @@ class _Search:
 
     def _explainable(self, ports: int) -> bool:
         shape = self._shape(ports)
-        found = self.observations(shape)
+        found = self.to_explain(shape)
         return is_explainable(shape, found, self.seed, self.settings.solver_limit, self.pace.pulse)
 
     def _leave_out(self) -> None:
         """Drop schemes because of measurements that contradict; raises `ClashError` if that is not wanted."""
         shape = self._shape(self.settings.ports or self.settings.most_ports)
-        seen = self.observations(shape)
+        seen = self.readings.observations(shape)
         found = minimal_clash(shape, seen, self.seed, self.settings.solver_limit, self.pace.pulse)
         clash = as_clash(found, seen, shape.ports)
         if self.settings.on_clash != STOP:
@@ -388,6 +421,15 @@ class _Search:
     def _enter(self, phase: str) -> None:
         self.tell(PhaseStarted(phase, list(PHASES).index(phase) + 1, tuple(PHASES.values())))
         self.pace.pulse()
+
+    def _unexplained(self, mapping: PortMapping) -> tuple[Unexplained, ...]:
+        """Measurements that the mapping does not explain, those first that exceed it most."""
+        found = []
+        for observation in self.readings.observations(self._shape(len(mapping.ports))):
+            predicted = inverse_throughput(mapping, observation.experiment)
+            if abs(observation.cycles - predicted) >= self.settings.epsilon * observation.experiment.length:
+                found.append(Unexplained(observation.experiment, observation.cycles, predicted))
+        return tuple(sorted(found, key=lambda each: (-each.excess, each.experiment)))
 
     def _seconds(self) -> float:
         """Over all attempts. What of them was searching, an attempt finds out anew by repeating it."""

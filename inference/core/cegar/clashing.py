@@ -40,24 +40,38 @@ def minimal_clash(
         learnt = {formula.literal(): observation for observation in observations}
         for literal, observation in learnt.items():
             encoding.add(observation, -literal)
-        kept = _contradicting(encoding, learnt, learnt)
+        kept = contradicting(encoding, learnt, learnt)
         if kept is None:
             raise AssertionError("a minimal clash was asked for of measurements that can hold together")
-        for literal in sorted(kept, key=lambda one: (-learnt[one].experiment.length, one)):
-            if literal in kept:
-                fewer = _contradicting(encoding, learnt, kept - {literal})
-                kept = kept if fewer is None else fewer
+        kept = minimal(encoding, learnt, kept)
         if not kept:
-            raise InvalidInputError(
-                f"whatever is measured, no mapping to {shape.ports} ports has the given sizes of port sets "
-                f"(widths) and shared µops (improper)"
-            )
+            raise impossible(shape)
         return tuple(observation for literal, observation in learnt.items() if literal in kept)
     finally:
         encoding.close()
 
 
-def _contradicting(
+def impossible(shape: Shape) -> InvalidInputError:
+    """The error where what is known beforehand contradicts itself."""
+    return InvalidInputError(
+        f"whatever is measured, no mapping to {shape.ports} ports has the given sizes of port sets (widths) "
+        f"and shared µops (improper)"
+    )
+
+
+def minimal(
+    encoding: ClosedForm, learnt: Mapping[Literal, Observation], clash: Collection[Literal]
+) -> set[Literal]:
+    """Assumptions of a clash that would not contradict without any one of them; long experiments go first."""
+    kept = set(clash)
+    for literal in sorted(kept, key=lambda one: (-learnt[one].experiment.length, one)):
+        if literal in kept:
+            fewer = contradicting(encoding, learnt, kept - {literal})
+            kept = kept if fewer is None else fewer
+    return kept
+
+
+def contradicting(
     encoding: ClosedForm, learnt: Mapping[Literal, Observation], literals: Collection[Literal]
 ) -> set[Literal] | None:
     """Those of the assumptions that contradict, perhaps none at all; None where all can hold."""

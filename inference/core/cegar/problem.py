@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fractions import Fraction
 
 from inference.core.cegar.settings import CegarSettings
 from inference.core.errors import CoreError, InvalidInputError
@@ -13,6 +14,9 @@ from inference.core.mapping import PortMapping
 from inference.core.protocols import Json
 
 MOST_UOPS = 8  # of one scheme
+
+WASTE = Fraction(3, 10)
+"""Share of a measured time that a core may lose by its choice of ports: 28 % of what they need were seen."""
 
 PHASES = {
     "seeding": "Measure every scheme alone",
@@ -62,6 +66,20 @@ class CegarProblem:
         return self.uops.get(scheme, 1)
 
 
+def assumptions(problem: CegarProblem) -> tuple[str, ...]:
+    """What a search takes for granted, in words."""
+    several = sum(problem.count(scheme) > 1 for scheme in problem.schemes)
+    return (
+        f"the given number of µops for {several} schemes, one µop for every other"
+        if several
+        else "every scheme has one µop",
+        "the given number of ports"
+        if problem.settings.ports
+        else "as few ports as explain as much as any number of them",
+        f"a core may lose up to {100 * WASTE} % of its time by its choice of ports",
+    )
+
+
 class Hidden(StrEnum):
     """Why no admissible experiment tells two port mappings apart."""
 
@@ -69,6 +87,7 @@ class Hidden(StrEnum):
     R_MAX = "r_max"  # wherever they differ, the bottleneck outside the ports is slower
     BOTH = "noise and r_max"
     LENGTH = "length"  # it would need more instructions than allowed
+    UNEXPLAINED = "unexplained"  # the experiment that would tell contradicts others
     UNMEASURED = "unmeasured"  # what would tell is not in the recorded data, or could not be measured
     EQUAL = "equal"  # no experiment at all: equal inverse throughput for everything
 
@@ -78,6 +97,7 @@ REASONS: Mapping[Hidden, str] = {
     Hidden.R_MAX: "the bottleneck outside the ports hides the difference",
     Hidden.BOTH: "the noise and the bottleneck outside the ports hide the difference",
     Hidden.LENGTH: "an experiment that tells them apart would be too long",
+    Hidden.UNEXPLAINED: "the experiment that would tell them apart is one that no mapping explains",
     Hidden.UNMEASURED: "the experiments that would tell them apart have no usable measurement",
     Hidden.EQUAL: "they predict the same for every experiment",
 }
@@ -134,6 +154,25 @@ class Clash:
         }
 
 
+@dataclass(frozen=True)
+class Unexplained:
+    """An experiment that the mapping found does not explain: cycles measured, and what the mapping says."""
+
+    experiment: Experiment
+    cycles: float
+    predicted: float
+
+    @property
+    def excess(self) -> float:
+        """Share of the prediction by which it takes longer; negative where the core is quicker."""
+        return self.cycles / self.predicted - 1
+
+    @property
+    def is_more_than_waste(self) -> bool:
+        """Whether no core is known to lose so much time, or this one would be quicker than its ports."""
+        return not 0 <= self.cycles - self.predicted <= WASTE * self.cycles
+
+
 class ClashError(CoreError):
     """No port mapping explains the measurements; `clash` is a minimal set of them that contradict."""
 
@@ -147,8 +186,10 @@ class CegarResult:
     """The port mapping, how sure it is, and what it rests on.
 
     `alternatives`: other mappings that measuring cannot exclude; `more_alternatives` where the list was cut
-    off. `experiments`: everything asked, in that order. `limit` says which limit left the result unproven.
-    `seconds` of the search, and of those in looking for other mappings, take no part in comparisons.
+    off. `experiments`: everything asked, in that order. `unexplained`: those that the mapping does not
+    explain, the largest excess first: no mapping explains them all. `limit` says which limit left the result
+    unproven. `seconds` of the search, and of those in looking for other mappings, take no part in
+    comparisons.
     """
 
     mapping: PortMapping
@@ -157,6 +198,7 @@ class CegarResult:
     more_alternatives: bool
     experiments: tuple[Measured, ...]
     clashes: tuple[Clash, ...]
+    unexplained: tuple[Unexplained, ...]
     counter_examples: int
     solver: str
     limit: str = ""

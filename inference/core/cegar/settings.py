@@ -14,8 +14,9 @@ from inference.core.tunables import check_choice, check_number, check_whole, set
 MOST_PORTS = 20
 CLOSED_FORM, LINEAR_PROGRAM = "closed-form", "linear-program"
 ENCODINGS = (CLOSED_FORM, LINEAR_PROGRAM)
-STOP, DROP_SCHEME, DROP_MNEMONIC = "stop", "drop-scheme", "drop-mnemonic"
-CLASHES = (STOP, DROP_SCHEME, DROP_MNEMONIC)
+LEAVE_UNEXPLAINED, STOP = "leave-unexplained", "stop"
+DROP_SCHEME, DROP_MNEMONIC = "drop-scheme", "drop-mnemonic"
+CLASHES = (LEAVE_UNEXPLAINED, STOP, DROP_SCHEME, DROP_MNEMONIC)
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,8 @@ class CegarSettings:
     ports: int | None = setting(
         None, "Number of ports; empty: the smallest number that explains the measurements.", "given"
     )
-    most_ports: int = setting(
-        12, "Where the number of ports is searched for: the largest one to try.", "not searched"
+    most_ports: int = setting(  # Zen 5 has six ALUs, four address generators and four vector pipes
+        14, "Where the number of ports is searched for: the largest one to try.", "not searched"
     )
     epsilon: float = setting(
         0.02, "Cycles per instruction by which a measurement may be off (the noise bound).", 0.02
@@ -48,8 +49,9 @@ class CegarSettings:
         50, "Most other port mappings to list where measurements cannot tell them apart.", "1"
     )
     on_clash: str = setting(
-        STOP,
-        "When no mapping explains the measurements: stop, or drop a scheme (or its mnemonic) and go on.",
+        LEAVE_UNEXPLAINED,
+        "When no mapping explains all measurements: explain all but the fewest, stop, or drop a scheme (or "
+        "its mnemonic) and go on.",
         "drop-mnemonic, by hand",
     )
     solver_limit: int = setting(

@@ -102,6 +102,11 @@ class Observation:
         high = measured + off
         return cls(experiment, cycles, work, low, high if shape.floor * length < high else Fraction(0))
 
+    @property
+    def no_limit(self) -> Fraction:
+        """A time that no matrix reaches: of `high`, it says nothing."""
+        return Fraction(sum(self.work.values()) + 1)
+
     def holds(self, candidate: Candidate) -> bool:
         """Whether the candidate explains the measurement."""
         slowest = max(Fraction(mass, width) for _, mass, width in self.bounds(candidate))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import replace
 
 from inference.core.cegar.asking import Answers
 from inference.core.cegar.problem import Hidden
+from inference.core.cegar.readings import Readings
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.experiment import Experiment
@@ -14,15 +15,17 @@ from inference.core.identity import Distinction, distinguishing_experiment
 from inference.core.mapping import PortMapping
 from inference.core.throughput import inverse_throughput
 
+MOST_TRIES = 16  # experiments looked at where the smallest has been measured to no avail
 SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the first does not do
 
 
 class Judge:
     """Chooses experiments within the settings' limits; `refused` are those that gave no usable number."""
 
-    def __init__(self, settings: CegarSettings, answers: Answers) -> None:
+    def __init__(self, settings: CegarSettings, answers: Answers, readings: Readings) -> None:
         self._settings = settings
         self._answers = answers
+        self._readings = readings
         self.refused: set[Experiment] = set()
 
     def experiment(
@@ -34,36 +37,62 @@ class Judge:
     def _admissible(
         self, first: PortMapping, second: PortMapping, known: Experiment | None
     ) -> Distinction | None:
+        """Where the smallest experiment does not do, the smallest without one of its schemes, and so on."""
+        schemes = first.usage.keys() & second.usage.keys()
+        waiting: list[Set[str]] = [schemes]
+        for tried in range(MOST_TRIES):
+            if tried == len(waiting):
+                return None
+            found = self._smallest(first, second, waiting[tried])
+            if found is None and not tried:
+                found = self._predicted(first, second, known)
+            if found is None:
+                continue
+            if not self._answers.has(found.experiment):
+                return None
+            if not self._is_spent(found.experiment):
+                return found
+            fewer = [waiting[tried] - {scheme} for scheme in found.experiment.schemes]
+            waiting += [each for each in fewer if each not in waiting]
+        return None
+
+    def _is_spent(self, experiment: Experiment) -> bool:
+        """Whether it gave no usable number, or one that none of the mappings needs to explain."""
+        return experiment in self.refused or self._readings.cycles(experiment) is not None
+
+    def _smallest(self, first: PortMapping, second: PortMapping, schemes: Set[str]) -> Distinction | None:
         settings = self._settings
         limits: Collection[int | None] = [min(n, settings.max_length or n) for n in SEARCHED]
         if mapping_is_two_level(first, second):
             limits = (settings.max_length,)
         for limit in dict.fromkeys(limits):
             found = distinguishing_experiment(
-                first, second, noise=settings.epsilon, r_max=settings.r_max, max_length=limit
+                first,
+                second,
+                noise=settings.epsilon,
+                r_max=settings.r_max,
+                max_length=limit,
+                schemes=sorted(schemes),
             )
             if found is not None:
-                break
-        else:
-            found = self._predicted(first, second, known)
-        if found is None or found.experiment in self.refused or not self._answers.has(found.experiment):
-            return None
-        return found
+                return found
+        return None
 
     def hidden(self, mapping: PortMapping, other: PortMapping) -> Hidden:
         """Why nothing admissible tells the other mapping from the result."""
         noise, r_max = self._settings.epsilon, self._settings.r_max
 
-        def tells(noise: float, r_max: float | None) -> bool:
-            found = distinguishing_experiment(
+        def tells(noise: float, r_max: float | None) -> Distinction | None:
+            return distinguishing_experiment(
                 replace(mapping, r_max=r_max),
                 replace(other, r_max=r_max),
                 noise=noise,
                 max_length=None if mapping_is_two_level(mapping, other) else SEARCHED[-1],
             )
-            return found is not None
 
-        if tells(noise, r_max):
+        if (found := tells(noise, r_max)) is not None:
+            if self._readings.cycles(found.experiment) is not None:
+                return Hidden.UNEXPLAINED
             return Hidden.UNMEASURED if self._settings.max_length is None else self._too_long(mapping, other)
         if r_max is not None and tells(noise, None):
             return Hidden.R_MAX

@@ -34,6 +34,12 @@ class _Alternative(Told):
     hidden: Annotated[str, one_of(tuple(Hidden))]
 
 
+class _Unexplained(Told):
+    terms: Terms
+    cycles: Amount
+    predicted: Amount
+
+
 class _Cegar(Told):
     """What `inference.exchange.evidence` reads."""
 
@@ -43,6 +49,7 @@ class _Cegar(Told):
     alternatives: list[_Alternative]
     more_alternatives: bool
     clashes: list[ClashTold]
+    unexplained: list[_Unexplained] = []
     counter_examples: Count
     solver: str
     epsilon: Amount

@@ -192,7 +192,11 @@ class Cegar:
             tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
         )
         found = cegar.infer(problem, measurer, reporter, question.seed, resume)
-        report: Json = {KEY: evidence_json(found, problem.settings)}
+        report: Json = {
+            KEY: evidence_json(found, problem.settings),
+            "assumptions": list(cegar.assumptions(problem)),
+            "excess": len(found.unexplained),
+        }
         evidence = Evidence.of(report)
         assert evidence is not None
         told: Json = {
@@ -201,6 +205,8 @@ class Cegar:
             "alternatives": len(found.alternatives),
             "ambiguous": list(found.ambiguous_schemes),
             "dropped": sorted({scheme for clash in found.clashes for scheme in clash.dropped}),
+            "assumptions": report["assumptions"],
+            "excess": report["excess"],
         }
         return Inferred(found.mapping, len(found.experiments), report, verdict_in_words(evidence), told)
 

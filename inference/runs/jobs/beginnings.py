@@ -7,7 +7,6 @@ from inference.models import Machine
 from inference.models.scheme_search import PROBE_SELECTION
 
 POPULATION = 1000
-MOST_PORTS = 14  # Zen 5 has six ALUs, four address generators and four vector pipes
 MIXES = 60  # to judge by: a second or two, not half a minute
 
 
@@ -27,7 +26,7 @@ def starter_inference(machine: Machine) -> Json:
 
 
 def search_for_ports(machine: Machine) -> Json:
-    """Counter-examples on the probes: ports are searched for, R_max is measured, clashes are dropped."""
+    """Counter-examples on the probes: ports are searched for, R_max is measured."""
     return {
         "algorithm": "cegar",
         "isa": machine.isa.name,
@@ -35,5 +34,4 @@ def search_for_ports(machine: Machine) -> Json:
         "schemes": PROBE_SELECTION,
         "bottleneck": True,
         "mixes": MIXES,
-        "settings": {"most_ports": MOST_PORTS, "on_clash": "drop-scheme"},
     }

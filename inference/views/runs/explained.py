@@ -89,6 +89,9 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
         "beside": compared,
         "differing": [] if compared is None else _differing(compared, row),
         "matrices": matrices,
+        "unexplained": [
+            (each, experiment_url(each.experiment, row.isa, row)) for each in evidence.unexplained
+        ],
         "asked_experiments": [
             (each, experiment_url(each.experiment, row.isa, row)) for each in evidence.asked
         ],

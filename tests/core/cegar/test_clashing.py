@@ -73,7 +73,12 @@ def test_each_measurement_of_a_clash_is_needed() -> None:
         )
     ]
     with pytest.raises(ClashError) as caught:
-        infer(CegarProblem(("a", "b", "c"), CegarSettings()), RecordedMeasurer(measured), Listener(), 0)
+        infer(
+            CegarProblem(("a", "b", "c"), CegarSettings(on_clash="stop")),
+            RecordedMeasurer(measured),
+            Listener(),
+            0,
+        )
     clashing = {experiment for experiment, _ in caught.value.clash.experiments}
     assert {m.experiment for m in measured if m.experiment.length == 2} <= clashing
 

@@ -44,6 +44,7 @@ def solve_by_cegar(
             uops=dict.fromkeys(improper, 2),
             widths={scheme: width for scheme, width in question.widths.items() if scheme in schemes},
             improper=improper,
+            domains={scheme: domain for scheme, domain in question.domains.items() if scheme in schemes},
         )
         found = cegar.infer(problem, measurer, reporter, seed)
         culprit = _culprit(found.unexplained, question)

@@ -32,7 +32,6 @@ from inference.core.cegar.problem import (
     Hidden,
     Unexplained,
     Verdict,
-    assumptions,
 )
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.solving import SolverLimitError
@@ -50,6 +49,5 @@ __all__ = [
     "SolverLimitError",
     "Unexplained",
     "Verdict",
-    "assumptions",
     "infer",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Settled, matched
@@ -21,12 +22,14 @@ from inference.core.cegar.pool import Pool
 from inference.core.cegar.problem import (
     PHASES,
     Alternative,
+    Apart,
     CegarProblem,
     CegarResult,
     Clash,
     ClashError,
     Unexplained,
     Verdict,
+    assumptions,
 )
 from inference.core.cegar.readings import Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
@@ -47,6 +50,8 @@ from inference.core.throughput import inverse_throughput
 _TOO_MANY = "{} other mappings could be told apart only by experiments that may not or cannot be measured"
 
 _UNEXPLAINED = "left unexplained: {} takes {:.4g} cycles, which no mapping to {} ports explains with the rest"
+
+_TOGETHER = "{} and {} schemes share ports: that explains more"
 
 _NO_MAPPING = (
     "no port mapping that explains the measurements was found yet: {}; "
@@ -73,6 +78,12 @@ def infer(
     return _Search(problem, measurer, reporter, seed, resume).run()
 
 
+def _pairs(problem: CegarProblem) -> Apart:
+    """Pairs of domains, those first that are apart on most cores."""
+    found = sorted(set(problem.domains.values()), key=lambda domain: (domain != "memory", domain))
+    return tuple(itertools.combinations(found, 2))
+
+
 class _Search:
     def __init__(
         self,
@@ -95,6 +106,8 @@ class _Search:
         self.clashes: list[Clash] = []
         self.waived: Waived = frozenset()
         self.weight = 0  # of what is waived
+        self.apart: Apart = ()
+        self.listing = True  # what measuring cannot tell apart
         self.counter_examples = 0
         self.start = self.pace.clock() - before
         self.searching = 0.0
@@ -104,6 +117,7 @@ class _Search:
         self._seed()
         self._enter("deciding")
         try:
+            self._prefer(_pairs(self.problem) if self.settings.apart else ())
             settled = self._settle()
         except SolverLimitError as error:
             raise SolverLimitError(_NO_MAPPING.format(error)) from error
@@ -116,6 +130,7 @@ class _Search:
             experiments=self.answers.used,
             clashes=tuple(self.clashes),
             unexplained=self._unexplained(settled.mapping),
+            assumptions=assumptions(self.problem, self.apart),
             counter_examples=self.counter_examples,
             solver=version(),
             limit=settled.limit,
@@ -180,7 +195,36 @@ class _Search:
             r_max=self.settings.r_max,
             widths={s: n for s, n in self.problem.widths.items() if s in self.schemes},
             improper=tuple(s for s in self.problem.improper if s in self.schemes),
+            apart=tuple((self._of(first), self._of(second)) for first, second in self.apart),
         )
+
+    def _of(self, domain: str) -> frozenset[str]:
+        """Schemes of a domain: a scheme of several µops may be of several."""
+        found = (scheme for scheme, its in self.problem.domains.items() if its == domain)
+        return frozenset(scheme for scheme in found if self.problem.count(scheme) == 1)
+
+    def _prefer(self, pairs: Apart) -> None:
+        """Keep domains apart as far as that explains as much, and as no experiment speaks against it.
+
+        The mappings found with and without it are told apart by measuring, until nothing tells them apart.
+        """
+        self.listing = False
+        try:
+            while pairs:
+                self.apart = ()
+                plain = self._settle().mapping
+                self.apart = pairs
+                apart = self._settle().mapping
+                pairs = self.apart
+                told = self.judge.between(plain, apart, None) if pairs else None
+                if told is None:
+                    break
+                (measured,) = self.answers.measure([told.experiment])
+                self._take(measured)
+        except SolverLimitError as error:
+            self.tell(Log("warning", f"nothing is assumed of which schemes have ports of their own: {error}"))
+            self.apart = ()
+        self.listing = True
 
     def _settle(self) -> Settled:
         """Go on with more ports, or fewer schemes, whenever no mapping explains the measurements.
@@ -193,7 +237,7 @@ class _Search:
         while True:
             self.tell(Ports(ports, "given" if given else "the fewest that explain everything so far"))
             last = given or ports >= self.settings.most_ports
-            settled = self._decide(self._shape(ports), listing=last)
+            settled = self._decide(self._shape(ports), listing=last and self.listing)
             if settled is None:
                 ports = self._after_contradiction(ports)
             elif last or settled.limit:
@@ -206,7 +250,7 @@ class _Search:
                     if more is not None and len(self.readings) == known:
                         if not more.limit:
                             self.tell(Ports(ports, "one port more adds nothing"))
-                        listed = self._decide(self._shape(ports), listing=True) or settled
+                        listed = self._decide(self._shape(ports), listing=self.listing) or settled
                         return replace(listed, limit=listed.limit or more.limit)
                     ports = self._enough_ports(ports)
                 except SolverLimitError as error:
@@ -217,6 +261,7 @@ class _Search:
 
     def _after_contradiction(self, ports: int) -> int:
         """How many ports to go on with when `ports` explain no more."""
+        self._together(self.settings.ports or self.settings.most_ports)
         if self.settings.ports is None:
             return self._enough_ports(ports if self.settings.on_clash == LEAVE_UNEXPLAINED else ports + 1)
         if self.settings.on_clash == LEAVE_UNEXPLAINED:
@@ -245,9 +290,29 @@ class _Search:
         self.waived, self.weight = waiver.waived, waiver.weight
         return True
 
+    def _together(self, ports: int) -> None:
+        """Let domains share ports, as few pairs of them as that takes, if it explains more."""
+        if not self.apart or self._explainable(ports):
+            return
+        pairs, self.apart = self.apart, ()
+        least = self._least_weight(ports)
+        for pair in pairs:
+            self.apart = (*self.apart, pair)
+            if self._least_weight(ports, least) is None:
+                self.apart = self.apart[:-1]
+                self.tell(Log("info", _TOGETHER.format(*pair)))
+
+    def _least_weight(self, ports: int, most: int | None = None) -> int | None:
+        """Of what so many ports leave unexplained; None where it is more than `most`."""
+        shape, (limit, pulse) = self._shape(ports), (self.settings.solver_limit, self.pace.pulse)
+        observations = self.readings.observations(shape)
+        waiver = least_waiver(shape, observations, self.seed, limit, pulse, most)
+        return None if waiver.waived is None else waiver.weight
+
     def _enough_ports(self, ports: int) -> int:
         """The smallest number of ports from there on that explains everything so far."""
         most = self.settings.most_ports
+        self._together(most)
         if self.settings.on_clash == LEAVE_UNEXPLAINED:
             if not self._explainable(most):
                 self._waive(most)

@@ -51,6 +51,7 @@ class Formula:
             self._order_rows()
         self._limit_widths()
         self._share_rows()
+        self._keep_apart()
 
     def literal(self) -> Literal:
         """A new Boolean."""
@@ -180,6 +181,15 @@ class Formula:
             if scheme in self.shape.index:
                 own = self.matrix[self.shape.rows_of[self.shape.index[scheme]][0]]
                 self.clause(*(self._equal(own, self.matrix[row]) for row in proper))
+
+    def _keep_apart(self) -> None:
+        for first, second in self.shape.apart:
+            for port in range(self.shape.ports):
+                of_first = self.literal()
+                for schemes, literal in ((first, of_first), (second, -of_first)):
+                    for scheme in sorted(schemes & self.shape.index.keys()):
+                        for row in self.shape.rows_of[self.shape.index[scheme]]:
+                            self.clause(-self.matrix[row][port], literal)
 
     def _equal(self, one: Iterable[Literal], other: Iterable[Literal]) -> Literal:
         same = self.literal()

@@ -32,7 +32,8 @@ class CegarProblem:
 
     `uops`: µops of a scheme where that is not one; with any, the mapping is a three-level one (§4.4).
     `widths`: sizes of port sets that are known, of schemes with one µop. `improper`: schemes one of whose
-    µops has the ports of a scheme with one µop ("improper blocking instructions", §6.3.4).
+    µops has the ports of a scheme with one µop ("improper blocking instructions", §6.3.4). `domains`: the
+    part of the core that a scheme is for, which the setting `apart` is about.
     """
 
     schemes: tuple[str, ...]
@@ -40,13 +41,19 @@ class CegarProblem:
     uops: Mapping[str, int] = field(default_factory=dict)
     widths: Mapping[str, int] = field(default_factory=dict)
     improper: tuple[str, ...] = ()
+    domains: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.schemes:
             raise InvalidInputError("CEGAR needs at least one instruction scheme")
         if len(set(self.schemes)) != len(self.schemes):
             raise InvalidInputError("the instruction schemes given to CEGAR must differ")
-        for what, named in (("uops", self.uops), ("widths", self.widths), ("improper", self.improper)):
+        for what, named in (
+            ("uops", self.uops),
+            ("widths", self.widths),
+            ("improper", self.improper),
+            ("domains", self.domains),
+        ):
             strangers = sorted(set(named) - set(self.schemes))
             if strangers:
                 raise InvalidInputError(f"{what} names a scheme that is not asked for: {strangers[0]!r}")
@@ -66,10 +73,18 @@ class CegarProblem:
         return self.uops.get(scheme, 1)
 
 
-def assumptions(problem: CegarProblem) -> tuple[str, ...]:
+Apart = tuple[tuple[str, str], ...]
+"""Pairs of domains that share no port."""
+
+
+def assumptions(problem: CegarProblem, apart: Apart) -> tuple[str, ...]:
     """What a search takes for granted, in words."""
     several = sum(problem.count(scheme) > 1 for scheme in problem.schemes)
     return (
+        *(
+            f"µops of {first} and of {second} schemes have ports of their own, where measurements cannot tell"
+            for first, second in apart
+        ),
         f"the given number of µops for {several} schemes, one µop for every other"
         if several
         else "every scheme has one µop",
@@ -187,9 +202,9 @@ class CegarResult:
 
     `alternatives`: other mappings that measuring cannot exclude; `more_alternatives` where the list was cut
     off. `experiments`: everything asked, in that order. `unexplained`: those that the mapping does not
-    explain, the largest excess first: no mapping explains them all. `limit` says which limit left the result
-    unproven. `seconds` of the search, and of those in looking for other mappings, take no part in
-    comparisons.
+    explain, the largest excess first: no mapping explains them all. `assumptions` in words. `limit` says
+    which limit left the result unproven. `seconds` of the search, and of those in looking for other mappings,
+    take no part in comparisons.
     """
 
     mapping: PortMapping
@@ -199,6 +214,7 @@ class CegarResult:
     experiments: tuple[Measured, ...]
     clashes: tuple[Clash, ...]
     unexplained: tuple[Unexplained, ...]
+    assumptions: tuple[str, ...]
     counter_examples: int
     solver: str
     limit: str = ""

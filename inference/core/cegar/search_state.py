@@ -28,6 +28,7 @@ def identity(problem: CegarProblem, seed: int) -> Json:
         "uops": dict(sorted(problem.uops.items())),
         "widths": dict(sorted(problem.widths.items())),
         "improper": list(problem.improper),
+        "domains": dict(sorted(problem.domains.items())),
     }
 
 

@@ -45,6 +45,11 @@ class CegarSettings:
         "closed-form: Boolean constraints, quick; linear-program: the thesis's own, to compare with.",
         LINEAR_PROGRAM,
     )
+    apart: bool = setting(
+        True,
+        "Integer, vector and memory µops have ports of their own, as long as that explains as much.",
+        "not assumed",
+    )
     alternatives: int = setting(
         50, "Most other port mappings to list where measurements cannot tell them apart.", "1"
     )

@@ -24,7 +24,8 @@ class Shape:
     """Schemes in the order of their rows, the µops of each, and the number of ports.
 
     `widths`: {scheme: size of its port set} where known. `improper`: schemes whose first row has the ports
-    of a scheme with one row (§6.3.4). `epsilon` and `r_max` as in the settings.
+    of a scheme with one row (§6.3.4). `apart`: pairs of sets of schemes that share no port. `epsilon`
+    and `r_max` as in the settings.
     """
 
     schemes: tuple[str, ...]
@@ -34,6 +35,7 @@ class Shape:
     r_max: float | None = None
     widths: Mapping[str, int] | None = None
     improper: tuple[str, ...] = ()
+    apart: tuple[tuple[frozenset[str], frozenset[str]], ...] = ()
 
     @cached_property
     def owners(self) -> tuple[int, ...]:

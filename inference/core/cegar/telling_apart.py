@@ -32,12 +32,14 @@ class Judge:
         self, shape: Shape, first: Candidate, second: Candidate, known: Experiment | None
     ) -> Distinction | None:
         """The smallest experiment that decides and may be asked; `known` is one that decides, if any."""
-        return self._admissible(shape.mapping(first), shape.mapping(second), known)
+        return self.between(shape.mapping(first), shape.mapping(second), known)
 
-    def _admissible(
+    def between(
         self, first: PortMapping, second: PortMapping, known: Experiment | None
     ) -> Distinction | None:
-        """Where the smallest experiment does not do, the smallest without one of its schemes, and so on."""
+        """The same for mappings.
+
+        Where the smallest experiment does not do, the smallest without one of its schemes, and so on."""
         schemes = first.usage.keys() & second.usage.keys()
         waiting: list[Set[str]] = [schemes]
         for tried in range(MOST_TRIES):

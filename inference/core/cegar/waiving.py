@@ -116,8 +116,10 @@ class _Search:
             if clash is None:
                 return Waiver(self._named(waived), weight, self._experiments(clashes))
             clash = minimal(self._encoding, self._says, clash)
-            if not clash:
+            if not clash and most is None:
                 raise impossible(self._encoding.formula.shape)
+            if not clash:
+                break
             clashes.append(frozenset(clash))
             if len(clashes) <= EXACT:
                 waived = self._lightest(clashes)

@@ -19,6 +19,8 @@ class BlockingQuestion:
     """Which ports do these schemes use? `widths`: sizes of their port sets. `improper`: schemes with two
     µops, one of which has the ports of a scheme with one (§6.3.4). `ports` None: find the number. `trust`:
     how many others behave like a scheme; where measurements contradict, the least trusted is to blame.
+    `domains`: the part of the core that a scheme is for; those of different ones share no ports unless that
+    explains more.
     """
 
     schemes: tuple[str, ...]
@@ -30,6 +32,7 @@ class BlockingQuestion:
     epsilon: float
     alternatives: int
     trust: Mapping[str, int]
+    domains: Mapping[str, str]
 
 
 @dataclass(frozen=True)

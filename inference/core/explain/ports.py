@@ -69,6 +69,7 @@ class Solver:
     def _ask(self, classes: Sequence[list[str]], improper: Sequence[Improper]) -> BlockingAnswer:
         settings, bench = self._bench.settings, self._bench
         heads = [members[0] for members in classes]
+        domains = bench.problem.domains
         question = BlockingQuestion(
             schemes=(*heads, *(each.scheme for each in improper)),
             widths={head: bench.widths[head] for head in heads},
@@ -79,6 +80,7 @@ class Solver:
             epsilon=settings.epsilon,
             alternatives=settings.alternatives,
             trust={members[0]: len(members) for members in classes},
+            domains={head: domains[head] for head in heads if head in domains},
         )
         return self._solver(question, self._medians, Quiet(bench.teller.pace), self._seed)
 

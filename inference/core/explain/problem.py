@@ -31,7 +31,7 @@ class ExplainProblem:
     `uops`: numbers of µops, from a table. `improper`: schemes to block with a µop that no scheme has alone,
     beside those found. `preferred`: schemes to represent their class, the best first. `hint`: the documented
     ports of some schemes, by name, which decides between mappings of the blocking instructions that no
-    experiment tells apart (§6.3.4) and names the ports.
+    experiment tells apart (§6.3.4) and names the ports. `domains`: the part of the core that a scheme is for.
     """
 
     schemes: tuple[str, ...]
@@ -40,6 +40,7 @@ class ExplainProblem:
     improper: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     hint: PortMapping | None = None
+    domains: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.schemes:

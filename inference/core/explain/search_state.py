@@ -20,6 +20,7 @@ def identity(problem: ExplainProblem, seed: int) -> Json:
         "schemes": list(problem.schemes),
         "uops": dict(sorted(problem.uops.items())),
         "improper": list(problem.improper),
+        "domains": dict(sorted(problem.domains.items())),
         "preferred": list(problem.preferred),
         "hint": None
         if hint is None

@@ -138,10 +138,10 @@ class Command(RunCommand):
 
     def _source(self, options: dict[str, Any]) -> tuple[Json, ISA, str]:
         """The run's source, its instruction set, and what to call it."""
-        if options["machine"]:
+        if options["machine"] is not None:
             machine = by_name(Machine, options["machine"])
             return {"machine": machine.pk}, machine.isa, machine.name
-        if options["dataset"]:
+        if options["dataset"] is not None:
             sets = [by_name(ExperimentSet, name) for name in options["dataset"]]
             return {"datasets": [row.pk for row in sets]}, sets[0].isa, sets[0].name
         wanted = options["simulate"]

@@ -17,6 +17,7 @@ from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.exchange import characterisations
 from inference.exchange.evidence import KEY, Evidence, evidence_json, verdict_in_words
+from inference.isa.domains import domains_of
 from inference.isa.x86.probes import PREFERRED
 from inference.runs.workshop import open_workshop
 
@@ -190,11 +191,12 @@ class Cegar:
             {scheme: count for scheme, count in known.get("uops", {}).items() if scheme in asked},
             {scheme: width for scheme, width in known.get("widths", {}).items() if scheme in asked},
             tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
+            domains_of(question.schemes),
         )
         found = cegar.infer(problem, measurer, reporter, question.seed, resume)
         report: Json = {
             KEY: evidence_json(found, problem.settings),
-            "assumptions": list(cegar.assumptions(problem)),
+            "assumptions": list(found.assumptions),
             "excess": len(found.unexplained),
         }
         evidence = Evidence.of(report)
@@ -249,6 +251,7 @@ class Explain:
             improper=tuple(known.get("improper", ())),
             preferred=PREFERRED,
             hint=hint_of(known.get("documented", {})),
+            domains=domains_of(question.schemes),
         )
         found = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
         told: Json = {outcome.value: found.outcomes[outcome] for outcome in Outcome}

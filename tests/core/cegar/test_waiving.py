@@ -130,3 +130,30 @@ def test_recorded_data_cannot_be_measured_again_and_the_reading_is_left_unexplai
     assert [each.experiment for each in found.unexplained] == [wrong]
     assert found.unexplained[0].excess < 0
     assert found.unexplained[0].is_more_than_waste
+
+
+DOMAINS = {
+    scheme: {"a": "integer", "i": "integer", "l": "memory", "v": "vector"}[scheme[0]] for scheme in ZEN.usage
+}
+
+
+def test_domains_keep_apart_what_the_noise_hides() -> None:
+    """With ε of 0.02, `vmulpd` may as well have one of the ports of `add`."""
+    problem = CegarProblem(tuple(ZEN.usage), CegarSettings(), domains=DOMAINS)
+    found = infer(problem, Wasteful(ZEN), Listener(), 3)
+    assert same_up_to_renaming(found.mapping, ZEN)
+    assert len([each for each in found.assumptions if "ports of their own" in each]) == 3
+
+
+def test_domains_share_ports_where_that_is_measured() -> None:
+    """As integer and vector instructions do on Intel's cores."""
+    usage = {"add": ((0b111, 1),), "imul": ((0b10, 1),), "load": ((0b11000, 1),), "vaddps": ((0b11, 1),)}
+    truth = PortMapping(tuple("01234"), usage)
+    problem = CegarProblem(
+        tuple(usage), CegarSettings(), domains={s: DOMAINS[s] for s in usage if s in DOMAINS}
+    )
+    found = infer(problem, SimulatedProcessor(truth), Listener(), 1)
+    assert same_up_to_renaming(found.mapping, truth)
+    assert not found.unexplained
+    assert any("memory and of vector" in each for each in found.assumptions)
+    assert not any("integer and of vector" in each for each in found.assumptions)

@@ -29,6 +29,7 @@ def question(
         epsilon=0.02,
         alternatives=20,
         trust={scheme: trust.get(scheme, 1) for scheme in schemes},
+        domains={},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inference.core import cegar
 from inference.core.cegar import CegarProblem, CegarResult, CegarSettings, Unexplained
@@ -28,7 +29,7 @@ def solve_by_cegar(
         most_ports=max(question.most_ports, *question.widths.values(), 1),
         epsilon=question.epsilon,
         r_max=question.r_max,
-        alternatives=question.alternatives,
+        alternatives=0,
     )
     dropped: dict[str, str] = {}
     while True:
@@ -49,6 +50,8 @@ def solve_by_cegar(
         found = cegar.infer(problem, measurer, reporter, seed)
         culprit = _culprit(found.unexplained, question)
         if culprit is None:
+            settings = replace(settings, alternatives=question.alternatives)
+            found = cegar.infer(replace(problem, settings=settings), measurer, reporter, seed)
             return BlockingAnswer(
                 mapping=found.mapping,
                 alternatives=tuple(each.mapping for each in found.alternatives),
@@ -65,21 +68,23 @@ def solve_by_cegar(
 
 
 def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> str | None:
-    """The scheme to leave out, None for none: of those in too much, the one that fewest others behave like.
+    """The scheme to leave out, None for none.
 
-    Of several, the one in most of the experiments.
+    Of those in what is unexplained by too much, the one in more than half of it; where there is none, the one
+    that fewest others behave like.
     """
 
     def trust(scheme: str) -> int:
         return question.trust.get(scheme, 0)
 
-    often = Counter(
-        scheme
+    much = [
+        each
         for each in unexplained
         if each.is_more_than_waste or min(map(trust, each.experiment.schemes)) < TRUSTED
-        for scheme in each.experiment.schemes
-    )
-    return min(often, key=lambda scheme: (trust(scheme), -often[scheme], scheme), default=None)
+    ]
+    often = Counter(scheme for each in much for scheme in each.experiment.schemes)
+    suspects = [scheme for scheme, times in often.items() if 2 * times > len(much)] or list(often)
+    return min(suspects, key=lambda scheme: (trust(scheme), -often[scheme], scheme), default=None)
 
 
 def _in_words(found: CegarResult) -> str:

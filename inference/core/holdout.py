@@ -28,22 +28,36 @@ def split(n: int, share: float, seed: int) -> tuple[npt.NDArray[np.int64], npt.N
     return np.sort(order[held:]), np.sort(order[:held])
 
 
-def held_out_experiments(experiments: Iterable[Experiment], share: float, seed: int) -> set[Experiment]:
+def held_out_experiments(
+    experiments: Iterable[Experiment], share: float, seed: int, never: int = 0
+) -> set[Experiment]:
     """The seeded share of the distinct experiments that training never sees: see `held_out_of`."""
     distinct = list(dict.fromkeys(experiments))
     singletons = np.array([experiment.is_singleton for experiment in distinct], dtype=bool)
-    return {distinct[index] for index in held_out_of(singletons, share, seed)}
+    different = np.array([len(experiment.terms) for experiment in distinct], dtype=np.int64)
+    return {distinct[index] for index in held_out_of(singletons, different, share, seed, never)}
 
 
-def held_out_of(singletons: npt.NDArray[np.bool_], share: float, seed: int) -> npt.NDArray[np.int64]:
+def held_out_of(
+    singletons: npt.NDArray[np.bool_],
+    different: npt.NDArray[np.int64],
+    share: float,
+    seed: int,
+    never: int = 0,
+) -> npt.NDArray[np.int64]:
     """The indices, ascending, of the distinct experiments to hold out.
 
-    Whole experiments, so that no repeat of one is on both sides. Single instructions, which `singletons`
-    marks, stay in training as far as possible: nothing else tells how long a scheme takes alone.
+    Whole experiments, so that no repeat of one is on both sides. Experiments of up to `never` different
+    schemes, of which there are `different`, all stay in training: an algorithm can do nothing without them.
+    Single instructions, which `singletons` marks, stay there as far as possible: nothing else tells how long
+    a scheme takes alone.
     """
     n = len(singletons)
     if not n:
         return np.zeros(0, dtype=np.int64)
+    if never:
+        pool = np.flatnonzero(different > never)
+        return pool[split(len(pool), share, seed)[1]].astype(np.int64)
     mixed = np.flatnonzero(~singletons)
     pool = mixed if len(mixed) > share * n else np.arange(n)
     _, kept_back = split(len(pool), share * n / len(pool), seed)

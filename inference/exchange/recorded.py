@@ -45,12 +45,14 @@ def recorded_shares(
     share: float,
     seed: int,
     judge: ExperimentSet | None = None,
+    never: int = 0,
 ) -> Shares:
     """Divide the measurements of the chosen schemes alone; the seed makes it the same every time.
 
     That is: as long as the sets are what they were. The order in which they are named does not matter.
     Experiments that the set `judge` has a usable measurement of are not learnt from: it judges all mappings
-    by the same experiments, and none by what it has seen.
+    by the same experiments, and none by what it has seen. Those of up to `never` different schemes are
+    learnt from all the same.
     """
     usable = [
         row
@@ -64,11 +66,11 @@ def recorded_shares(
     recurring: set[int] = set()
     if judge is not None:
         settled = judge.measurements.filter(state=MeasurementState.SETTLED.value)
-        recurring = {row.experiment_id for row in usable} & set(
-            settled.values_list("experiment_id", flat=True).distinct()
-        )
+        spared = {row.experiment_id for row in usable if len(row.value.experiment.terms) > never}
+        recurring = spared & set(settled.values_list("experiment_id", flat=True).distinct())
         usable = [row for row in usable if row.experiment_id not in recurring]
-    kept = held_out_experiments((row.value.experiment for row in usable), share, seed) if usable else set()
+    experiments = (row.value.experiment for row in usable)
+    kept = held_out_experiments(experiments, share, seed, never) if usable else set()
     return Shares(
         training=tuple(row for row in usable if row.value.experiment not in kept),
         held_out=tuple(row for row in usable if row.value.experiment in kept),
@@ -77,7 +79,7 @@ def recorded_shares(
 
 
 def held_out_rows(
-    sets: Sequence[ExperimentSet], selection: str | Sequence[int], share: float, seed: int
+    sets: Sequence[ExperimentSet], selection: str | Sequence[int], share: float, seed: int, never: int = 0
 ) -> npt.NDArray[np.int64]:
     """The ids of the measurements that `recorded_shares` holds out, in its order, without their values.
 
@@ -89,16 +91,24 @@ def held_out_rows(
     ]
     if not parts:
         return np.zeros(0, dtype=np.int64)
-    ids, experiments, singletons = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    ids, experiments, singletons, different = (
+        np.concatenate(columns) for columns in zip(*parts, strict=True)
+    )
     _, first, which = np.unique(experiments, return_index=True, return_inverse=True)
     met = np.sort(first)  # the distinct experiments, as they were first met
-    kept = met[held_out_of(singletons[met], share, seed)]
+    kept = met[held_out_of(singletons[met], different[met], share, seed, never)]
     return ids[np.isin(first[which], kept)]
 
 
 def _facts(
     chunk: Chunk, wanted: set[str] | None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Of the measurements of the wanted schemes alone: row, experiment, whether it is one instruction."""
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Of the wanted schemes alone: row, experiment, whether it is one instruction, its number of schemes."""
     admitted = np.ones(len(chunk.ids), dtype=bool) if wanted is None else known_to(wanted, chunk.table)
-    return chunk.ids[admitted], chunk.experiments[admitted], (chunk.table.lengths == 1)[admitted]
+    different = np.diff(chunk.table.offsets)
+    return (
+        chunk.ids[admitted],
+        chunk.experiments[admitted],
+        (chunk.table.lengths == 1)[admitted],
+        different[admitted],
+    )

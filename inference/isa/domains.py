@@ -15,7 +15,7 @@ class Domain(StrEnum):
     MEMORY = "memory"
 
 
-_OPERAND = re.compile(r"GPR|ADDR|MEM|MOFFS|[XYZ]?MM|FPR|VEC|ELEM")
+_OPERAND = re.compile(r"(?<![A-Z])(?:GPR|ADDR|MEM|MOFFS|[XYZ]?MM|FPR|VEC|ELEM)")
 _DOMAINS = {"GPR": Domain.INTEGER, "ADDR": Domain.INTEGER, "MEM": Domain.MEMORY, "MOFFS": Domain.MEMORY}
 
 

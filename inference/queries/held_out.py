@@ -25,7 +25,8 @@ def held_out_of(run: Run, scheme: InstructionScheme | None = None) -> Iterator[C
     sets = list(ExperimentSet.objects.filter(pk__in=config["source"]["datasets"]))
     if len(sets) < len(config["source"]["datasets"]):
         return
-    ids = held_out_rows(sets, config["schemes"], config["held_out"], config["seed"])
+    never = config.get("never_held_out", 0)  # runs of before held out of all experiments
+    ids = held_out_rows(sets, config["schemes"], config["held_out"], config["seed"], never)
     for part in np.split(ids, range(_LOOKED_UP, len(ids), _LOOKED_UP)):
         rows = Measurement.objects.filter(pk__in=part.tolist())
         if scheme is not None:

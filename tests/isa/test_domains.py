@@ -12,6 +12,7 @@ from inference.isa.domains import domain_of, domains_of
     [
         ("add GPR[64]:RW, GPR[64]:R", "integer"),
         ("lea GPR[64]:W, ADDR[B+D8]", "integer"),
+        ("mov GPR[64]:W, IMM[64]:R", "integer"),
         ("vaddpd XMM:W, XMM:R, XMM:R", "vector"),
         ("vpaddd ZMM{k}{z}:W, ZMM:R, ZMM:R", "vector"),
         ("paddb MM:RW, MM:R", "vector"),

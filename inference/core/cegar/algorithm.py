@@ -51,6 +51,8 @@ _TOO_MANY = "{} other mappings could be told apart only by experiments that may 
 
 _UNEXPLAINED = "left unexplained: {} takes {:.4g} cycles, which no mapping to {} ports explains with the rest"
 
+_TRIFLE = 2  # by which what is left unexplained may weigh more where domains are kept apart
+
 _TOGETHER = "{} and {} schemes share ports: that explains more"
 
 _NO_MAPPING = (
@@ -159,11 +161,17 @@ class _Search:
         )
 
     def _seed(self) -> None:
-        """Every scheme alone; of recorded data, everything there is."""
+        """Every scheme alone; of recorded data, everything there is but for copies of one scheme."""
         wanted = set(self.schemes)
         asked = [Experiment.of([scheme]) for scheme in self.schemes]
         if self.answers.offered is not None:
-            asked = sorted(e for e in self.answers.offered if wanted.issuperset(e.schemes))
+            alone = {e.schemes[0] for e in asked if e in self.answers.offered}
+            asked = sorted(
+                e
+                for e in self.answers.offered
+                if wanted.issuperset(e.schemes)
+                and (len(e.schemes) > 1 or e.is_singleton or e.schemes[0] not in alone)
+            )
         for measured in self.answers.measure(asked):
             self._take(measured)
             self.tell(Seeded(measured))
@@ -206,8 +214,12 @@ class _Search:
     def _prefer(self, pairs: Apart) -> None:
         """Keep domains apart as far as that explains as much, and as no experiment speaks against it.
 
-        The mappings found with and without it are told apart by measuring, until nothing tells them apart.
+        The mappings found with and without it are told apart by measuring, until nothing tells them apart. Of
+        recorded data, everything has been asked.
         """
+        if self.answers.offered is not None:
+            self.apart = pairs
+            return
         self.listing = False
         try:
             while pairs:
@@ -295,10 +307,10 @@ class _Search:
         if not self.apart or self._explainable(ports):
             return
         pairs, self.apart = self.apart, ()
-        least = self._least_weight(ports)
+        least = self._least_weight(ports) or 0
         for pair in pairs:
             self.apart = (*self.apart, pair)
-            if self._least_weight(ports, least) is None:
+            if self._least_weight(ports, least + _TRIFLE) is None:
                 self.apart = self.apart[:-1]
                 self.tell(Log("info", _TOGETHER.format(*pair)))
 
@@ -317,7 +329,7 @@ class _Search:
             if not self._explainable(most):
                 self._waive(most)
             least = self.weight
-            while ports < most and not self._explainable(ports) and not self._waive(ports, least):
+            while ports < most and not self._explainable(ports) and not (least and self._waive(ports, least)):
                 ports += 1
             return min(ports, most)
         while not self._explainable(most):

@@ -3,12 +3,15 @@
 Ports are a lower bound on the time: a core never beats it, but misses it a little wherever it chose the ports
 of its µops unluckily. So what a measurement says falls into claims of different weight: a mapping takes no
 longer; not much less; only a little less; not less at all. Of the claims that contradict one another, those
-that weigh least together are waived. They are found by implicit hitting sets: a minimal clash is
-sought, the claims that hit all clashes so far at the least weight are waived, until no clash is left.
+that weigh least together are waived.
+
+A local search finds them. Where they are few, implicit hitting sets prove it: a minimal clash is sought, the
+claims that hit all clashes so far at the least weight are waived, until no clash is left.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -19,12 +22,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from inference.core.cegar.clashing import contradicting, impossible, minimal
 from inference.core.cegar.closed_form import ClosedForm
+from inference.core.cegar.descent import Bound, Descent
 from inference.core.cegar.formula import Formula, Literal
 from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Observation, Shape
 from inference.core.experiment import Experiment
 
-EXACT = 60  # clashes up to which the lightest claims that hit all are sought, not just of each clash
+FEW = 5  # claims waived, up to which it is proven that no fewer will do
+CLASHES = 30  # that a proof may take
 
 
 class Claim(Enum):
@@ -85,14 +90,43 @@ def least_waiver(
 
     Raises `InvalidInputError` where no measurement is needed for a contradiction.
     """
-    search = _Search(Formula(shape, seed, limit, pulse), observations, pulse)
+    found = _descended(shape, observations, seed, pulse)
+    if found.waived is not None and len(found.waived) > FEW:
+        return found if most is None or found.weight <= most else replace(found, waived=None)
+    search = _Proof(Formula(shape, seed, limit, pulse), observations, pulse)
     try:
-        return search.least(most)
+        return search.least(most) or found
     finally:
         search.close()
 
 
-class _Search:
+def _descended(
+    shape: Shape, observations: Sequence[Observation], seed: int, pulse: Callable[[], None]
+) -> Waiver:
+    """What the best matrix that a local search finds leaves unexplained."""
+    claims = [(k, claim, alone) for k, each in enumerate(observations) for claim, alone in _claims(each)]
+    bounds = [
+        Bound(
+            k,
+            above=alone.low is not None,
+            limit=float(alone.high if alone.low is None else alone.low),
+            weight=_weight(alone.experiment, claim),
+        )
+        for k, claim, alone in claims
+    ]
+    best, _ = Descent(shape, observations, bounds, seed).best(pulse)
+    broken = [(alone.experiment, claim) for _, claim, alone in claims if not alone.holds(best)]
+    weight = sum(itertools.starmap(_weight, broken))
+    return Waiver(frozenset(broken), weight, frozenset(experiment for experiment, _ in broken))
+
+
+def _weight(experiment: Experiment, claim: Claim) -> int:
+    return claim.weight * (ALONE if experiment.is_singleton else 1)
+
+
+class _Proof:
+    """Implicit hitting sets."""
+
     def __init__(
         self, formula: Formula, observations: Sequence[Observation], pulse: Callable[[], None]
     ) -> None:
@@ -108,7 +142,8 @@ class _Search:
                 self._says[literal] = alone
                 self._encoding.add(alone, -literal)
 
-    def least(self, most: int | None) -> Waiver:
+    def least(self, most: int | None) -> Waiver | None:
+        """See `least_waiver`; None where it takes too many clashes."""
         clashes: list[frozenset[Literal]] = []
         waived: frozenset[Literal] = frozenset()
         while (weight := sum(map(self._weight, waived))) <= (weight if most is None else most):
@@ -121,10 +156,9 @@ class _Search:
             if not clash:
                 break
             clashes.append(frozenset(clash))
-            if len(clashes) <= EXACT:
-                waived = self._lightest(clashes)
-            else:
-                waived |= {min(clash, key=lambda each: (self._weight(each), each))}
+            if len(clashes) > CLASHES:
+                return None
+            waived = self._lightest(clashes)
             self._pulse()
         return Waiver(None, weight, self._experiments(clashes))
 
@@ -135,8 +169,7 @@ class _Search:
         return frozenset(self._claims[each][0] for clash in clashes for each in clash)
 
     def _weight(self, literal: Literal) -> int:
-        experiment, claim = self._claims[literal]
-        return claim.weight * (ALONE if experiment.is_singleton else 1)
+        return _weight(*self._claims[literal])
 
     def _lightest(self, clashes: Sequence[Set[Literal]]) -> frozenset[Literal]:
         """The lightest claims of which every clash has one: a small integer program."""

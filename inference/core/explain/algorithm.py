@@ -11,11 +11,11 @@ from inference.core.explain.bench import Bench
 from inference.core.explain.blocking import BlockingAnswer, BlockingSolver
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
-from inference.core.explain.concluding import concluded
+from inference.core.explain.concluding import concluded, nothing_characterised
 from inference.core.explain.events import Bottleneck
 from inference.core.explain.known import ByCounters, ByTime
 from inference.core.explain.ports import Solver, blockers_of, class_table
-from inference.core.explain.problem import ExplainProblem, ExplainResult
+from inference.core.explain.problem import ExplainProblem, ExplainResult, Outcome
 from inference.core.explain.remaining import Conclusion, Remaining
 from inference.core.explain.sampling import Medians, Sampler
 from inference.core.explain.search_state import told_before
@@ -37,8 +37,8 @@ def infer(
 
     The answer depends on the problem, the measurer's answers and the seed alone, also when the search was
     interrupted: it is deterministic, and asks the measurer everything again. Raises `InsufficientDataError`
-    where no blocking instruction is found, `InvalidInputError` for a checkpoint of another search, and lets
-    `InterruptedRunError` from the reporter through.
+    where no blocking instruction is found or no scheme could be characterised, `InvalidInputError` for a
+    checkpoint of another search, and lets `InterruptedRunError` from the reporter through.
     """
     pace = Pace(reporter)
     teller = Teller(pace, problem, seed, *told_before(problem, seed, resume))
@@ -67,7 +67,10 @@ class _Search:
             )
         counting = bench.settings.evidence == PORT_COUNTERS
         conclusion = self._by_counters() if counting else self._by_time()
-        return concluded(bench, conclusion, self.r_max, bench.teller.seconds())
+        result = concluded(bench, conclusion, self.r_max, bench.teller.seconds())
+        if not result.outcomes[Outcome.CHARACTERISED]:
+            raise InsufficientDataError(nothing_characterised(result))
+        return result
 
     def _by_counters(self) -> Conclusion:
         bench = self.bench
@@ -121,7 +124,9 @@ class _Search:
         if self.r_max is None:
             settings = bench.settings
             medians = Medians(bench.sampler, settings.samples, settings.epsilon / 8)
-            found = measure_bottleneck(heads, medians, Quiet(bench.teller.pace))
+            found = measure_bottleneck(
+                heads, medians, Quiet(bench.teller.pace, "looking for the bottleneck rate")
+            )
             self.r_max = found.r_max
             if found.r_max is None:
                 bench.teller.log(

@@ -95,11 +95,14 @@ class Bench:
         """Whether its samples differ by far more than the noise."""
         return self.sampler.is_unstable(experiment, self.off(experiment))
 
-    def preference(self, scheme: str) -> tuple[int, int, str]:
-        """Sorts schemes by how well they represent others: those preferred, then the simplest."""
+    def preference(self, scheme: str) -> tuple[int, int, int, str]:
+        """Sorts schemes by how well they represent others: those preferred, then the simplest.
+
+        Of recorded data, those come first that were blocked with.
+        """
         preferred = self.problem.preferred
         place = preferred.index(scheme) if scheme in preferred else len(preferred)
-        return place, len(scheme), scheme
+        return -self.sampler.beside(scheme), place, len(scheme), scheme
 
 
 def fact(bench: Bench, experiment: Experiment, expected: float | None) -> Fact:

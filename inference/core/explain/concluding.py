@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inference.core.explain.bench import Bench
@@ -50,6 +51,16 @@ def concluded(bench: Bench, found: Conclusion, r_max: float | None, seconds: flo
     )
 
 
+def nothing_characterised(found: ExplainResult) -> str:
+    """Why there is no result, in words: the commonest reasons, each with a scheme as an example."""
+    reasons = Counter(each.reason for each in found.characterisations)
+    told = []
+    for reason, number in reasons.most_common(3):
+        example = next(each for each in found.characterisations if each.reason is reason)
+        told.append(f"{number} {REASONS.get(reason, reason.value)}, e.g. {example.scheme}: {example.text}")
+    return f"none of {len(found.characterisations)} schemes could be characterised: {'; '.join(told)}"
+
+
 def _left_out(bench: Bench, scheme: str) -> Characterisation:
     excluded = bench.excluded[scheme]
     return Characterisation(
@@ -86,6 +97,7 @@ def _tested(
         text = verdict.text or REASONS[verdict.reason]
         return replace(told, reason=verdict.reason, text=text, facts=verdict.facts)
     usage, doubts = _with_the_wide(bench, scheme, verdict, told.witnesses, found, r_max)
+    doubts = (*doubts, *_not_recorded(told.witnesses, found))
     return replace(
         told,
         outcome=Outcome.CHARACTERISED,
@@ -93,6 +105,19 @@ def _tested(
         doubts=doubts,
         alternatives=_alternatives(verdict, usage, others),
     )
+
+
+def _not_recorded(witnesses: Sequence[Witness], found: Conclusion) -> Iterator[str]:
+    """Blocking instructions that nothing was recorded beside, though they could have shown something."""
+    tested = {each.blocker for each in witnesses}
+    free = [each.mask for each in witnesses if each.seen is Seen.EVADES]
+    missing = [
+        each.scheme
+        for each in found.known.blockers
+        if each.scheme not in tested and not any(each.mask & mask == each.mask for mask in free)
+    ]
+    if missing:
+        yield f"nothing was recorded of it beside {'; '.join(missing)}"
 
 
 def _disagreeing(

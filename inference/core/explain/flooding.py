@@ -67,12 +67,23 @@ class Floods:
         self._ports = ports
         self._since: dict[tuple[Experiment, int], int] = {}
 
+    def can(self, scheme: str, blocker: Blocker) -> bool:
+        """Whether the scheme can be tested with the blocker: not all floods are in recorded data."""
+        test = self.test(scheme, blocker)
+        saturated = test.copies >= blocker.width * (self._bench.cycles(scheme) - self._bench.settings.epsilon)
+        return self._is_blind(blocker) or (
+            saturated and all(map(self._bench.sampler.has, (test.base, test.tested)))
+        )
+
     def test(self, scheme: str, blocker: Blocker) -> Test:
-        """The experiments for a scheme and a blocker."""
+        """The experiments for a scheme and a blocker; of recorded data, with as many copies as there are."""
         bench = self._bench
         copies = copies_to_flood(
             blocker.width, bench.cycles(scheme), bench.uops(scheme), bench.settings.most_copies
         )
+        recorded = bench.sampler.floods(blocker.scheme, scheme)
+        if recorded and copies not in recorded:
+            copies = max(recorded)
         base, tested = flooded(blocker.scheme, copies), flooded(blocker.scheme, copies, scheme)
         return Test(scheme, blocker, copies, base, tested)
 

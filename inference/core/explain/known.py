@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from inference.core.errors import CoreError
 from inference.core.explain.bench import Bench
 from inference.core.explain.blocking import BlockingAnswer
 from inference.core.explain.classes import PORT, busy_ports
@@ -68,11 +69,21 @@ class ByTime:
     def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
         """See `Known`; §6.3.4."""
         known = [each.mask for each in self.blockers]
-        found = improper_schemes(bench, verdicts, known, len(self.ports), self._r_max)
+        heads = {members[0] for members in self._classes}  # a store can be one: it blocks its port already
+        found = [
+            each
+            for each in improper_schemes(bench, verdicts, known, len(self.ports), self._r_max)
+            if each.scheme not in heads
+        ]
         if not found:
             return False
         bench.teller.log(f"µops that no scheme has alone; blocked with {'; '.join(e.scheme for e in found)}")
-        self._classes, answer = self._solver.solve(self._classes, found)
+        try:
+            classes, answer = self._solver.solve(self._classes, found)
+        except CoreError as error:
+            bench.warn(f"µops that no scheme has alone stay unknown: {error}")
+            return False
+        self._classes = classes
         self.improper = found
         self._take(answer)
         return True

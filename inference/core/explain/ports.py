@@ -82,7 +82,8 @@ class Solver:
             trust={members[0]: len(members) for members in classes},
             domains={head: domains[head] for head in heads if head in domains},
         )
-        return self._solver(question, self._medians, Quiet(bench.teller.pace), self._seed)
+        quiet = Quiet(bench.teller.pace, "looking for the ports of the blocking instructions")
+        return self._solver(question, self._medians, quiet, self._seed)
 
     def _sound(self, members: Sequence[str]) -> list[str]:
         """The members from the first on that floods its ports as it should; the others follow."""

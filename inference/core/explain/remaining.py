@@ -82,6 +82,8 @@ class Remaining:
             open_ = [s for s in chunk if not any(blocker.mask & mask == blocker.mask for mask in free[s])]
             if floods_wanted == UNTIL_COUNTED:
                 open_ = [s for s in open_ if not self._is_complete(floods, s, done[s], run)]
+            if not self.bench.sampler.repeats:
+                open_ = [s for s in open_ if floods.can(s, blocker)]
             floods.measure([floods.test(scheme, blocker) for scheme in open_], run)
             for scheme in open_:
                 done[scheme].append(blocker)

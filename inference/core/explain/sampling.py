@@ -6,6 +6,7 @@ measure anew on purpose, a `RepeatingMeasurer` is asked for its next repetition.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,9 @@ class Sampler:
         self._pace = pace
         self._most = most if isinstance(measurer, RepeatingMeasurer) else 1
         offers = measurer.offers()
+        self.offers = offers
         self._offered = None if offers is None else frozenset(offers)
+        self._floods = _floods(offers or ())
         self._samples: dict[Experiment, list[Measured]] = {}
         self.noise = LEAST_NOISE
         self.measurements = 0
@@ -69,6 +72,18 @@ class Sampler:
     def identity(self) -> Json:
         """That of the measurer."""
         return self._measurer.identity
+
+    def has(self, experiment: Experiment) -> bool:
+        """Whether it can be asked at all."""
+        return self._offered is None or experiment in self._offered
+
+    def floods(self, blocker: str, scheme: str) -> Sequence[int]:
+        """How many copies of a blocking instruction were recorded beside a scheme."""
+        return self._floods.get(blocker, {}).get(scheme, ())
+
+    def beside(self, blocker: str) -> int:
+        """How many schemes were recorded beside copies of this one; 0 where anything can be measured."""
+        return len(self._floods.get(blocker, ()))
 
     @property
     def repeats(self) -> bool:
@@ -90,9 +105,9 @@ class Sampler:
         measurer = self._measurer
         if isinstance(measurer, RepeatingMeasurer) and number:
             measurer = measurer.again(number)
-        asked = [e for e in experiments if self._offered is None or e in self._offered]
+        asked = [e for e in experiments if self.has(e)]
         for experiment in experiments:
-            if self._offered is not None and experiment not in self._offered:
+            if not self.has(experiment):
                 self._samples[experiment] = [
                     Measured(experiment, None, MeasurementState.FAILED, note=NOT_RECORDED)
                 ]
@@ -154,6 +169,17 @@ class Sampler:
             self.noise = max(LEAST_NOISE, math.sqrt(statistics.median(squares) / _VARIANCE_OF_TWO))
 
 
+def _floods(offers: Iterable[Experiment]) -> dict[str, dict[str, list[int]]]:
+    """{blocking instruction: {scheme: [copies beside one of it]}}, of recorded data."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for experiment in offers:
+        if len(experiment.terms) == 2:
+            for (blocker, copies), (scheme, count) in itertools.permutations(experiment.terms):
+                if count == 1:
+                    found.setdefault(blocker, {}).setdefault(scheme, []).append(copies)
+    return found
+
+
 class Medians:
     """A measurer that answers with medians whose standard error is at most `error` cycles/instruction."""
 
@@ -168,8 +194,8 @@ class Medians:
         return self._sampler.identity
 
     def offers(self) -> Sequence[Experiment] | None:
-        """Anything: what cannot be measured is a failure."""
-        return None
+        """Those of the measurer behind."""
+        return self._sampler.offers
 
     def measure(self, experiments: Iterable[Experiment]) -> Iterator[Measured]:
         """One result per experiment, in order."""

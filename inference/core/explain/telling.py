@@ -12,6 +12,7 @@ from inference.core.pacing import Pace
 from inference.core.protocols import Checkpoint, Event
 
 _BATCH = 100
+_NEWS_EVERY = 8.0  # seconds
 
 
 class Teller:
@@ -87,17 +88,30 @@ class Teller:
 
 
 class Quiet:
-    """Lets what serves this search be interrupted; what it tells would be mistaken for stages of this one."""
+    """Lets what serves this search be interrupted; what it tells would be mistaken for stages of this one.
 
-    def __init__(self, pace: Pace) -> None:
+    `doing`, a sentence's beginning, is told now and then instead, with the newest numbers of the events.
+    """
+
+    def __init__(self, pace: Pace, doing: str) -> None:
         self._pace = pace
+        self._doing = doing
+        self._numbers: dict[str, int] = {}
+        pace.due(doing)
 
     def emit(self, event: Event) -> None:
-        """Nothing."""
+        """Take note of whole numbers in it."""
+        payload = event.payload()
+        self._numbers |= {
+            name: payload[name] for name in ("experiments", "ports") if isinstance(payload.get(name), int)
+        }
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Nothing: it starts anew, from the same answers."""
 
     def pulse(self) -> None:
         """Raises `InterruptedRunError` when asked to stop."""
+        if self._pace.due(self._doing, _NEWS_EVERY):
+            numbers = ", ".join(f"{number} {name}" for name, number in self._numbers.items())
+            self._pace.emit(Log("info", f"{self._doing}: {numbers}" if numbers else self._doing))
         self._pace.pulse()

@@ -68,7 +68,8 @@ class Algorithm(Protocol):
     `mixes`: how many are measured to judge by, unless the user says. `exact`: it takes measurements at their
     word, so that a bottleneck that it is not told of would mislead it. `knows`: what it can make use of that
     is known of schemes. `explores`: it measures schemes alone and the bottleneck itself, and which schemes
-    can be judged is known only afterwards.
+    can be judged is known only afterwards. `never_held_out`: of recorded data,
+    experiments of up to so many different schemes, which it needs.
     """
 
     title: str
@@ -77,6 +78,7 @@ class Algorithm(Protocol):
     exact: bool
     knows: Sequence[str]
     explores: bool
+    never_held_out: int
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """The complete settings, `ports` among them, from names to values or their text.
@@ -109,6 +111,7 @@ class PMEvo:
     exact = False
     knows: Sequence[str] = ()
     explores = False
+    never_held_out = 0
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `PMEvoSettings` has them."""
@@ -164,6 +167,7 @@ class Cegar:
     exact = True
     knows: Sequence[str] = ("uops", "widths", "improper")
     explores = False
+    never_held_out = 0
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `CegarSettings` has them."""
@@ -222,6 +226,7 @@ class Explain:
     exact = False
     knows: Sequence[str] = ("uops", "improper", "documented")
     explores = True
+    never_held_out = 2  # pairs and floods: each is asked for by name
 
     def settings(self, options: Mapping[str, Any]) -> Json:
         """As `ExplainSettings` has them."""

@@ -40,10 +40,11 @@ class InferConfig:
     with whatever else `NOISE` lists. `schemes` is one of `SELECTIONS` or a list of scheme ids;
     `scheme_filter` is the search text that those ids came from. On a machine or a simulation `sample` limits
     them to so many that can be measured, spread evenly over the selection. With data sets, the share
-    `held_out` of the experiments is kept from the algorithm unless `evaluate` names a set to judge by;
-    otherwise `mixes` fresh experiments of five schemes are measured for that. `bottleneck`: on a machine with
-    an agent, for an exact algorithm on a simulated processor too, R_max is measured where the settings do not
-    give it. `ports` is None where the algorithm shall find the number. `known` is what is known of schemes
+    `held_out` of the experiments is kept from the algorithm unless `evaluate` names a set to judge by; those
+    of up to `never_held_out` different schemes are not, since the algorithm needs them. Otherwise `mixes`
+    fresh experiments of five schemes are measured for that. `bottleneck`: on a machine with an agent, for an
+    exact algorithm on a simulated processor too, R_max is measured where the settings do not give it. `ports`
+    is None where the algorithm shall find the number. `known` is what is known of schemes
     beforehand: {"uops": {scheme text: number}, "widths": {scheme text: size of its port set}, "improper":
     [scheme text], "documented": {scheme text: [names of its ports]}}.
     """
@@ -62,6 +63,7 @@ class InferConfig:
     mixes: int = 1000
     bottleneck: bool = True
     known: Json = field(default_factory=dict)
+    never_held_out: int = 0
 
     def as_json(self) -> Json:
         """The complete description."""
@@ -108,6 +110,12 @@ def read_config(config: Json) -> InferConfig:
         mixes=read_whole("mixes", config.get("mixes", ALGORITHMS[algorithm].mixes), 1, MOST_MIXES),
         bottleneck=read_truth("bottleneck", config.get("bottleneck", True)),
         known=_known(algorithm, isa, config.get("known", {})),
+        never_held_out=read_whole(
+            "never_held_out",
+            config.get("never_held_out", ALGORITHMS[algorithm].never_held_out),
+            0,
+            MOST_SCHEMES,
+        ),
     )
 
 

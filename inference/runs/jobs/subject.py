@@ -145,7 +145,7 @@ def _recorded(config: InferConfig, isa: ISA, judged_on: ExperimentSet | None, st
     if len(sets) < len(config.source["datasets"]):
         raise JobError("an experiment set that this run was to learn from has been deleted")
     share = config.held_out if judged_on is None else 0.0
-    shares = recorded_shares(sets, config.schemes, share, config.seed, judged_on)
+    shares = recorded_shares(sets, config.schemes, share, config.seed, judged_on, config.never_held_out)
     results = [row.value for row in shares.training]
     if shares.recurring and judged_on is not None:
         if not results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.core.blocking_by_cegar import solve_by_cegar
-from inference.core.explain import ExplainProblem, ExplainResult, ExplainSettings, infer
+from inference.core.explain import BlockingSolver, ExplainProblem, ExplainResult, ExplainSettings, infer
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.protocols import Checkpoint, Measurer
 from inference.measuring.simulated import UOPS, SimulatedProcessor
@@ -69,10 +69,11 @@ def explain(
     preferred: tuple[str, ...] = (),
     counters: str = UOPS,
     uops: dict[str, int] | None = None,
+    solver: BlockingSolver = solve_by_cegar,
     **settings: object,
 ) -> ExplainResult:
     """Explain a simulated processor that has this mapping."""
     chosen = ExplainSettings(**{"ports": len(mapping.ports), **settings})  # type: ignore[arg-type]
     problem = ExplainProblem(tuple(mapping.usage), chosen, uops=uops or {}, hint=hint, preferred=preferred)
     processor = measurer or SimulatedProcessor(mapping, counters=counters)
-    return infer(problem, processor, listener or Listener(), 1, resume, solve_by_cegar)
+    return infer(problem, processor, listener or Listener(), 1, resume, solver)

@@ -58,12 +58,11 @@ def solve_by_cegar(
                 dropped=dropped,
                 verdict=_in_words(found),
                 experiments=len(found.experiments),
+                assumptions=found.assumptions,
+                unexplained=tuple(map(str, found.unexplained)),
             )
         dropped[culprit] = "; ".join(
-            f"{each.experiment} takes {each.cycles:.4g} cycles, where any ports that explain the rest need "
-            f"{each.predicted:.4g}"
-            for each in found.unexplained
-            if culprit in each.experiment.schemes
+            str(each) for each in found.unexplained if culprit in each.experiment.schemes
         )
 
 

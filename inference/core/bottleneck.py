@@ -19,7 +19,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.core.experiment import Experiment
+from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json, Measurer, Reporter
 
 EPSILON = 0.005
@@ -34,6 +34,8 @@ MOST_STEPS = 24
 COUNTED = 8  # groups of schemes whose ports are counted and that are measured together
 HALF_A_PORT = 0.5  # port counts are whole numbers
 NEARBY = 0.025  # a rate so close to a whole number, relatively, is that number
+_STRAY = 3  # recorded readings that may be quicker than anything is
+_ALIKE_ALONE = 4  # schemes that have to run at the bottleneck's rate alone
 _REPEATS = (1, 2, 3, 4)  # multiples of the witness: other experiments of the same rate
 
 
@@ -99,6 +101,31 @@ def measure_bottleneck(
     Lets `InterruptedRunError` through. Experiments without a usable result are passed over.
     """
     return _Search(measurer, reporter, epsilon).run(sorted(set(schemes)))
+
+
+def recorded_bottleneck(measured: Iterable[Measured]) -> float | None:
+    """R_max in instructions per cycle, as far as recorded data show it; None where they do not.
+
+    Data were not recorded to show it, so no experiment can be grown. But where several schemes alone run at
+    one rate, and nothing that was recorded is quicker, it is the bottleneck that they show: on ports alone,
+    mixes of them with others would be quicker.
+    """
+    rates = [
+        (each.experiment.length / each.cycles, each.experiment)
+        for each in measured
+        if each.usable and each.cycles
+    ]
+    if not rates or all(experiment.is_singleton for _, experiment in rates):
+        return None
+    # One reading in thousands is too quick.
+    highest = sorted(rate for rate, _ in rates)[-_STRAY:][0]
+    at_limit = [
+        rate for rate, experiment in rates if experiment.is_singleton and rate >= highest * (1 - NEARBY)
+    ]
+    if len(at_limit) < _ALIKE_ALONE:
+        return None
+    r_max = statistics.median(at_limit)
+    return float(round(r_max)) if abs(r_max - round(r_max)) <= NEARBY * r_max else round(r_max, 2)
 
 
 class _Search:

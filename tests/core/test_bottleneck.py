@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pytest
 
-from inference.core.bottleneck import measure_bottleneck
+from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InterruptedRunError
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping, uops_of
@@ -181,3 +181,16 @@ def test_recorded_data_without_the_experiments_it_takes_shows_no_bottleneck() ->
 def test_it_can_be_interrupted() -> None:
     with pytest.raises(InterruptedRunError):
         measure_bottleneck(LIKE_ZEN, processor(LIKE_ZEN, 6), Quiet(until=30))
+
+
+def test_recorded_data_show_the_bottleneck_where_several_schemes_run_at_its_rate() -> None:
+    usage = {f"alu {k}": ((0b1111, 1),) for k in range(3)} | {f"nop {k}": () for k in range(5)}
+    usage["load"] = ((0b110000, 1),)
+    truth = PortMapping(tuple("012345"), usage, 5.0)
+    asked = [Experiment.of([scheme]) for scheme in usage]
+    mixed = [Experiment.of({"alu 0": 10, scheme: 1}) for scheme in usage if scheme != "alu 0"]
+    recorded = list(SimulatedProcessor(truth).measure([*asked, *mixed]))
+    assert recorded_bottleneck(recorded) == 5.0
+    assert recorded_bottleneck(recorded[: len(asked)]) is None, "nothing was recorded that could be quicker"
+    others = [each for each in recorded if not each.experiment.schemes[0].startswith("nop")]
+    assert recorded_bottleneck(others) is None

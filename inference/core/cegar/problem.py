@@ -187,6 +187,12 @@ class Unexplained:
         """Whether no core is known to lose so much time, or this one would be quicker than its ports."""
         return not 0 <= self.cycles - self.predicted <= WASTE * self.cycles
 
+    def __str__(self) -> str:
+        return (
+            f"{self.experiment} takes {self.cycles:.4g} cycles, its ports need {self.predicted:.4g} "
+            f"({100 * self.excess:+.0f} %)"
+        )
+
 
 class ClashError(CoreError):
     """No port mapping explains the measurements; `clash` is a minimal set of them that contradict."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.core.bottleneck import measure_bottleneck
+from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.bench import Bench
@@ -109,6 +109,8 @@ class _Search:
         table = class_table(classes, (), answer.mapping, bench.widths)
         bench.teller.classes(table, answer.mapping.ports)
         bench.teller.log(f"{len(classes)} blocking instructions: {answer.verdict}")
+        for each in answer.unexplained:
+            bench.teller.log(f"left unexplained: {each}", "warning")
         wide = [b.scheme for b in blockers_of(classes, (), answer.mapping, self.r_max) if b.wide]
         if wide:
             bench.warn(
@@ -121,7 +123,13 @@ class _Search:
         """Stage 4 (§6.2.3)."""
         bench = self.bench
         bench.teller.enter("bottleneck")
-        if self.r_max is None:
+        if self.r_max is None and bench.sampler.offers is not None:
+            self.r_max = recorded_bottleneck(bench.sampler.recorded())
+            if self.r_max is not None:
+                bench.teller.log(
+                    f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
+                )
+        elif self.r_max is None:
             settings = bench.settings
             medians = Medians(bench.sampler, settings.samples, settings.epsilon / 8)
             found = measure_bottleneck(

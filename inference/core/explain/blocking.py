@@ -39,7 +39,8 @@ class BlockingQuestion:
 class BlockingAnswer:
     """A mapping of the schemes, others that no experiment tells from it, and who had to be left out.
 
-    `dropped`: {scheme: the measurements that contradict, in words}. `verdict` in words.
+    `dropped`: {scheme: the measurements that contradict, in words}. `verdict`, `assumptions` and what is left
+    `unexplained` in words.
     """
 
     mapping: PortMapping
@@ -47,6 +48,8 @@ class BlockingAnswer:
     dropped: Mapping[str, str] = field(default_factory=dict)
     verdict: str = ""
     experiments: int = 0
+    assumptions: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
 
 
 class BlockingSolver(Protocol):

@@ -77,6 +77,10 @@ class Sampler:
         """Whether it can be asked at all."""
         return self._offered is None or experiment in self._offered
 
+    def recorded(self) -> Iterator[Measured]:
+        """All recorded data; nothing where anything can be measured."""
+        return iter(()) if self.offers is None else self._measurer.measure(self.offers)
+
     def floods(self, blocker: str, scheme: str) -> Sequence[int]:
         """How many copies of a blocking instruction were recorded beside a scheme."""
         return self._floods.get(blocker, {}).get(scheme, ())

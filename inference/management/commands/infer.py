@@ -218,10 +218,7 @@ class Command(RunCommand):
                 why = "; ".join(other.reasons)
                 self.stdout.write(f"  or {doubt.scheme}: {described(other.uops, value.ports)}, since {why}")
         for each in evidence.unexplained:
-            self.stdout.write(
-                f"  unexplained: {each.experiment} takes {each.cycles:.4g} cycles, its ports need "
-                f"{each.predicted:.4g} ({100 * each.excess:+.0f} %)"
-            )
+            self.stdout.write(f"  unexplained: {each}")
         for clash in evidence.clashes:
             self.stdout.write(f"  left out {'; '.join(clash['dropped'])}: {clash['text']}")
         self.stdout.write(f"  {evidence.counter_examples} counter-examples, {evidence.solver}")

@@ -265,12 +265,15 @@ class Explain:
             "per_scheme": found.per_scheme,
             "warnings": list(found.warnings),
         }
+        if (answer := found.blocking_answer) is not None:
+            told |= {"assumptions": list(answer.assumptions), "excess": len(answer.unexplained)}
         summary = (
             f"{told['characterised']:,} of {told['asked']:,} schemes characterised, {told['excluded']:,} "
             f"excluded with a reason, {told['ambiguous']:,} ambiguous"
         )
         report: Json = {
-            characterisations.KEY: characterisations.report_of(found, settings.epsilon, settings.evidence)
+            characterisations.KEY: characterisations.report_of(found, settings.epsilon, settings.evidence),
+            **{key: told[key] for key in ("assumptions", "excess") if key in told},
         }
         return Inferred(found.mapping, found.experiments, report, summary, told, explained=found)
 

@@ -14,7 +14,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.experiment import Measured
 from inference.core.protocols import Checkpoint, Json
 
-FORMAT = 1
+FORMAT = 2
 
 
 def identity(problem: CegarProblem, seed: int) -> Json:
@@ -42,6 +42,8 @@ def from_checkpoint(whose: Json, checkpoint: Checkpoint) -> tuple[list[Measured]
     saved = checkpoint.meta.get("search")
     if not isinstance(saved, dict) or saved.get("algorithm") != "cegar":
         raise InvalidInputError("this checkpoint is not one of CEGAR")
+    if saved.get("format") == 1:  # of before there were preferences; answers are answers
+        return from_json(checkpoint.meta["answers"]), checkpoint.meta.get("seconds", 0.0)
     changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
     if changed:
         raise InvalidInputError(

@@ -17,6 +17,7 @@ MOST_TRIED = 12
 """Members of a class that are looked at for the one that is most like a single µop."""
 
 _NEARLY = 0.35
+_WASTED = 0.25  # of a slot, that a core loses beside by its choice of ports
 
 
 def single_classes(bench: Bench, classes: Sequence[list[str]]) -> list[list[str]]:
@@ -52,11 +53,32 @@ def _best(bench: Bench, members: Sequence[str], heads: Sequence[str]) -> str | N
         slots = _slots(bench, scheme, heads)
         if not _is_composite(bench, slots):
             delays[scheme] = sum(max(0, round(count)) for count in slots.values())
-    return min(delays, key=lambda scheme: (delays[scheme], bench.preference(scheme)), default=None)
+    order = sorted(delays, key=lambda scheme: (delays[scheme], bench.preference(scheme)))
+    return next((scheme for scheme in order if not _is_delayed(bench, scheme, heads)), None)
+
+
+def _is_delayed(bench: Bench, scheme: str, heads: Sequence[str]) -> bool:
+    """Whether a flood of it is delayed by one that has more ports than itself, and can evade.
+
+    Then it is not ports that limit it, but the slots in which it is issued: `xchg` has two of these.
+    """
+    width = bench.widths[scheme]
+    wider = [head for head in heads if bench.widths[head] > width]
+    return any(count > _NEARLY for count in _delays(bench, scheme, wider).values())
+
+
+def _delays(bench: Bench, head: str, schemes: Sequence[str]) -> dict[str, float]:
+    """By how many slots each scheme delays a flood of the head."""
+    width = bench.widths[head]
+    tests = {}
+    for scheme in schemes:
+        copies = copies_to_flood(width, bench.cycles(scheme), None, bench.settings.most_copies)
+        tests[scheme] = flooded(head, copies), flooded(head, copies, scheme)
+    return _surpluses(bench, {scheme: (*test, width) for scheme, test in tests.items()})
 
 
 def _is_composite(bench: Bench, slots: Mapping[str, float]) -> bool:
-    if any(count > 1 + _NEARLY for count in slots.values()):
+    if any(count > 1 + _NEARLY + _WASTED for count in slots.values()):
         return True
     delayed = [head for head, count in slots.items() if count > 1 - _NEARLY]
     pairs = list(itertools.combinations(delayed, 2))
@@ -70,6 +92,11 @@ def _slots(bench: Bench, scheme: str, heads: Sequence[str]) -> dict[str, float]:
         width = bench.widths[head]
         copies = copies_to_flood(width, bench.cycles(scheme), None, bench.settings.most_copies)
         tests[head] = flooded(head, copies), flooded(head, copies, scheme), width
+    return _surpluses(bench, tests)
+
+
+def _surpluses(bench: Bench, tests: Mapping[str, tuple[Experiment, Experiment, int]]) -> dict[str, float]:
+    """{name: slots that a flood of that width takes longer with the scheme than without}, as far as known."""
     bench.measure(
         {
             experiment: bench.sampler.enough(experiment, 0.1 / width, bench.settings.samples)

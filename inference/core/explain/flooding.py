@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -127,10 +128,14 @@ class Floods:
                 surplus = surplus_by_time(base.cycles, tested.cycles, width)
                 error = bench.sampler.error(base) + bench.sampler.error(tested)
                 tolerance = min(0.49, bench.settings.whole_epsilon + error * width)
-            split = divided(round(surplus), blocker.mask, found)
+            whole = round(surplus)
+            if not counting and abs(surplus - whole) > tolerance:
+                whole = math.floor(surplus)
+            split = divided(whole, blocker.mask, found)
             below, uops = split.below, split.uops
             seen = Seen.USES if uops > 0 else Seen.EVADES
-            if uops < 0 or abs(surplus - round(surplus)) > tolerance:
+            lost = bench.settings.wasted if whole >= 0 and not counting else 0.0
+            if uops < 0 or not whole - tolerance <= surplus <= whole + max(tolerance, lost):
                 seen = Seen.ODD
             if bench.is_unstable(test.tested) or bench.is_unstable(test.base):
                 seen = Seen.UNSTABLE

@@ -6,7 +6,7 @@ from inference.core.errors import InvalidInputError
 from inference.core.explain.problem import ExplainProblem
 from inference.core.protocols import Checkpoint, Json
 
-FORMAT = 1
+FORMAT = 2
 
 
 def identity(problem: ExplainProblem, seed: int) -> Json:
@@ -40,6 +40,8 @@ def told_before(problem: ExplainProblem, seed: int, checkpoint: Checkpoint | Non
     whose, saved = identity(problem, seed), checkpoint.meta.get("search")
     if not isinstance(saved, dict) or saved.get("algorithm") != "explain":
         raise InvalidInputError("this checkpoint is not one of explainable inference")
+    if saved.get("format") == 1:  # of before there were preferences: what it has told is much the same
+        return int(checkpoint.meta["told"]), float(checkpoint.meta.get("seconds", 0.0))
     changed = sorted(key for key in whose.keys() | saved.keys() if whose.get(key) != saved.get(key))
     if changed:
         raise InvalidInputError(

@@ -77,6 +77,11 @@ class ExplainSettings:
     whole_epsilon: float = setting(
         0.3, "A number of µops may be so far from a whole one, beside what noise explains.", 0.15
     )
+    wasted: float = setting(
+        0.6,
+        "Part of a µop by which blocking may cost more than whole µops: cores choose some ports unluckily.",
+        0.0,
+    )
     alone_epsilon: float = setting(
         0.15, "Cycles that a scheme alone may take beside what its µops explain.", 0.15
     )
@@ -128,6 +133,7 @@ class ExplainSettings:
         check_choice("evidence", self.evidence, EVIDENCE)
         check_number("epsilon", self.epsilon, 1e-6, 0.5)
         check_number("whole_epsilon", self.whole_epsilon, 0.0, 0.5)
+        check_number("wasted", self.wasted, 0.0, 0.7)
         check_number("alone_epsilon", self.alone_epsilon, 0.0, 100.0)
         check_number("instability", self.instability, 1.0, 1000.0)
         check_number("slowest", self.slowest, 0.1, 1000.0)

@@ -34,6 +34,7 @@ LABELS = {
     "uops_from": "Number of µops from",
     "uop_rule": "What is counted",
     "whole_epsilon": "ε of whole numbers",
+    "wasted": "µops wasted at most",
     "alone_epsilon": "ε of schemes alone",
     "slowest": "Cycles alone at most",
     "samples": "Samples at least",
@@ -226,7 +227,7 @@ def _explain_effort(
 EXPLAIN_GROUPS: Mapping[str, Sequence[str]] = {
     "The processor": ("most_ports", "widest", "r_max", "alternatives"),
     "Numbers of µops": ("uops_from", "uop_rule", "padding", "evidence"),
-    "When numbers count as equal": ("epsilon", "whole_epsilon", "alone_epsilon", "instability"),
+    "When numbers count as equal": ("epsilon", "whole_epsilon", "wasted", "alone_epsilon", "instability"),
     "How much is measured": (
         "runs",
         "confirm",

@@ -123,25 +123,23 @@ class _Search:
         """Stage 4 (§6.2.3)."""
         bench = self.bench
         bench.teller.enter("bottleneck")
-        if self.r_max is None and bench.sampler.offers is not None:
-            self.r_max = recorded_bottleneck(bench.sampler.recorded())
-            if self.r_max is not None:
-                bench.teller.log(
-                    f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
-                )
-        elif self.r_max is None:
+        if self.r_max is None:
             settings = bench.settings
             medians = Medians(bench.sampler, settings.samples, settings.epsilon / 8)
             found = measure_bottleneck(
                 heads, medians, Quiet(bench.teller.pace, "looking for the bottleneck rate")
             )
-            self.r_max = found.r_max
-            if found.r_max is None:
+            self.r_max = found.r_max or recorded_bottleneck(bench.sampler.recorded())
+            if found.r_max is not None:
+                bench.teller.log(f"bottleneck: {found.r_max:g} instructions per cycle, in {found.experiment}")
+            elif self.r_max is not None:
+                bench.teller.log(
+                    f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
+                )
+            else:
                 bench.teller.log(
                     f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle"
                 )
-            else:
-                bench.teller.log(f"bottleneck: {found.r_max:g} instructions per cycle, in {found.experiment}")
             if found.warning:
                 bench.warn(found.warning)
         bench.teller.tell(Bottleneck(self.r_max))

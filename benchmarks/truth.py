@@ -35,6 +35,7 @@ from inference.core.tables import ExperimentTable
 from inference.exchange.parsing import AnyNames, parse
 from inference.isa import x86
 from inference.isa.names import SchemeNames
+from inference.isa.register_forms import forms_among
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 
@@ -126,7 +127,7 @@ def _inferred(
 ) -> tuple[PMEvoResult, float]:
     began = time.process_time()
     chosen = PMEvoSettings(ports=ports, **(_QUICK if quick else {}))
-    found = infer(PMEvoProblem(schemes, chosen), measurer, Watch(), 0)
+    found = infer(PMEvoProblem(schemes, chosen, forms=forms_among(schemes)), measurer, Watch(), 0)
     return found, time.process_time() - began
 
 

@@ -23,6 +23,7 @@ _OWN = (
     ("proofs", "Port mappings"),
     ("doubts", "Port mappings"),
     ("deviations", "Port mappings"),
+    ("excess", "Port mappings"),
     ("resource_mappings", "Resource mappings"),
     ("evaluations", "Evaluations"),
     ("runs", "Runs"),

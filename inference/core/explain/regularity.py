@@ -17,6 +17,7 @@ from enum import StrEnum
 
 from inference.core.mapping import Uops, described, uops_of
 from inference.isa.reading import Key, Reading, read
+from inference.isa.register_forms import is_move, memory_forms, memory_of
 
 
 class Pattern(StrEnum):
@@ -110,35 +111,11 @@ def regularity(usage: Mapping[str, Uops]) -> Regularity:
 
 
 _MEMORY = re.compile(r"mem\[(\d+)\]")
-_LOCKED = "xchg"  # with memory it locks the bus, though nothing says so
 _NEARLY_ALL = 0.8
 _SUB_WORD = 32
 _DOUBLED = 256
-_REGISTERS = {
-    8: ("gpr[8]", "xmm"),
-    16: ("gpr[16]", "xmm"),
-    32: ("gpr[32]", "xmm"),
-    64: ("gpr[64]", "mm", "xmm"),
-    128: ("xmm",),
-    256: ("ymm",),
-    512: ("zmm",),
-}
 _NARROWER = {"ymm": "xmm", "zmm": "ymm"}
 _VECTORS = ("xmm", "ymm", "zmm", "mm")
-
-
-def _memory_of(reading: Reading) -> tuple[int, int, str] | None:
-    """(place, bits, access) of the only memory operand; None for none, several or an unusual one."""
-    found = [(place, name) for place, name in enumerate(reading.operands) if name.startswith("mem[")]
-    if len(found) != 1:
-        return None
-    place, name = found[0]
-    match = _MEMORY.fullmatch(name)
-    return None if match is None else (place, int(match[1]), reading.accesses[place])
-
-
-def _is_move(reading: Reading) -> bool:
-    return reading.head.startswith(("mov", "vmov")) and len(reading.operands) == 2
 
 
 def _is_register(name: str) -> bool:
@@ -152,8 +129,8 @@ def _loads(readings: Mapping[str, Reading], usage: Mapping[str, Uops]) -> dict[i
     """
     seen: defaultdict[int, list[dict[int, int]]] = defaultdict(list)
     for scheme, reading in readings.items():
-        memory = _memory_of(reading)
-        if not (memory and usage[scheme] and _is_move(reading)):
+        memory = memory_of(reading)
+        if not (memory and usage[scheme] and is_move(reading)):
             continue
         place, bits, _ = memory
         if place == 1 and _is_register(reading.operands[0]):
@@ -202,8 +179,8 @@ def _store(readings: Mapping[str, Reading], usage: Mapping[str, Uops]) -> _Store
     general: Counter[Uops] = Counter()
     vector: Counter[Uops] = Counter()
     for scheme, reading in readings.items():
-        memory = _memory_of(reading)
-        if memory and _is_move(reading) and memory[0] == 0 and memory[1] < _DOUBLED:
+        memory = memory_of(reading)
+        if memory and is_move(reading) and memory[0] == 0 and memory[1] < _DOUBLED:
             source = reading.operands[1]
             if source.startswith("gpr["):
                 general[usage[scheme]] += 1
@@ -244,16 +221,9 @@ class _Family:
 
     def _with_memory(self, access: str) -> Iterator[tuple[str, int, str]]:
         """(scheme, bits of its memory, its register form)."""
-        for scheme, reading in self.readings.items():
-            memory = _memory_of(reading)
-            if memory is None or memory[2] != access or _is_move(reading) or reading.head == _LOCKED:
-                continue
-            place, bits, _ = memory
-            before, after = reading.operands[:place], reading.operands[place + 1 :]
-            keys = [(reading.head, (*before, name, *after)) for name in _REGISTERS.get(bits, ())]
-            other = self._partner(keys)
-            if other is not None:
-                yield scheme, bits, other
+        for each in memory_forms(self.readings):
+            if each.access == access:
+                yield each.scheme, each.bits, each.register_form
 
     def loading(self) -> Iterator[Check]:
         """Against the register form and a load."""

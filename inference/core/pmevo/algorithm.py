@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +28,7 @@ from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvo
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Point, cheapest, with_true
+from inference.core.pmevo.refit.preferring import Form
 from inference.core.pmevo.refit.search import Refit
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.search_state import (
@@ -226,7 +227,18 @@ class _Search:
                 rate = (done - already) / max(self.pace.clock() - began, 1e-9)
                 left = (search.most - done) / rate
                 self.pace.emit(Progress("bounded", done, search.most, rate, "searches", left))
-        return search.point
+        return (
+            search.regular(self._forms(judge.table.schemes)) if self.settings.regular_forms else search.point
+        )
+
+    def _forms(self, representatives: Sequence[str]) -> list[Form]:
+        """The memory forms among the representatives whose register form is one too."""
+        index = {scheme: k for k, scheme in enumerate(representatives)}
+        return [
+            Form(index[scheme], index[register], access)
+            for scheme, (register, access) in sorted(self.problem.forms.items())
+            if scheme in index and register in index
+        ]
 
     def _starts(self, times: Floats, evolved: Evolved | None) -> list[Usage]:
         wanted = self.settings.starts

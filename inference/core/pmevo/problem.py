@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inference.core.errors import InvalidInputError
@@ -13,11 +13,15 @@ from inference.core.pmevo.settings import PMEvoSettings
 
 @dataclass(frozen=True)
 class PMEvoProblem:
-    """The schemes to characterise, how, and results to look at on the way but never to learn from."""
+    """The schemes to characterise, how, and results to look at on the way but never to learn from.
+
+    `forms`: {scheme with memory: (the one with a register in its place, access)}, access being r, w or rw.
+    """
 
     schemes: tuple[str, ...]
     settings: PMEvoSettings
     held_out: Sequence[Measured] = field(default=())
+    forms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.schemes:
@@ -73,4 +77,9 @@ def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:
         "fewer µops and slots: each must explain something in several experiments",
         "of two kinds of µops that explain as much, the one that more schemes have",
         "no µops that can use as many ports as the core issues slots: measurements cannot show them",
+        *(
+            ["of a scheme with memory, the µops of its register form and those of a load or store"]
+            if settings.regular_forms
+            else []
+        ),
     )

@@ -177,6 +177,12 @@ class PMEvoSettings:
     uop_price: float = setting(
         0.005, "Bounded objective: what a µop costs, per experiment of its scheme.", None
     )
+    regular_forms: bool = setting(
+        True,
+        "Of a scheme with memory, the µops of its register form and those of a load or store, as far as "
+        "measurements speak against it by a few experiments at most.",
+        "not assumed",
+    )
     slot_price: float = setting(
         0.0034, "Bounded objective: what an issue slot costs, per experiment of its scheme.", None
     )

@@ -24,6 +24,7 @@ from inference.views.mapping_offers import offers_for
 from inference.views.mappings.accuracy import accuracy_tab
 from inference.views.mappings.compare import compare_tab
 from inference.views.mappings.doubts import doubts_tab
+from inference.views.mappings.excess import excess_tab
 from inference.views.mappings.explained import explained_tab
 from inference.views.mappings.graph import graph_tab
 from inference.views.mappings.list import evaluation_url, source_label
@@ -68,6 +69,7 @@ TABS: dict[str, Tab] = {
     LOOP: Tab("Try a loop", loop_tab, ("js/buckets.js",)),
     "compare": Tab("Compare", compare_tab),
     "doubts": Tab("Doubts", doubts_tab),
+    "excess": Tab("Excess", excess_tab),
     FRONT: Tab("Front", front_tab, ("js/front.js",)),
     CLASSES: Tab("Classes", classes_tab),
     EVIDENCE: Tab("Evidence", _evidence),

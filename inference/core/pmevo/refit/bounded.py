@@ -24,6 +24,7 @@ from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
 from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Point
 from inference.core.pmevo.refit.objective import Objective, Prices
+from inference.core.pmevo.refit.preferring import COST, Form, prefer_forms
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import Int64s
@@ -126,6 +127,18 @@ class BoundedSearch:
     def point(self) -> Point:
         """The best mapping so far; there is one after the first local search."""
         return self._desk.point(self._best, self.state.issue_width)
+
+    def regular(self, forms: Sequence[Form]) -> Point:
+        """The best mapping with regular memory forms, as far as these cost little."""
+        width = self.state.issue_width
+        objective = self._objective(width)
+
+        def value(usage: Usage) -> float:
+            self._pulse()
+            return self._desk.value(usage, objective, self._prices)
+
+        most = COST * self._desk.experiments_per_scheme
+        return self._desk.point(prefer_forms(self._best, forms, value, most), width)
 
     @property
     def _best(self) -> Usage:

@@ -1,0 +1,89 @@
+"""Where measurements hardly tell, a memory form has the µops of its register form and those of an access.
+
+Mixes tell the port of a load from its neighbour by a few experiments, and no search weighs these against what
+all other schemes say. So when it has ended, every memory form may take the µops of its register form with
+those that most others have beside theirs, as long as that costs no more than a few experiments do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from inference.core.mapping import Uops
+from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
+
+COST = 0.05
+"""Share of a scheme's experiments by which the objective may grow."""
+
+_TRIED = 3  # commonest accesses
+_SWEEPS = 2
+
+
+class Form(NamedTuple):
+    """Scheme `memory` is scheme `register` with memory in place of a register, accessed as `access` says."""
+
+    memory: int
+    register: int
+    access: str
+
+
+def prefer_forms(usage: Usage, forms: Sequence[Form], value: Callable[[Usage], float], most: float) -> Usage:
+    """The mapping with regular memory forms; `most`: what one may cost.
+
+    `value`: the objective of a mapping, smaller being better.
+    """
+    usage = usage.copy()
+    current = value(usage)
+    for _ in range(_SWEEPS):
+        accesses = _commonest(usage, forms)
+        for form in forms:
+            for uops in accesses.get(form.access, ()):
+                wanted = _sum(usage.row(form.register), uops)
+                if wanted == usage.row(form.memory):
+                    break
+                found = _with(usage, form.memory, wanted, value) if len(wanted) <= MOST_KINDS else None
+                if found is not None and found[0] <= current + most:
+                    current, usage = found
+                    break
+    return usage
+
+
+def _with(usage: Usage, scheme: int, uops: Uops, value: Callable[[Usage], float]) -> tuple[float, Usage]:
+    """The mapping with these µops for a scheme, and the number of slots that suits them."""
+    tried = []
+    for slots in sorted({max(1, int(usage.slots[scheme]) + more) for more in (-1, 0, 1)}):
+        changed = usage.copy()
+        changed.put(scheme, uops)
+        changed.slots[scheme] = slots
+        tried.append((value(changed), slots, changed))
+    least, _, best = min(tried, key=lambda each: each[:2])
+    return least, best
+
+
+def _commonest(usage: Usage, forms: Sequence[Form]) -> Mapping[str, list[Uops]]:
+    """{access: what most memory forms have beside the µops of their register forms}.
+
+    What reads and writes memory has the µops of a load too: those that contain them come first.
+    """
+    counted: dict[str, Counter[Uops]] = {}
+    for form in forms:
+        own, beside = dict(usage.row(form.register)), dict(usage.row(form.memory))
+        if all(beside.get(mask, 0) >= count for mask, count in own.items()):
+            rest = {mask: count - own.get(mask, 0) for mask, count in beside.items()}
+            uops = tuple(sorted((mask, count) for mask, count in rest.items() if count))
+            if uops:
+                counted.setdefault(form.access, Counter())[uops] += 1
+    loads = [uops for uops, _ in counted.get("r", Counter()).most_common(1)]
+    load = set(loads[0]) if loads else set()
+    return {
+        access: sorted(counts, key=lambda uops: (not load <= set(uops), -counts[uops], uops))[:_TRIED]
+        for access, counts in counted.items()
+    }
+
+
+def _sum(first: Uops, second: Uops) -> Uops:
+    total = Counter(dict(first))
+    total.update(dict(second))
+    return tuple(sorted(total.items()))

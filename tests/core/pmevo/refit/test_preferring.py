@@ -1,0 +1,52 @@
+"""Memory forms take the µops of their register forms and of an access, where that costs little."""
+
+from __future__ import annotations
+
+from inference.core.pmevo.refit.preferring import Form, prefer_forms
+from inference.core.pmevo.refit.usage import Usage
+
+ALU, LEFT, RIGHT, DATA = 0b0011, 0b0100, 0b1000, 0b10000
+LOAD = LEFT | RIGHT
+
+REGISTERS, LOADS, MODIFIED = (0, 1, 2), (3, 4, 5), (6, 7)
+FORMS = [
+    *(Form(memory, register, "r") for memory, register in zip(LOADS, REGISTERS, strict=True)),
+    *(Form(memory, register, "rw") for memory, register in zip(MODIFIED, REGISTERS[:2], strict=True)),
+]
+
+
+def usage() -> Usage:
+    """All regular but one load, which has one port too few, and one that modifies memory with half a load."""
+    found = Usage.empty(8)
+    for scheme in REGISTERS:
+        found.put(scheme, [(ALU, 1)])
+    for scheme in LOADS[:2]:
+        found.put(scheme, [(ALU, 1), (LOAD, 1)])
+    found.put(LOADS[2], [(ALU, 1), (LEFT, 1)])
+    found.put(MODIFIED[0], [(ALU, 1), (LOAD, 1), (DATA, 1)])
+    found.put(MODIFIED[1], [(ALU, 1), (RIGHT, 1), (DATA, 1)])
+    return found
+
+
+def changed(before: Usage, after: Usage) -> int:
+    return sum(before.row(scheme) != after.row(scheme) for scheme in range(8))
+
+
+def test_irregular_forms_become_regular_where_that_is_cheap() -> None:
+    before = usage()
+    found = prefer_forms(before, FORMS, lambda each: float(changed(before, each)), 1.0)
+    assert found.row(LOADS[2]) == found.row(LOADS[0])
+    assert found.row(MODIFIED[1]) == found.row(MODIFIED[0])
+    assert before.row(LOADS[2]) == ((ALU, 1), (LEFT, 1)), "the mapping given is left as it is"
+
+
+def test_what_measurements_say_clearly_stays() -> None:
+    before = usage()
+    found = prefer_forms(before, FORMS, lambda each: 5.0 * changed(before, each), 1.0)
+    assert changed(before, found) == 0
+
+
+def test_slots_are_those_that_cost_least() -> None:
+    before = usage()
+    found = prefer_forms(before, FORMS, lambda each: float(abs(int(each.slots[LOADS[2]]) - 2)), 1.0)
+    assert found.slots[LOADS[2]] == 2

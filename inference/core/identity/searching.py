@@ -93,7 +93,7 @@ class _Table:
     def __init__(
         self, question: Question, mapping: int, family: list[int], unit: int, exact: type[np.generic]
     ) -> None:
-        self.height = len(family)
+        self.height = max(1, len(family))  # of schemes without µops only slots can tell
         self._unit = unit
         self._exact = exact
         self._floor = question.floors[mapping]

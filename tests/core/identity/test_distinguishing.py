@@ -196,3 +196,11 @@ def test_two_candidates_of_an_inference_are_told_apart_quickly(kinds: int) -> No
     distinguishing_experiment(first, second, noise=0.02, r_max=5, max_length=5)
     distinguishing_experiment(first, second, noise=0.4, r_max=5, max_length=5)
     assert time.process_time() - start < 5
+
+
+def test_slots_alone_tell_mappings_without_uops_apart() -> None:
+    one = PortMapping(("0",), {"a": ()}, issue_width=2.0)
+    two = PortMapping(("0",), {"a": ()}, issue_width=2.0, slots={"a": 2})
+    found = distinguishing_experiment(one, two, max_length=1)
+    assert found is not None
+    assert (str(found.experiment), found.first, found.second) == ("a", 0.5, 1.0)

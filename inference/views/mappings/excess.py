@@ -14,8 +14,8 @@ from inference.queries.excess import MOST, excess_in, sets_for
 from inference.views.address import whole_number
 from inference.views.runs.explained import experiment_url
 
-SHOWN = 5  # experiments of a group
-GROUPS = 40
+SHOWN = 2  # experiments of a group
+GROUPS = 25
 
 
 def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str, Any]:

@@ -50,11 +50,11 @@ class ExcessOut(Schema):
     groups: list[ExcessGroupOut]
 
 
-@router.get("/mappings/{mapping_id}/excess/{experiment_set_id}", response=ExcessOut)
-def get_excess(request: HttpRequest, mapping_id: Id, experiment_set_id: Id) -> Any:
+@router.get("/mappings/{mapping_id}/excess/{set_id}", response=ExcessOut)
+def get_excess(request: HttpRequest, mapping_id: Id, set_id: Id) -> Any:
     """Measurements of a set that take longer than the mapping allows, grouped by what limits them."""
     row = get_object_or_404(PortMapping, pk=mapping_id)
-    dataset = get_object_or_404(ExperimentSet, pk=experiment_set_id, isa_id=row.isa_id)
+    dataset = get_object_or_404(ExperimentSet, pk=set_id, isa_id=row.isa_id)
     found, ports = excess_in(row, dataset), load_mapping(row).ports
     return {
         "mapping": ref(row),

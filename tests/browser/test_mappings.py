@@ -90,6 +90,7 @@ def test_a_mapping_is_converted_and_predicts_the_same(page: Page, here: str, mea
     expect(page.get_by_role("heading", level=1, name="these resources")).to_be_visible()
     cell = page.locator(".loads tbody tr", has_text="bswap").locator("td.load-4").first
     expect(cell).to_have_text("1")
+    page.wait_for_load_state()  # until then nothing listens to the choice
     page.get_by_label("Using resource").select_option(index=1)
     expect(page).to_have_url(re.compile(r"resource=0"))
     page.get_by_role("link", name="Accuracy").click()

@@ -18,7 +18,6 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from inference.core.cegar.clashing import contradicting, impossible, minimal
 from inference.core.cegar.closed_form import ClosedForm
@@ -173,6 +172,8 @@ class _Proof:
 
     def _lightest(self, clashes: Sequence[Set[Literal]]) -> frozenset[Literal]:
         """The lightest claims of which every clash has one: a small integer program."""
+        from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, and seldom needed
+
         literals = sorted(set().union(*clashes))
         rows = np.array([[literal in clash for literal in literals] for clash in clashes], dtype=float)
         solved = milp(

@@ -139,7 +139,7 @@ DOMAINS = {
 
 def test_domains_keep_apart_what_the_noise_hides() -> None:
     """With ε of 0.02, `vmulpd` may as well have one of the ports of `add`."""
-    problem = CegarProblem(tuple(ZEN.usage), CegarSettings(), domains=DOMAINS)
+    problem = CegarProblem(tuple(ZEN.usage), CegarSettings(most_ports=11), domains=DOMAINS)
     found = infer(problem, Wasteful(ZEN), Listener(), 3)
     assert same_up_to_renaming(found.mapping, ZEN)
     assert len([each for each in found.assumptions if "ports of their own" in each]) == 3

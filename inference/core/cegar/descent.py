@@ -23,6 +23,8 @@ _ROUNDS = 40
 _REDRAWN = 3  # rows at most
 _SWEEPS = 20
 _WIDEST = 5  # sets tried for a row of which nothing tells how wide it is
+_ROWS = 8  # of an observation that is looked at: a line for each of their subsets
+_ENTRIES = 1 << 20  # of a table's lines times port sets, at once
 _FORBIDDEN = 1e6  # what is said beforehand of ports weighs more than any measurement
 
 
@@ -139,7 +141,11 @@ class _Table:
 
     def __init__(self, row: int | None, observations: Sequence[Observation], bounds: Sequence[Bound]) -> None:
         self._row = row
-        used = [k for k, each in enumerate(observations) if row is None or row in each.work]
+        used = [
+            k
+            for k, each in enumerate(observations)
+            if len(each.work) <= _ROWS and (row is None or row in each.work)
+        ]
         number = {k: n for n, k in enumerate(used)}
         lines = [
             (number[k], chosen, sum(observations[k].work[r] for r in chosen))
@@ -170,6 +176,11 @@ class _Table:
             return np.zeros(len(sets))
         padded = np.append(rows, 0)
         others = np.bitwise_or.reduce(padded[self._others], axis=1)
+        step = max(1, _ENTRIES // len(others))
+        parts = [self._broken(others, sets[at : at + step]) for at in range(0, len(sets), step)]
+        return np.concatenate(parts)
+
+    def _broken(self, others: Ints, sets: Ints) -> Floats:
         masks = np.where(self._has_row, sets[:, None], 0) | others
         times = np.maximum.reduceat(self._mass / np.bitwise_count(masks), self._starts, axis=1)[:, self._of]
         broken = np.where(self._above, times <= self._limits, times >= self._limits)

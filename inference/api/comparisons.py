@@ -93,6 +93,9 @@ class ComparedOut(Schema):
     difference: float | None = Field(
         description="Per cent of the first; null where undefined or without end.", examples=[100.0]
     )
+    differs_in_hidden: bool = Field(
+        description="Whether only µops differ that no experiment can show.", examples=[False]
+    )
     contradiction: ContradictionOut | None
 
 
@@ -187,6 +190,7 @@ def _scheme(each: ComparedScheme, ports: Sequence[str]) -> dict[str, Any]:
         "first_cycles": each.cycles[0],
         "second_cycles": each.cycles[1],
         "difference": difference if difference is not None and math.isfinite(difference) else None,
+        "differs_in_hidden": each.differs_in_hidden,
     }
 
 

@@ -29,6 +29,7 @@ from inference.api.shapes import (
     uops_json,
 )
 from inference.core.experiment import Experiment
+from inference.core.hidden_uops import hidden_in
 from inference.core.mapping import PortMapping as MappingValue
 from inference.core.mapping import limits_of
 from inference.core.schedule import schedule
@@ -36,6 +37,7 @@ from inference.core.throughput import inverse_throughput
 from inference.exchange.exporting import MAPPING_EXPORTS
 from inference.exchange.stored import load_mapping, load_part
 from inference.models import InstructionScheme, PortMapping
+from inference.queries.hidden_uops import hidden_kinds_of
 from inference.queries.mappings import MAPPING_COLUMNS, port_mappings
 
 router = Router()
@@ -78,6 +80,9 @@ class UsageOut(Schema):
     scheme: SchemeText
     uops: list[Uop]
     slots: int = Field(description="Issue slots that it takes.", examples=[1])
+    hidden: str | None = Field(
+        description="µops that no experiment can show.", examples=["1 µop on 4 or more ports"]
+    )
     cycles: Cycles
 
 
@@ -197,12 +202,14 @@ def _require_described(mapping: MappingValue, value: Experiment, index: int) -> 
 
 def _usages(row: PortMapping, found: Sequence[InstructionScheme]) -> list[dict[str, Any]]:
     value = load_part(row, {scheme.pk: scheme.text for scheme in found})
+    hidden = {scheme.text: hidden_in(value, scheme.text, hidden_kinds_of(row)) for scheme in found}
     return [
         {
             "scheme_id": scheme.pk,
             "scheme": scheme.text,
             "uops": uops_json(value.usage[scheme.text], row.ports),
             "slots": value.slots_of(scheme.text),
+            "hidden": None if (seen := hidden[scheme.text]) is None else str(seen),
             "cycles": inverse_throughput(value, Experiment.of([scheme.text])),
         }
         for scheme in found

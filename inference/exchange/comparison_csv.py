@@ -1,16 +1,18 @@
 """A comparison of two port mappings as CSV: a row for every scheme that either describes.
 
-    scheme,comparison,µops first,µops second,cycles first,cycles second,difference %
+    scheme,comparison,µops first,µops second,cycles first,cycles second,difference %,differs in hidden
 
 µops are written as on the pages, `2×[0,1] + 1×[5]`, both with the port names of the first mapping; cells are
-empty where a mapping does not describe the scheme."""
+empty where a mapping does not describe the scheme. `differs in hidden` is 1 where only µops differ that no
+experiment can show, 0 where others do.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 
-from inference.core.identity import ComparedScheme, Comparison
+from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import Uops, described
 from inference.exchange.csv_cells import written
 from inference.exchange.provenance import provenance_of
@@ -24,6 +26,7 @@ HEADER = (
     "cycles first",
     "cycles second",
     "difference %",
+    "differs in hidden",
 )
 
 
@@ -41,7 +44,8 @@ def comparison_head(first: PortMapping, second: PortMapping) -> str:
 def _cells(comparison: Comparison, row: ComparedScheme) -> list[object]:
     usages = [_usage(uops, comparison.ports) for uops in row.uops]
     cycles = [_finite(value) for value in row.cycles]
-    return [row.scheme, row.kind.value, *usages, *cycles, _finite(row.difference)]
+    hidden = int(row.differs_in_hidden) if row.kind is Kind.DIFFERENT else None
+    return [row.scheme, row.kind.value, *usages, *cycles, _finite(row.difference), hidden]
 
 
 def _usage(uops: Uops | None, ports: tuple[str, ...]) -> str:

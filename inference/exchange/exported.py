@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.core.experiment import Experiment
+from inference.core.hidden_uops import HiddenUops, hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping, Uops, described
 from inference.core.throughput import inverse_throughput
 from inference.exchange.cores import core_of
@@ -22,7 +23,8 @@ from inference.models import PortMapping as PortMappingRow
 class ExportedScheme:
     """A scheme of a mapping. `operands` are objects as `Operand.as_json` makes them.
 
-    `slots`: issue slots that it takes. `predicted`: cycles of one instance alone by the mapping.
+    `slots`: issue slots that it takes. `predicted`: cycles of one instance alone by the mapping. `hidden`:
+    what no experiment can show of its µops.
     """
 
     text: str
@@ -34,6 +36,7 @@ class ExportedScheme:
     predicted: float
     evidence: SchemeEvidence = NOTHING
     slots: int = 1
+    hidden: HiddenUops | None = None
 
     @property
     def count(self) -> int:
@@ -70,6 +73,8 @@ class ExportedMapping:
         known = scheme.evidence
         yield scheme.text
         yield described(scheme.uops, self.value.ports)
+        if scheme.hidden is not None:
+            yield f"hidden: {scheme.hidden}"
         if self.value.issue_width is not None:
             yield f"{scheme.slots} slot{'' if scheme.slots == 1 else 's'}"
         yield "not measured alone" if known.measured is None else f"measured {known.measured:.4g} cycles"
@@ -88,6 +93,7 @@ def exported(row: PortMappingRow) -> ExportedMapping:
     """The mapping of a row, its schemes in the order of the instruction set (six queries)."""
     value = load_mapping(row)
     evidence = evidence_of(row)
+    hidden = hidden_kinds(value)
     rows = row.isa.schemes.filter(pk__in=row.usages.values("scheme")).order_by("pk")
     schemes = tuple(
         ExportedScheme(
@@ -100,6 +106,7 @@ def exported(row: PortMappingRow) -> ExportedMapping:
             inverse_throughput(value, Experiment.of([text])),
             evidence.get(text, NOTHING),
             value.slots_of(text),
+            hidden_in(value, text, hidden),
         )
         for text, mnemonic, operands, extension, category in rows.values_list(
             "text", "mnemonic", "operands", "extension", "category"

@@ -3,7 +3,7 @@
     scheme,µops,number of µops,slots,cycles measured,cycles by the mapping,difference %,witnesses,…
 
 Lines that begin with `#` come first and say what this is. Cells are empty where there is no such number:
-of slots, where the mapping has no issue width.
+of slots, where the mapping has no issue width. `hidden` says which µops no experiment can show.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ HEADER = (
     "witnesses",
     "µops counted",
     "doubts",
+    "hidden",
 )
 
 
@@ -50,4 +51,5 @@ def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
             known.witnesses,
             known.counted,
             "; ".join(known.doubts),
+            "" if scheme.hidden is None else str(scheme.hidden),
         ]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.mapping import MOST_SLOTS, R_MAX_RANGE, PortMapping, ports_in
 from inference.exchange.document import Document, UsageEntry, check_name
 from inference.exchange.file_units import FileUnit
@@ -134,7 +135,15 @@ def write_mapping_json(
             for scheme, uops in mapping.usage.items()
         },
         "slots": _slots(mapping),
+        "hidden": _hidden(mapping),
     }
+
+
+def _hidden(mapping: PortMapping) -> dict[str, str]:
+    """Which µops no experiment can show, in words: it follows from the rest, and is not read."""
+    kinds = hidden_kinds(mapping)
+    found = {scheme: hidden_in(mapping, scheme, kinds) for scheme in mapping.usage}
+    return {scheme: str(hidden) for scheme, hidden in found.items() if hidden is not None}
 
 
 def _slots(mapping: PortMapping) -> dict[str, int]:

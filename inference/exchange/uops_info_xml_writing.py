@@ -56,6 +56,8 @@ def _instruction(
     measured = {"uops": str(scheme.count), "TP_ports": f"{scheme.predicted:.2f}"}
     if mapping.value.issue_width is not None:
         measured["slots"] = str(scheme.slots)
+    if scheme.hidden is not None:
+        measured["hidden"] = str(scheme.hidden)
     if scheme.uops:
         measured["ports"] = usage_text(scheme, codes)
     if scheme.evidence.measured is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 
 from inference.core.errors import UnknownSchemeError
+from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import PortMapping, Uops, described, ports_in
 from inference.figures.plotly_json import Json
@@ -26,8 +27,9 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
     """Plain data, each list in its order from top to bottom:
 
     - `ports`: names;
-    - `uops`: as `uop_json` tells them;
-    - `groups`: {"schemes": texts, "uops": [{"uop": index into `uops`, "count"}], "usage": "2×[0,1] + 1×[5]"}.
+    - `uops`: as `uop_json` tells them, and whether they are `hidden`: no experiment can show them;
+    - `groups`: {"schemes": texts, "uops": [{"uop": index into `uops`, "count"}], "usage": "2×[0,1] + 1×[5]",
+      "hidden": "1 µop on 4 or more ports" or ""}.
 
     `schemes` restricts the graph to some of the mapping's schemes; `UnknownSchemeError` for others.
     """
@@ -35,24 +37,27 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
     unknown = [scheme for scheme in chosen if scheme not in mapping.usage]
     if unknown:
         raise UnknownSchemeError(unknown)
-    folded: dict[Uops, list[str]] = {}
+    hidden = hidden_kinds(mapping)
+    folded: dict[tuple[Uops, str], list[str]] = {}
     for scheme in chosen:
-        folded.setdefault(tuple(mapping.usage[scheme]), []).append(scheme)
-    position = _positions(mask for uops in folded for mask, _ in uops)
+        found = str(hidden_in(mapping, scheme, hidden) or "")
+        folded.setdefault((tuple(mapping.usage[scheme]), found), []).append(scheme)
+    position = _positions(mask for uops, _ in folded for mask, _ in uops)
     barycentre = _barycentre(position)
-    groups = sorted(folded, key=lambda uops: (*barycentre(uops), folded[uops][0]))
+    groups = sorted(folded, key=lambda key: (*barycentre(key[0]), folded[key][0]))
     return {
         "ports": list(mapping.ports),
-        "uops": [uop_json(mask, mapping.ports) for mask in position],
+        "uops": [{**uop_json(mask, mapping.ports), "hidden": mask in hidden} for mask in position],
         "groups": [
             {
-                "schemes": folded[uops],
+                "schemes": folded[uops, found],
                 "uops": sorted(
                     ({"uop": position[mask], "count": count} for mask, count in uops), key=lambda u: u["uop"]
                 ),
                 "usage": described(uops, mapping.ports),
+                "hidden": found,
             }
-            for uops in groups
+            for uops, found in groups
         ],
     }
 
@@ -63,12 +68,12 @@ def compared(comparison: Comparison) -> Json:
     - `counts`: how many schemes there are of each `kind`;
     - `groups` have a `kind` (a `Kind`), and hold schemes that have equal µops in the first mapping and equal
       ones in the second. Their µops have `count` in the first and `there` in the second, 0 where there are
-      none of them.
+      none of them. `hidden` says so where only µops differ that no experiment can show.
     """
     folded: dict[tuple[Kind, Uops | None, Uops | None], list[ComparedScheme]] = {}
     for each in comparison.schemes:
         folded.setdefault((each.kind, *each.uops), []).append(each)
-    position = _positions(mask for key in folded for uops in key[1:] for mask, _ in uops or ())
+    position = _positions(mask for _, *both in folded for uops in both for mask, _ in uops or ())
     barycentre = _barycentre(position)
 
     def place(key: tuple[Kind, Uops | None, Uops | None]) -> tuple[object, ...]:
@@ -88,6 +93,7 @@ def compared(comparison: Comparison) -> Json:
                 "schemes": [each.scheme for each in folded[kind, here, there]],
                 "uops": _both(here, there, position),
                 "usage": _usage(kind, here, there, comparison.ports),
+                "hidden": "all that differs" if folded[kind, here, there][0].differs_in_hidden else "",
             }
             for kind, here, there in sorted(folded, key=place)
         ],

@@ -57,9 +57,13 @@ export class GraphDetails {
   }
 
   usage(group) {
-    if (group.kind && group.kind !== "equal") return this.bothUsages(group);
+    const parts = [];
     const rows = group.uops.map((each) => this.uopRow(each.uop, each.count));
-    return rows.length ? this.list(rows) : element("p", { className: "muted", textContent: "No µop of it needs a port." });
+    if (group.kind && group.kind !== "equal") parts.push(this.bothUsages(group));
+    else if (rows.length) parts.push(this.list(rows));
+    else if (!group.hidden) parts.push(element("p", { className: "muted", textContent: "No µop of it needs a port." }));
+    if (group.hidden) parts.push(element("p", { className: "muted", textContent: `Hidden, since the issue slots always last as long: ${group.hidden}.` }));
+    return element("div", {}, ...parts);
   }
 
   uopRow(uop, count) {
@@ -103,6 +107,7 @@ export class GraphDetails {
     const groups = connections.groupsOf[index];
     return [
       element("h2", {}, "µop on ", this.chips(model.uops[index].ports)),
+      ...(model.uops[index].hidden ? [element("p", { className: "muted", textContent: "Hidden: the issue slots always last as long, no experiment can show it." })] : []),
       element("p", { className: "muted", textContent: `used by ${plural(this.schemesOf(groups), "scheme")} in ${plural(groups.length, "group")}:` }),
       this.list(groups.map((group) => this.groupLink(group))),
     ];

@@ -1,7 +1,7 @@
 // The tripartite graph without a browser: what is connected, what is shown, and where it is at a scroll position.
 //
 // A model is what inference.figures.tripartite gives: `ports` (names), `uops` ({mask, ports, label}) and `groups`
-// ({schemes: [text], uops: [{uop, count}], usage, facets}), each list in the order from top to bottom. With two mappings in
+// ({schemes: [text], uops: [{uop, count}], usage, hidden, facets}), each list in the order from top to bottom. With two mappings in
 // it, groups have a `kind` as well, and their µops the number `there` beside `count`. A node is named by one letter and
 // its index: "g12" a group, "s12.3" the fourth scheme in it, "u4" a µop, "p0" a port.
 

@@ -64,7 +64,8 @@ export class Nodes {
 
   uop(element, index) {
     const { chip, uopX } = this.graph;
-    const { ports } = this.model.uops[index];
+    const { ports, hidden } = this.model.uops[index];
+    if (hidden) element.classList.add("never-seen");
     const height = Math.min(19, chip + 5);
     ports.forEach((port, position) => {
       const x = uopX + position * chip;
@@ -85,17 +86,24 @@ export class Nodes {
     element.append(svg("text", { class: `ink-${index % 12}`, x: portX, y: 4.5, "text-anchor": "middle" }, this.clip(this.model.ports[index], 3)));
   }
 
+  /** The µops of a group in words. */
+  usage(index) {
+    const { usage, hidden } = this.model.groups[index];
+    return hidden ? `${usage} (hidden: ${hidden})` : usage;
+  }
+
   /** A node in words. */
   describe(node) {
     const { connections } = this.graph;
     const index = parseInt(node.slice(1), 10);
     if (node[0] === "g") {
-      const { schemes, usage, kind } = this.model.groups[index];
+      const { schemes, kind } = this.model.groups[index];
+      const usage = this.usage(index);
       const said = SAID[kind] ?? "";
       return schemes.length > 1 ? `${said}${schemes.length} schemes that use ${usage}: ${schemes[0]} and others` : `${said}${schemes[0]}: ${usage}`;
     }
-    if (node[0] === "s") return `${this.model.groups[index].schemes[Number(node.split(".")[1])]}: ${this.model.groups[index].usage}`;
-    if (node[0] === "u") return `µop on ports ${this.model.uops[index].label}, in ${connections.groupsOf[index].length} groups`;
+    if (node[0] === "s") return `${this.model.groups[index].schemes[Number(node.split(".")[1])]}: ${this.usage(index)}`;
+    if (node[0] === "u") return `${this.model.uops[index].hidden ? "hidden " : ""}µop on ports ${this.model.uops[index].label}, in ${connections.groupsOf[index].length} groups`;
     const there = this.model.there?.[index];
     return `port ${this.model.ports[index]}${there === undefined ? "" : there ? ` (${there} there)` : " (not there)"}, used by ${connections.uopsOf[index].length} kinds of µops`;
   }

@@ -86,7 +86,7 @@ def test_every_scheme_goes_into_the_file(mappings: None, tmp_path: Path) -> None
         "# port mapping: different",
     ]
     lines = [line for line in text if not line.startswith("#")]
-    assert lines[1] == '"add R, R",different,"1×[0,1]",1×[0],0.5,1.0,100.0'
+    assert lines[1] == '"add R, R",different,"1×[0,1]",1×[0],0.5,1.0,100.0,0'
     assert len(lines) == 3
     with pytest.raises(CommandError, match="cannot be written"):
         manage("one", "different", "--csv", tmp_path / "nowhere" / "both.csv")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inference.core.experiment import Experiment
+from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 from inference.exchange.exported import ExportedMapping, ExportedScheme
@@ -83,6 +84,7 @@ def exported_mapping(
                 inverse_throughput(value, Experiment.of([text])),
                 EVIDENCE.get(text, NOTHING),
                 value.slots_of(text),
+                hidden_in(value, text, hidden_kinds(value)),
             )
         )
     return ExportedMapping(name, isa, value, tuple(schemes), PROVENANCE, ToolNames("ZEN3", "znver3"))

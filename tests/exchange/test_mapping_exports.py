@@ -186,6 +186,12 @@ def test_issue_slots_are_written_as_each_format_can() -> None:
     assert row.split('",')[2].startswith("2,2,")
 
 
+def test_every_format_says_which_uops_no_experiment_can_show() -> None:
+    mapping = exported_mapping({ADD: ((0b1111, 1),), VADD: ((0b1, 1),)})
+    for name, write in WRITERS.items():
+        assert write(mapping).count("1 µop on 4 or more ports") == 1, name
+
+
 def test_osaca_gets_registers_and_addresses_of_aarch64_in_its_words() -> None:
     schemes = [
         "add GPR[64]:W, GPR[64]:R, GPR[64]:R, lsl 3",

@@ -210,3 +210,14 @@ def test_sweeps_are_drawn_in_order_with_errors_in_per_cent_and_a_colour_per_star
     assert kinds["y"] == [21, 22]
     assert other["y"] == pytest.approx([2.0, 3.0])
     assert error["meta"] == kinds["meta"] != other["meta"]
+
+
+def test_a_graph_says_what_no_experiment_can_show() -> None:
+    mapping = PortMapping(("0", "1"), {"add": ((3, 1),), "mul": ((1, 1),), "nop": ()}, issue_width=2.0)
+    model = tripartite(mapping)
+    assert {each["label"]: each["hidden"] for each in model["uops"]} == {"[0]": False, "[0,1]": True}
+    assert {each["schemes"][0]: each["hidden"] for each in model["groups"]} == {
+        "add": "1 µop on 2 or more ports",
+        "mul": "",
+        "nop": "1 µop on 2 or more ports, or none",
+    }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.experiment import Experiment
+from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity.agreement import Agreement, structural_agreement
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
 from inference.core.mapping import PortMapping, Uops
@@ -36,12 +38,14 @@ class ComparedScheme:
     instance.
 
     The µops of the second mapping are under the best renaming, with the indices of `Comparison.ports`.
+    `differs_in_hidden`: only in µops that no experiment can show, each of the mapping that has it.
     """
 
     scheme: str
     kind: Kind
     uops: tuple[Uops | None, Uops | None]
     cycles: tuple[float | None, float | None]
+    differs_in_hidden: bool = False
 
     @property
     def difference(self) -> float | None:
@@ -138,6 +142,7 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Itera
         **dict.fromkeys(agreement.only_second, Kind.ONLY_SECOND),
     }
     known: dict[tuple[int, Uops, int], float] = {}
+    hidden = hidden_kinds(a), hidden_kinds(b)
     for scheme in sorted(kinds):
         cycles: list[float | None] = []
         for k, mapping in enumerate((a, b)):
@@ -149,9 +154,20 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Itera
             if key not in known:
                 known[key] = inverse_throughput(mapping, Experiment.of([scheme]))
             cycles.append(known[key])
+        first, second = a.usage.get(scheme), b.usage.get(scheme)
         yield ComparedScheme(
-            scheme, kinds[scheme], (a.usage.get(scheme), b.usage.get(scheme)), (cycles[0], cycles[1])
+            scheme,
+            kinds[scheme],
+            (first, second),
+            (cycles[0], cycles[1]),
+            kinds[scheme] is Kind.DIFFERENT and _differ_in(hidden, first or (), second or ()),
         )
+
+
+def _differ_in(hidden: tuple[frozenset[int], frozenset[int]], first: Uops, second: Uops) -> bool:
+    """Whether what each has beside the other is hidden in its own mapping."""
+    own, other = Counter(dict(first)), Counter(dict(second))
+    return (own - other).keys() <= hidden[0] and (other - own).keys() <= hidden[1]
 
 
 def _distinction(a: PortMapping, b: PortMapping) -> tuple[Distinction | None, float]:

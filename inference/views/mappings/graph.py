@@ -57,6 +57,7 @@ def graph_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[st
         "facets": facets,
         "candidates": candidates,
         "other": other,
+        "hides": any(uop.get("hidden") for uop in model["uops"]),
         "ports": [(index, index % len(LIGHT), name) for index, name in enumerate(model["ports"])],
     }
     if other is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from inference.core.experiment import Experiment
+from inference.core.hidden_uops import HiddenUops, hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
 from inference.core.throughput import inverse_throughput
@@ -26,7 +26,7 @@ from inference.views.address import whole_number
 class Row:
     """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
 
-    `hidden`: without µops that can be seen, it may have some on as many ports or more; None for all others.
+    `hidden`: what no experiment can show of its µops.
     """
 
     pk: int
@@ -35,7 +35,7 @@ class Row:
     slots: int
     predicted: float
     singleton: Singleton | None
-    hidden: int | None = None
+    hidden: HiddenUops | None = None
 
     @property
     def measured(self) -> float | None:
@@ -85,7 +85,7 @@ def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
     found = by_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
     singletons = measured_singletons(row.isa, set_id)
-    width = None if value.issue_width is None else math.ceil(value.issue_width)
+    hidden = hidden_kinds(value)
     return [
         Row(
             pk=pk,
@@ -94,7 +94,7 @@ def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[
             slots=value.slots_of(text),
             predicted=inverse_throughput(value, Experiment.of([text])),
             singleton=singletons.get(pk),
-            hidden=None if value.usage[text] else width,
+            hidden=hidden_in(value, text, hidden),
         )
         for pk, text in found.values_list("pk", "text")
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from inference.core.identity import Kind, compare
 from tests.core.identity.small import mapping, permuted
@@ -52,3 +53,11 @@ def test_a_difference_below_the_noise_is_told_as_such() -> None:
     assert comparison.distinction is not None
     assert comparison.noise == 0.0
     assert compare(mapping({"a": "0"}), mapping({"a": "0 + 0"})).noise > 0
+
+
+def test_what_differs_in_hidden_uops_alone_is_told() -> None:
+    first = replace(mapping({"a": "012", "b": "0", "c": "1"}), issue_width=3.0)
+    second = replace(mapping({"a": "", "b": "0", "c": "1 + 1"}), issue_width=3.0)
+    found = {each.scheme: each for each in compare(first, second).schemes}
+    assert [found[scheme].kind for scheme in "abc"] == [Kind.DIFFERENT, Kind.EQUAL, Kind.DIFFERENT]
+    assert [found[scheme].differs_in_hidden for scheme in "abc"] == [True, False, False]

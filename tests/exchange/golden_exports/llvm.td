@@ -86,4 +86,4 @@ def : InstRW<[PmwebWrite2], (instregex "^VADDPDYrr$")>; // vaddpd YMM:W, YMM:R, 
 // PmwebWrite8: vaddpd YMM:W, YMM:R, MEM[256]:R; 1×[0,1] + 1×[23]; not measured alone; by the mapping 1; “Toy — 6 ports”; pmweb VERSION
 // PmwebWrite5: lea GPR[64]:W, ADDR[B+D8]; 1×[0,1,5,6]; not measured alone; by the mapping 0.25; “Toy — 6 ports”; pmweb VERSION
 // PmwebWrite2: lea GPR[64]:W, ADDR[B+S*I+D8]; 1×[0,1]; not measured alone; by the mapping 0.5; “Toy — 6 ports”; pmweb VERSION
-// PmwebWrite0: nop; no ports; not measured alone; by the mapping 0.25; “Toy — 6 ports”; pmweb VERSION
+// PmwebWrite0: nop; no ports; hidden: 1 µop on 4 or more ports, or none; not measured alone; by the mapping 0.25; “Toy — 6 ports”; pmweb VERSION

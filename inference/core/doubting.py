@@ -15,6 +15,7 @@ class DoubtKind(StrEnum):
     AMBIGUOUS = "ambiguous"
     EXCLUDED = "excluded"
     MISPREDICTED = "mispredicted"
+    SLOTS = "slots"
     CONFLICT = "conflict"
 
 
@@ -22,6 +23,7 @@ LABELS = {
     DoubtKind.AMBIGUOUS: "ambiguous",
     DoubtKind.EXCLUDED: "excluded",
     DoubtKind.MISPREDICTED: "badly predicted",
+    DoubtKind.SLOTS: "other slots measured",
     DoubtKind.CONFLICT: "in conflict",
 }
 

@@ -47,7 +47,7 @@ def evidence_of(row: PortMapping) -> dict[str, SchemeEvidence]:
 
 def _alone(row: PortMapping) -> Mapping[str, float]:
     measured = Measurement.objects.filter(
-        experiment_set__in=_own_sets(row), experiment__length=1, state=Measurement.State.SETTLED
+        experiment_set__in=own_sets(row), experiment__length=1, state=Measurement.State.SETTLED
     )
     cycles: dict[str, list[float]] = defaultdict(list)
     for text, value in measured.values_list("experiment__terms__scheme__text", "cycles"):
@@ -55,7 +55,8 @@ def _alone(row: PortMapping) -> Mapping[str, float]:
     return {text: median(values) for text, values in cycles.items()}
 
 
-def _own_sets(row: PortMapping) -> QuerySet[ExperimentSet]:
+def own_sets(row: PortMapping) -> QuerySet[ExperimentSet]:
+    """The sets that belong to a mapping: measured on its machine, or, without one, learnt from by its run."""
     if row.machine_id is not None:
         return ExperimentSet.objects.filter(isa=row.isa_id, machine=row.machine_id)
     source = {} if row.run is None else row.run.config.get("source")

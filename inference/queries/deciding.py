@@ -17,6 +17,7 @@ from inference.core.predicting import MappingPredictor
 from inference.exchange.characterisations import load_characterisation
 from inference.exchange.evidence import Evidence
 from inference.exchange.stored import load_mapping, measurements_of
+from inference.measuring.padding import padding_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
 from inference.queries.comparing import comparison_of
 from inference.queries.evaluations import worst_with
@@ -75,6 +76,8 @@ def again(
         ids, _ = worst_with(evaluation, scheme, MappingPredictor(load_mapping(row)))
         by_id = {each.id: each.value for each in measurements_of(Measurement.objects.filter(pk__in=ids))}
         found = [by_id[pk].experiment for pk in ids if pk in by_id]
+    elif doubt.kind is DoubtKind.SLOTS and (padding := padding_of(row.isa.name)) is not None:
+        found = [*padding.around(doubt.scheme), *padding.calibration()]
     elif doubt.kind is DoubtKind.CONFLICT and (told := _decider(row, other, doubt)) is not None:
         found = [told.experiment]
     alone = Experiment.of([doubt.scheme])

@@ -14,6 +14,7 @@ from inference.exchange.stored import load_mapping
 from inference.models import Evaluation, PortMapping
 from inference.queries.characterisations import is_explained, regularity_of
 from inference.queries.comparing import comparable, comparison_of
+from inference.queries.measured_slots import measured_slots_of
 from inference.queries.reference import named_after
 from inference.queries.scheme_residuals import residuals_in
 
@@ -36,7 +37,7 @@ def doubts_of(
     it is at hand.
     """
     value = load_mapping(row) if value is None else value
-    found = [*_undetermined(row, value), *_judged(row, value)]
+    found = [*_undetermined(row, value), *_judged(row, value), *_other_slots(row, value)]
     if evaluation is not None:
         found += _mispredicted(residuals_in(evaluation), value, over)
     ports = value.ports
@@ -101,6 +102,23 @@ def _judged(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
     for check in regularity_of(row).breakers:
         words = f"irregular: {check.in_words(value.ports)}"
         yield Doubt(DoubtKind.AMBIGUOUS, check.scheme, words, check.usage, check.expected[:1])
+
+
+def _other_slots(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
+    """Where padding shows other numbers of slots than the mapping has; a bound only where that has more."""
+    measured = None if value.issue_width is None else measured_slots_of(row)
+    if measured is None:
+        return
+    for scheme, reading in measured.readings.items():
+        said, shown = value.slots_of(scheme), reading.number
+        if scheme not in value.usage or said == shown or (said < shown and not reading.exact):
+            continue
+        many = f"{'' if reading.exact else 'at most '}{shown} slot{'' if shown == 1 else 's'}"
+        words = (
+            f"{many} measured, {said} here: {reading.experiment} takes {reading.cycles:.3g} cycles, "
+            f"and the core issues {measured.width:.3g} slots per cycle"
+        )
+        yield Doubt(DoubtKind.SLOTS, scheme, words, value.usage[scheme], (), float(abs(said - shown)))
 
 
 def _mispredicted(errors: Iterable[SchemeError], value: Mapping, over: float) -> Iterator[Doubt]:

@@ -136,7 +136,7 @@ TERMS = (
     Term(
         "doubt",
         "A reason not to rely on the µops of a scheme in a mapping: others explain the measurements as "
-        "well, it is badly predicted, or another mapping says otherwise.",
+        "well, it is badly predicted, other slots were measured, or another mapping says otherwise.",
         see=("residual",),
     ),
     Term(

@@ -7,13 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from inference.core.errors import UnknownSchemeError
 from inference.core.experiment import Measured
+from inference.core.measured_slots import PADDINGS
 from inference.core.mixes import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST, Options
 from inference.isa.x86.values import VALUES
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
+from inference.measuring.padding import padding_of
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
@@ -42,8 +45,9 @@ from inference.runs.jobs.stages import Told
 from inference.runs.journal import Entry
 from inference.runs.measurements import RunMeasurements
 
-PLANS = ("singletons", "pairs", "mixes", LISTED)
-"""Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; experiments one by one."""
+PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
+"""Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; each scheme among what needs
+issue slots alone; experiments one by one."""
 
 MOST_INSTRUCTIONS = 50  # in a mix: as many as a loop body takes at least twice
 
@@ -159,6 +163,7 @@ def effort(machine: Machine, schemes: int, wanted: str, given: int = MeasureConf
         "singletons": schemes,
         "pairs": schemes + pairs + 2 * pairs // 3,
         "mixes": given if schemes else 0,
+        "slots": (1 + PADDINGS) * schemes,
         LISTED: given if schemes else 0,
     }[wanted]
     return Effort(experiments, seconds_for(experiments, machine))
@@ -244,6 +249,8 @@ def _asked(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Me
         mixes = random_mixes(schemes, config.mixes, config.seed, config.length)
         told.expected = len(mixes)
         return list(told.measure(mixes))
+    if config.plan == "slots":
+        return _among_padding(told, schemes, config)
     results = list(told.measure(plan.singletons(schemes)))
     if config.plan == "pairs":
         times = {r.experiment.schemes[0]: r.cycles for r in results if r.usable and r.cycles is not None}
@@ -251,6 +258,22 @@ def _asked(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Me
         told.expected = len(results) + len(pairs)
         results += told.measure(pairs)
     return results
+
+
+def _among_padding(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+    """The padding by itself, then each scheme alone and among it."""
+    padding = padding_of(config.isa)
+    if padding is None:
+        raise JobError(f"nothing is known that slots could be counted with in {config.isa}")
+    try:
+        results = list(told.measure(padding.calibration()))
+    except UnknownSchemeError as error:
+        raise JobError(f"{error}: slots are counted with {padding.move!r} and the like") from error
+    if not any(result.usable for result in results):
+        raise JobError(f"{padding.move!r} cannot be measured there, and slots are counted with it")
+    asked = plan.singletons(schemes) + [each for scheme in schemes for each in padding.around(scheme)]
+    told.expected = len(results) + len(asked)
+    return [*results, *told.measure(asked)]
 
 
 def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Entry]]:

@@ -27,6 +27,7 @@ PLANS = (
     ("singletons", "every scheme alone"),
     ("pairs", "alone, and every two together"),
     ("mixes", "random mixes"),
+    ("slots", "issue slots: alone, and among moves"),
 )
 
 
@@ -37,7 +38,8 @@ class MeasureForm(MeasuringForm):
         label="Experiments",
         choices=PLANS,
         initial="pairs",
-        help_text="Pairs are what PMEvo learns from; mixes are what mappings are judged by.",
+        help_text="Pairs are what PMEvo learns from, mixes what mappings are judged by. Slots are held "
+        "against what mappings say.",
     )
     mixes = forms.IntegerField(
         label="Number of mixes",

@@ -12,11 +12,13 @@ from inference.core.experiment import Experiment
 from inference.core.hidden_uops import HiddenUops, hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops
+from inference.core.measured_slots import MeasuredSlots, SlotReading
 from inference.core.throughput import inverse_throughput
 from inference.isa.search import SearchError
 from inference.models import InstructionScheme, PortMapping
 from inference.models.scheme_order import FIT, by_fit
 from inference.models.scheme_search import search_schemes
+from inference.queries.measured_slots import measured_slots_of
 from inference.queries.paging import Order, Page, page_in_memory
 from inference.queries.singletons import Singleton, measured_singletons, sets_with_singletons
 from inference.views.address import whole_number
@@ -26,7 +28,7 @@ from inference.views.address import whole_number
 class Row:
     """One scheme of the table; `slots`: issue slots; `predicted`, `measured`: cycles of one instance.
 
-    `hidden`: what no experiment can show of its µops.
+    `hidden`: what no experiment can show of its µops. `counted`: what padding shows of its slots.
     """
 
     pk: int
@@ -36,6 +38,7 @@ class Row:
     predicted: float
     singleton: Singleton | None
     hidden: HiddenUops | None = None
+    counted: SlotReading | None = None
 
     @property
     def measured(self) -> float | None:
@@ -71,9 +74,10 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
         "measured_in": set_id,
         "sets": sets_with_singletons(row.isa),
         "page": Page((), 0),
+        "measured_slots": (measured_slots := measured_slots_of(row)),
     }
     try:
-        rows = _rows(row, value, q, set_id)
+        rows = _rows(row, value, q, set_id, measured_slots)
     except SearchError as error:
         return {**context, "error": str(error)}
     if order.column in COLUMNS:
@@ -81,11 +85,14 @@ def schemes_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
     return {**context, "page": page_in_memory(rows, whole_number(request, "page", 0) or 0)}
 
 
-def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[Row]:
+def _rows(
+    row: PortMapping, value: Mapping, q: str, set_id: int | None, measured_slots: MeasuredSlots | None
+) -> list[Row]:
     described = InstructionScheme.objects.filter(pk__in=row.usages.values("scheme"))
     found = by_fit(search_schemes(described, q), q).order_by(FIT, "pk") if q else described
     singletons = measured_singletons(row.isa, set_id)
     hidden = hidden_kinds(value)
+    counted = {} if measured_slots is None else measured_slots.readings
     return [
         Row(
             pk=pk,
@@ -95,6 +102,7 @@ def _rows(row: PortMapping, value: Mapping, q: str, set_id: int | None) -> list[
             predicted=inverse_throughput(value, Experiment.of([text])),
             singleton=singletons.get(pk),
             hidden=hidden_in(value, text, hidden),
+            counted=counted.get(text),
         )
         for pk, text in found.values_list("pk", "text")
     ]

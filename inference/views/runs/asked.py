@@ -27,6 +27,7 @@ PLANS = {
     "singletons": "every scheme alone",
     "pairs": "alone and in pairs",
     "mixes": "random mixes",
+    "slots": "alone, and among moves that count slots",
     "listed": "listed one by one",
 }
 

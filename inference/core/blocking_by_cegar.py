@@ -12,6 +12,10 @@ from inference.core.errors import InsufficientDataError
 from inference.core.explain.blocking import BlockingAnswer, BlockingQuestion
 from inference.core.protocols import Measurer, Reporter
 
+LIMIT_WITH_IMPROPER = 8_000_000
+"""z3 resource units for a call where schemes have two µops: these make proofs hard, and the ports of those
+with one are known by then."""
+
 TRUSTED = 3
 """How many schemes that behave alike are believed against a measurement that no mapping explains."""
 
@@ -31,6 +35,8 @@ def solve_by_cegar(
         r_max=question.r_max,
         alternatives=0,
     )
+    if question.improper:
+        settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER)
     dropped: dict[str, str] = {}
     while True:
         schemes = tuple(scheme for scheme in question.schemes if scheme not in dropped)

@@ -77,16 +77,20 @@ class ByTime:
         ]
         if not found:
             return False
-        bench.teller.log(f"µops that no scheme has alone; blocked with {'; '.join(e.scheme for e in found)}")
-        try:
-            classes, answer = self._solver.solve(self._classes, found)
-        except CoreError as error:
-            bench.warn(f"µops that no scheme has alone stay unknown: {error}")
-            return False
-        self._classes = classes
-        self.improper = found
-        self._take(answer)
-        return True
+        while found:
+            names = "; ".join(each.scheme for each in found)
+            bench.teller.log(f"µops that no scheme has alone; blocked with {names}")
+            try:
+                classes, answer = self._solver.solve(self._classes, found)
+            except CoreError as error:
+                bench.warn(f"µops that only {names} have stay unknown: {error}")
+                found = found[: len(found) // 2]  # each makes the question much harder
+            else:
+                self._classes = classes
+                self.improper = found
+                self._take(answer)
+                return True
+        return False
 
     def choose(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
         """See `Known`; the alternatives that contradict more schemes than the best one are none."""

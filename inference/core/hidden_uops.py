@@ -57,8 +57,10 @@ def hidden_in(mapping: PortMapping, scheme: str, hidden: Collection[int]) -> Hid
         return None
     uops = mapping.usage[scheme]
     slots = mapping.slots_of(scheme) if mapping.issue_width else 1
-    number = sum(count for mask, count in uops if mask in hidden) if uops else slots
-    return HiddenUops(number, math.ceil(rate * number / slots), bool(uops)) if number else None
+    unseen = [(mask.bit_count(), count) for mask, count in uops if mask in hidden]
+    number = sum(count for _, count in unseen) if uops else slots
+    ports = min([math.ceil(rate), *(width for width, _ in unseen)])
+    return HiddenUops(number, ports, bool(uops)) if number else None
 
 
 def _shows(kind: int, uops: Uops, slots: int, rate: float) -> bool:

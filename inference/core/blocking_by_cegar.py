@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ LIMIT_WITH_IMPROPER = 8_000_000
 """z3 resource units for a call where schemes have two µops: these make proofs hard, and the ports of those
 with one are known by then."""
 
+_TIES = "with it, parts of the core share ports that are apart without it, and hardly a scheme is like it"
 TRUSTED = 3
 """How many schemes that behave alike are believed against a measurement that no mapping explains."""
 
@@ -26,7 +28,9 @@ def solve_by_cegar(
     """See `BlockingSolver`.
 
     A core that wastes a little time leaves measurements unexplained. Where it is more than that, or where
-    only a few schemes are like one of those that contradict one another, the least trusted is left out.
+    only a few schemes are like one of those that contradict one another, the least trusted is left out. So
+    are those that only a few are like where integer, vector and memory ports can be kept apart without them:
+    what the front end holds up can pass for a scheme on a few ports.
     """
     settings = CegarSettings(
         ports=question.ports,
@@ -55,6 +59,13 @@ def solve_by_cegar(
         )
         found = cegar.infer(problem, measurer, reporter, seed)
         culprit = _culprit(found.unexplained, question)
+        lonely = [] if culprit else _lonely(found, problem, question)
+        if lonely:
+            fewer = _without(problem, lonely)
+            without = cegar.infer(fewer, measurer, reporter, seed)
+            if len(without.apart) > len(found.apart) and _culprit(without.unexplained, question) is None:
+                problem = fewer
+                dropped |= dict.fromkeys(lonely, _TIES)
         if culprit is None:
             settings = replace(settings, alternatives=question.alternatives)
             found = cegar.infer(replace(problem, settings=settings), measurer, reporter, seed)
@@ -70,6 +81,28 @@ def solve_by_cegar(
         dropped[culprit] = "; ".join(
             str(each) for each in found.unexplained if culprit in each.experiment.schemes
         )
+
+
+def _lonely(found: CegarResult, problem: CegarProblem, question: BlockingQuestion) -> list[str]:
+    """Schemes that few are like, of domains that share ports; none where that are all of a domain."""
+    domains = sorted(set(problem.domains.values()))
+    sharing = [pair for pair in itertools.combinations(domains, 2) if set(pair) not in map(set, found.apart)]
+    suspects = [
+        scheme
+        for scheme, domain in problem.domains.items()
+        if any(domain in pair for pair in sharing) and question.trust.get(scheme, 0) < TRUSTED
+    ]
+    left = {domain for scheme, domain in problem.domains.items() if scheme not in suspects}
+    return sorted(suspects) if left == set(domains) else []
+
+
+def _without(problem: CegarProblem, schemes: Sequence[str]) -> CegarProblem:
+    return replace(
+        problem,
+        schemes=tuple(scheme for scheme in problem.schemes if scheme not in schemes),
+        widths={scheme: width for scheme, width in problem.widths.items() if scheme not in schemes},
+        domains={scheme: domain for scheme, domain in problem.domains.items() if scheme not in schemes},
+    )
 
 
 def _culprit(unexplained: Sequence[Unexplained], question: BlockingQuestion) -> str | None:

@@ -138,6 +138,7 @@ class _Search:
             limit=settled.limit,
             seconds=self._seconds(),
             searching_seconds=self.searching,
+            apart=self.apart,
         )
 
     def tell(self, event: Event) -> None:

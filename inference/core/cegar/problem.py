@@ -208,8 +208,9 @@ class CegarResult:
 
     `alternatives`: other mappings that measuring cannot exclude; `more_alternatives` where the list was cut
     off. `experiments`: everything asked, in that order. `unexplained`: those that the mapping does not
-    explain, the largest excess first: no mapping explains them all. `assumptions` in words. `limit` says
-    which limit left the result unproven. `seconds` of the search, and of those in looking for other mappings,
+    explain, the largest excess first: no mapping explains them all. `assumptions` in words; `apart`: the
+    pairs of domains among these that share no port. `limit` says which limit left the result unproven.
+    `seconds` of the search, and of those in looking for other mappings,
     take no part in comparisons.
     """
 
@@ -226,6 +227,7 @@ class CegarResult:
     limit: str = ""
     seconds: float = field(default=0.0, compare=False)
     searching_seconds: float = field(default=0.0, compare=False)
+    apart: Apart = ()
 
     @property
     def why_more(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inference.core.blocking_by_cegar import solve_by_cegar
@@ -70,3 +72,21 @@ def test_where_nothing_fits_the_search_says_why() -> None:
 
     with pytest.raises(InsufficientDataError, match="no ports explain"):
         solve_by_cegar(question(ZENLIKE, "add", "load"), Nonsense(ZENLIKE), Listener(), 1)
+
+
+TIED = PortMapping(
+    ("0", "1", "2", "3"),
+    {"add": ((0b0011, 1),), "shl": ((0b0001, 1),), "load": ((0b1100, 1),), "odd": ((0b0110, 1),)},
+)
+
+
+@pytest.mark.parametrize("like_it", [1, 9])
+def test_what_hardly_a_scheme_is_like_does_not_tie_parts_of_the_core(like_it: int) -> None:
+    asked = replace(
+        question(TIED, *TIED.usage, add=240, shl=30, load=9, odd=like_it),
+        domains={"add": "integer", "shl": "integer", "odd": "integer", "load": "memory"},
+    )
+    answer = solve_by_cegar(asked, SimulatedProcessor(TIED), Listener(), 1)
+    assert list(answer.dropped) == (["odd"] if like_it == 1 else [])
+    assert set(answer.mapping.usage) == set(TIED.usage) - set(answer.dropped)
+    assert structural_agreement(part(TIED, tuple(answer.mapping.usage)), answer.mapping).share == 1.0

@@ -34,6 +34,7 @@ from inference.core.protocols import Measurer
 from inference.core.tables import ExperimentTable
 from inference.exchange.parsing import AnyNames, parse
 from inference.isa import x86
+from inference.isa.domains import undivided
 from inference.isa.names import SchemeNames
 from inference.isa.register_forms import forms_among
 from inference.measuring.recorded import RecordedMeasurer
@@ -127,7 +128,8 @@ def _inferred(
 ) -> tuple[PMEvoResult, float]:
     began = time.process_time()
     chosen = PMEvoSettings(ports=ports, **(_QUICK if quick else {}))
-    found = infer(PMEvoProblem(schemes, chosen, forms=forms_among(schemes)), measurer, Watch(), 0)
+    problem = PMEvoProblem(schemes, chosen, forms=forms_among(schemes), domains=undivided(schemes))
+    found = infer(problem, measurer, Watch(), 0)
     return found, time.process_time() - began
 
 

@@ -49,6 +49,7 @@ class Evaluator:
             raise InvalidInputError("every experiment of a table needs at least one scheme")
         self.table = table
         self.n_ports = n_ports
+        self.r_max = r_max
         self.floor = _floor(table, r_max)
         self.compiled = _has_numba() if compiled is None else compiled
 

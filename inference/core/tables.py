@@ -109,6 +109,19 @@ class ExperimentTable:
             lengths=np.array([experiment.length for experiment in listed], dtype=np.int64),
         )
 
+    def selected(self, experiments: Int64s, schemes: Int64s) -> ExperimentTable:
+        """Some experiments, which have no other schemes than some, numbered as these are given, ascending."""
+        sizes = np.diff(self.offsets)[experiments]
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        entries = np.repeat(self.offsets[experiments] - offsets[:-1], sizes) + np.arange(offsets[-1])
+        return ExperimentTable(
+            schemes=tuple(self.schemes[scheme] for scheme in schemes.tolist()),
+            offsets=offsets,
+            scheme=np.searchsorted(schemes, self.scheme[entries]).astype(np.int32),
+            count=self.count[entries],
+            lengths=self.lengths[experiments],
+        )
+
     def __len__(self) -> int:
         return len(self.lengths)
 

@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
+from inference.isa.reading import read
+from inference.isa.register_forms import is_move, memory_of
+
 
 class Domain(StrEnum):
     """The execution domain of a scheme."""
@@ -24,7 +27,7 @@ def domain_of(scheme: str) -> Domain | None:
 
     Memory accessed decides, as a µop that accesses memory does nothing else; otherwise the registers do.
     """
-    found = {_DOMAINS.get(name, Domain.VECTOR) for name in _OPERAND.findall(scheme)}
+    found = _domains_in(scheme)
     if Domain.MEMORY in found:
         return Domain.MEMORY
     return found.pop() if len(found) == 1 else None
@@ -34,3 +37,28 @@ def domains_of(schemes: Iterable[str]) -> dict[str, str]:
     """{scheme: domain} of those that have one."""
     found = {scheme: domain_of(scheme) for scheme in schemes}
     return {scheme: domain.value for scheme, domain in found.items() if domain is not None}
+
+
+def undivided(schemes: Iterable[str]) -> dict[str, str]:
+    """{scheme: domain} of those all of whose µops are of one, however many these are.
+
+    That is what computes on registers of one kind, and plain loads. Names may be in any style that
+    `inference.isa.reading` knows.
+    """
+    found = {scheme: _domain_of_all(scheme) for scheme in schemes}
+    return {scheme: domain.value for scheme, domain in found.items() if domain is not None}
+
+
+def _domain_of_all(scheme: str) -> Domain | None:
+    reading = read(scheme)
+    if reading is None or not reading.understood:
+        return None
+    found = _domains_in(",".join(reading.operands).upper())
+    if Domain.MEMORY in found:
+        memory = memory_of(reading)
+        return Domain.MEMORY if memory is not None and memory[0] == 1 and is_move(reading) else None
+    return found.pop() if len(found) == 1 else None
+
+
+def _domains_in(operands: str) -> set[Domain]:
+    return {_DOMAINS.get(name, Domain.VECTOR) for name in _OPERAND.findall(operands)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.isa.domains import domain_of, domains_of
+from inference.isa.domains import domain_of, domains_of, undivided
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,20 @@ from inference.isa.domains import domain_of, domains_of
 def test_operands_say_what_a_scheme_is_for(scheme: str, domain: str | None) -> None:
     assert domain_of(scheme) == domain
     assert domains_of([scheme]) == ({} if domain is None else {scheme: domain})
+
+
+@pytest.mark.parametrize(
+    ("scheme", "domain"),
+    [
+        ("add GPR[64]:RW, GPR[64]:R", "integer"),
+        ("vaddpd XMM:W, XMM:R, XMM:R", "vector"),
+        ("vmovaps XMM:W, MEM[128]:R", "memory"),
+        ("ADD_((REG:RW:G:64)),_((REG:R:G:64))", "integer"),
+        ("add GPR[64]:RW, MEM[64]:R", None),
+        ("vmovaps MEM[128]:W, XMM:R", None),
+        ("vmovd GPR[32]:W, XMM:R", None),
+        ("nonsense", None),
+    ],
+)
+def test_all_uops_of_some_schemes_are_for_one_part_of_the_core(scheme: str, domain: str | None) -> None:
+    assert undivided([scheme]) == ({} if domain is None else {scheme: domain})

@@ -25,6 +25,7 @@ from inference.core.pmevo.observing import Observations, Observer
 from inference.core.pmevo.phases import phases
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
+from inference.core.pmevo.refit.best_known import best_known_first
 from inference.core.pmevo.refit.bounded import BoundedSearch
 from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Point, cheapest, with_true
@@ -193,7 +194,12 @@ class _Search:
         best = cheapest(front)
         if self.settings.objective == "bounded":
             best = self._bounded(
-                judge, times, members, front, lambda point: viewer.show(lambda: as_mapping(point))
+                judge,
+                times,
+                members,
+                front,
+                self._domains(viewer.classes),
+                lambda point: viewer.show(lambda: as_mapping(point)),
             )
             front = with_true(front, best)
         points = tuple(FrontPoint(*point.objectives, as_mapping(point)) for point in front)
@@ -205,17 +211,22 @@ class _Search:
         times: Floats,
         members: Int64s,
         front: tuple[Point, ...],
+        domains: list[str | None],
         show: Callable[[Point], None],
     ) -> Point:
         """The mapping with the fewest µops and slots that no measurement contradicts."""
         self._enter("bounded")
+        desk = Desk(judge.evaluator, judge.measured, times, members)
         search = BoundedSearch(
-            Desk(judge.evaluator, judge.measured, times, members),
+            desk,
             front,
             self.settings,
             partial(_stream, self.seed, "bounded"),
             self.pace.pulse,
             self.state.bounded,
+            partial(
+                best_known_first, desk, self.settings, partial(_stream, self.seed, "known"), self.pace.pulse
+            ),
         )
         began, already = self.pace.clock(), search.state.done
         while not search.ended:
@@ -227,9 +238,13 @@ class _Search:
                 rate = (done - already) / max(self.pace.clock() - began, 1e-9)
                 left = (search.most - done) / rate
                 self.pace.emit(Progress("bounded", done, search.most, rate, "searches", left))
-        return (
-            search.regular(self._forms(judge.table.schemes)) if self.settings.regular_forms else search.point
-        )
+        forms = self._forms(judge.table.schemes) if self.settings.regular_forms else []
+        return search.preferring(forms, domains if self.settings.apart else [])
+
+    def _domains(self, classes: Sequence[Sequence[str]]) -> list[str | None]:
+        """The domain of each class; None where its members have several or none."""
+        told = [{self.problem.domains.get(scheme) for scheme in members} for members in classes]
+        return [domains.pop() if len(domains) == 1 else None for domains in told]
 
     def _forms(self, representatives: Sequence[str]) -> list[Form]:
         """The memory forms among the representatives whose register form is one too."""
@@ -289,7 +304,7 @@ class _Search:
         self.pace.save(lambda: to_checkpoint(self.whose, self._current(), self.settings.ports), now=now)
 
 
-_STREAMS = {"chain": 3, "start": 4, "bounded": 5}  # 0 to 2 are the evolution's
+_STREAMS = {"chain": 3, "start": 4, "bounded": 5, "known": 6}  # 0 to 2 are the evolution's
 
 
 def _stream(seed: int, name: str, *number: int) -> np.random.Generator:

@@ -16,12 +16,14 @@ class PMEvoProblem:
     """The schemes to characterise, how, and results to look at on the way but never to learn from.
 
     `forms`: {scheme with memory: (the one with a register in its place, access)}, access being r, w or rw.
+    `domains`: {scheme: the part of the core that all its µops are for}, such as integer, vector or memory.
     """
 
     schemes: tuple[str, ...]
     settings: PMEvoSettings
     held_out: Sequence[Measured] = field(default=())
     forms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    domains: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.schemes:
@@ -77,6 +79,11 @@ def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:
         "fewer µops and slots: each must explain something in several experiments",
         "of two kinds of µops that explain as much, the one that more schemes have",
         "no µops that can use as many ports as the core issues slots: measurements cannot show them",
+        *(
+            ["integer schemes, vector schemes and loads have ports of their own, where that explains as much"]
+            if settings.apart
+            else []
+        ),
         *(
             ["of a scheme with memory, the µops of its register form and those of a load or store"]
             if settings.regular_forms

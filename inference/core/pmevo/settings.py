@@ -183,6 +183,12 @@ class PMEvoSettings:
         "measurements speak against it by a few experiments at most.",
         "not assumed",
     )
+    apart: bool = setting(
+        True,
+        "Integer schemes, vector schemes and loads have ports of their own, as far as measurements speak "
+        "against it by a few experiments at most.",
+        "not assumed",
+    )
     slot_price: float = setting(
         0.0034, "Bounded objective: what an issue slot costs, per experiment of its scheme.", None
     )

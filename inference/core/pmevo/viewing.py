@@ -21,7 +21,7 @@ class Viewer:
     def __init__(
         self, classes: Sequence[Sequence[str]], judge: Judge, held_out_results: Sequence[Measured]
     ) -> None:
-        self._classes = classes
+        self.classes = classes
         self._settings = judge.settings
         self._pace: Pace = judge.pace
         known = {scheme for members in classes for scheme in members}
@@ -46,7 +46,7 @@ class Viewer:
 
         `slots`: of each representative, where there is an issue width.
         """
-        members = [(scheme, k) for k, each in enumerate(self._classes) for scheme in each]
+        members = [(scheme, k) for k, each in enumerate(self.classes) for scheme in each]
         usage = {scheme: population.row(index, k) for scheme, k in sorted(members)}
         ports = tuple(str(k) for k in range(self._settings.ports))
         taken = {scheme: slots[k] for scheme, k in members} if slots else {}

@@ -17,7 +17,7 @@ from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
 from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.exchange import characterisations
 from inference.exchange.evidence import KEY, Evidence, evidence_json, verdict_in_words
-from inference.isa.domains import domains_of
+from inference.isa.domains import domains_of, undivided
 from inference.isa.register_forms import forms_among
 from inference.isa.x86.probes import PREFERRED
 from inference.runs.workshop import open_workshop
@@ -135,7 +135,7 @@ class PMEvo:
         """Measure, filter, evolve, climb."""
         settings = PMEvoSettings.parse(question.settings)
         schemes = tuple(question.schemes)
-        problem = PMEvoProblem(schemes, settings, question.held_out, forms_among(schemes))
+        problem = PMEvoProblem(schemes, settings, question.held_out, forms_among(schemes), undivided(schemes))
         with open_workshop(settings.threads) as workshop:
             found = pmevo.infer(problem, measurer, reporter, question.seed, resume, workshop)
         report: Json = {

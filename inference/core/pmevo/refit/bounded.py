@@ -24,7 +24,7 @@ from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
 from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Point
 from inference.core.pmevo.refit.objective import Objective, Prices
-from inference.core.pmevo.refit.preferring import COST, Form, prefer_forms
+from inference.core.pmevo.refit.preferring import COST, Form, prefer_forms, prefer_own_ports
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import Int64s
@@ -33,6 +33,7 @@ OVER = 2.0  # a prediction above the measurement costs so many times one below i
 DISTANCE = 0.15
 RARE = 0.003  # of a kind, per experiment of a scheme and unit of log(schemes / users)
 
+_FEWEST = 80  # experiments per scheme that rarity is reckoned with: of few, more schemes have to agree
 _STARTS = 8
 _SWEEPS = 8
 _SETTLED = 0.01  # a local search ends when a smaller share of the schemes changes
@@ -63,7 +64,9 @@ class BoundedState:
 class BoundedSearch:
     """Local searches one after the other. `random(k)` is the stream of the k-th; `pulse` beats between steps.
 
-    What is found depends on the fronts, the settings and the streams alone.
+    `first` gives the mapping to begin with, with its issue width, in place of the front's first; None for
+    that one. What few schemes use is `dearer` by this factor. What is found depends on all of these, the
+    settings and the streams alone.
     """
 
     def __init__(
@@ -74,20 +77,23 @@ class BoundedSearch:
         random: Callable[[int], np.random.Generator],
         pulse: Callable[[], None],
         saved: BoundedState | None = None,
+        first: Callable[[], Point | None] = lambda: None,
+        dearer: float = 1.0,
     ) -> None:
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
         self._desk = desk
         self._settings = settings
         self._starts = [point.usage for point in _spread(front, _STARTS)]
+        self._first = first
         self._random = random
         self._pulse = pulse
         per_scheme = desk.experiments_per_scheme
-        self._prices = Prices(
+        self.prices = Prices(
             kind=settings.new_kind_price * per_scheme,
             volume=0.0,
             uop=settings.uop_price * per_scheme,
             slot=settings.slot_price * per_scheme,
-            rare=RARE * per_scheme,
+            rare=RARE * dearer * max(per_scheme, _FEWEST),
         )
         widths = settings.r_max is not None and settings.issue_width is None
         self._wider = _WIDER if widths else ()
@@ -107,7 +113,10 @@ class BoundedSearch:
         k = self.state.done
         random = self._random(k)
         width = self.state.issue_width
-        if k < len(self._starts):
+        known = self._first() if k == 0 else None
+        if known is not None:
+            usage, width, openly = known.usage, known.issue_width, False
+        elif k < len(self._starts):
             usage, openly = self._without_wide(self._starts[k], width), True
         elif k < len(self._starts) + len(self._wider):
             assert self._settings.r_max is not None
@@ -128,17 +137,18 @@ class BoundedSearch:
         """The best mapping so far; there is one after the first local search."""
         return self._desk.point(self._best, self.state.issue_width)
 
-    def regular(self, forms: Sequence[Form]) -> Point:
-        """The best mapping with regular memory forms, as far as these cost little."""
+    def preferring(self, forms: Sequence[Form], domains: Sequence[str | None]) -> Point:
+        """The best mapping with ports apart and regular memory forms, as far as these cost little."""
         width = self.state.issue_width
-        objective = self._objective(width)
+        objective = self.objective(width)
 
         def value(usage: Usage) -> float:
             self._pulse()
-            return self._desk.value(usage, objective, self._prices)
+            return self._desk.value(usage, objective, self.prices)
 
         most = COST * self._desk.experiments_per_scheme
-        return self._desk.point(prefer_forms(self._best, forms, value, most), width)
+        apart = prefer_own_ports(self._best, domains, value, most)
+        return self._desk.point(prefer_forms(apart, forms, value, most), width)
 
     @property
     def _best(self) -> Usage:
@@ -149,22 +159,23 @@ class BoundedSearch:
         self, usage: Usage, width: float | None, random: np.random.Generator, *, openly: bool
     ) -> float:
         """Sweep over the schemes until hardly any changes; the objective then. `openly`: any port set."""
-        objective = self._objective(width)
+        objective = self.objective(width)
         sets = self._sets(width)
         for _ in range(_SWEEPS):
             changed = 0
             extra = random.choice(sets, min(6, len(sets)), replace=False)
             for scheme in random.permutation(len(usage.sizes)).tolist():
                 before = usage.row(scheme), usage.slots[scheme]
-                lists = lists_of(usage, sets, extra) if openly else _in_use(usage)
-                self._desk.refit(usage, scheme, lists, self._prices, objective, keep=True)
+                lists = lists_of(usage, sets, extra) if openly else in_use(usage)
+                self._desk.refit(usage, scheme, lists, self.prices, objective, keep=True)
                 changed += (usage.row(scheme), usage.slots[scheme]) != before
                 self._pulse()
             if changed <= _SETTLED * len(usage.sizes):
                 break
-        return self._desk.value(usage, objective, self._prices)
+        return self._desk.value(usage, objective, self.prices)
 
-    def _objective(self, width: float | None) -> Objective:
+    def objective(self, width: float | None) -> Objective:
+        """What is minimised with so many slots per cycle, without the prices."""
         return Objective(self._settings.spread, OVER, DISTANCE, 0.0 if width is None else 1 / width)
 
     def _sets(self, width: float | None) -> Int64s:
@@ -214,7 +225,8 @@ class BoundedSearch:
         return usage
 
 
-def _in_use(usage: Usage) -> Lists:
+def in_use(usage: Usage) -> Lists:
+    """The kinds of µops that there are, as all that a re-fit may use."""
     kinds = usage.kinds()
     used = np.array(list(kinds), dtype=np.int64)
     return Lists(used, most_used(kinds), used)

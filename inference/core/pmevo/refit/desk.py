@@ -44,7 +44,7 @@ class Desk:
         table = evaluator.table
         self._evaluator = evaluator
         self._measured = evaluator.checked(measured)
-        self._times = times
+        self.times = times
         self._members = members
         containing = [table.containing(scheme) for scheme in range(table.n_schemes)]
         starts = np.zeros(table.n_schemes + 1, np.int64)
@@ -63,8 +63,23 @@ class Desk:
         )
         self.widest = max(_LEAST_WIDTH, 1 + max(natural_width(time) for time in times.tolist()))
         self.experiments_per_scheme = len(table.scheme) / table.n_schemes
-        self._most = int(np.diff(starts).max())
+        self.occurrences: Int64s = np.diff(starts)
+        self._most = int(self.occurrences.max())
         self._around = self._surroundings(_FIRST_ROOM)
+
+    def among(self, schemes: Int64s) -> Desk:
+        """The experiments that consist of some schemes alone; these are numbered anew, in the order given."""
+        table = self._evaluator.table
+        alone = np.isin(table.scheme, schemes)
+        inside = np.flatnonzero(np.logical_and.reduceat(alone, table.offsets[:-1]))
+        some = table.selected(inside, schemes)
+        floor = self._evaluator.r_max
+        return Desk(
+            Evaluator(some, self._evaluator.n_ports, floor),
+            self._measured[inside],
+            self.times[schemes],
+            self._members[schemes],
+        )
 
     def point(self, usage: Usage, issue_width: float | None = None) -> Point:
         """The mapping as it is, with what it comes to; its slots count where there is an issue width."""
@@ -126,7 +141,7 @@ class Desk:
             n,
             rows,
             scheme,
-            float(self._times[scheme]),
+            float(self.times[scheme]),
             lists.alone,
             lists.pool,
             lists.moves,

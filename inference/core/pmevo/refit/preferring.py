@@ -1,22 +1,25 @@
-"""Where measurements hardly tell, a memory form has the µops of its register form and those of an access.
+"""What is preferred where measurements hardly tell, once a search has ended.
 
 Mixes tell the port of a load from its neighbour by a few experiments, and no search weighs these against what
-all other schemes say. So when it has ended, every memory form may take the µops of its register form with
-those that most others have beside theirs, as long as that costs no more than a few experiments do.
+all other schemes say. So two things may be changed afterwards, as long as each costs no more than a few
+experiments do: a memory form takes the µops of its register form with those that most others have beside
+theirs, and a scheme for one part of the core, integer, vector or memory, loses µops on ports that those for
+another part use nearly alone.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from inference.core.mapping import Uops
+from inference.core.mapping import Uops, ports_in
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 
 COST = 0.05
 """Share of a scheme's experiments by which the objective may grow."""
 
+_FOREIGN = 0.2  # of what uses a port: a domain with no larger share is no part of the core that it is for
 _TRIED = 3  # commonest accesses
 _SWEEPS = 2
 
@@ -48,6 +51,46 @@ def prefer_forms(usage: Usage, forms: Sequence[Form], value: Callable[[Usage], f
                     current, usage = found
                     break
     return usage
+
+
+def prefer_own_ports(
+    usage: Usage, domains: Sequence[str | None], value: Callable[[Usage], float], most: float
+) -> Usage:
+    """The mapping without µops on ports of another part of the core, as far as one costs no more than `most`.
+
+    `domains`: that of each scheme, None where it is of several, as those are that compute with memory. What a
+    port is for, the schemes that use it say.
+    """
+    usage = usage.copy()
+    current = value(usage)
+    shares = _shares(usage, domains)
+    for scheme, domain in enumerate(domains):
+        for uop in usage.row(scheme) if domain else ():
+            if all(_foreign(shares, port, domain) for port in ports_in(uop[0])):
+                left = tuple(each for each in usage.row(scheme) if each != uop)
+                cost, changed = _with(usage, scheme, left, value)
+                if cost <= current + most:
+                    current, usage = cost, changed
+    return usage
+
+
+def _foreign(shares: Mapping[tuple[int, str | None], float], port: int, domain: str | None) -> bool:
+    return shares[port, None] > 0 and shares[port, domain] <= _FOREIGN * shares[port, None]
+
+
+def _shares(usage: Usage, domains: Sequence[str | None]) -> Mapping[tuple[int, str | None], float]:
+    """How many schemes of each domain use a port, {(port, domain): …}, and with None for it, of all domains.
+
+    Schemes with one kind of µop tell; on several ports, each of these has its part.
+    """
+    shares: dict[tuple[int, str | None], float] = defaultdict(float)
+    for scheme, domain in enumerate(domains):
+        row = usage.row(scheme)
+        if domain is not None and len(row) == 1:
+            for port in ports_in(row[0][0]):
+                shares[port, domain] += 1 / row[0][0].bit_count()
+                shares[port, None] += 1 / row[0][0].bit_count()
+    return shares
 
 
 def _with(usage: Usage, scheme: int, uops: Uops, value: Callable[[Usage], float]) -> tuple[float, Usage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.pmevo.refit.preferring import Form, prefer_forms
+from inference.core.pmevo.refit.preferring import Form, prefer_forms, prefer_own_ports
 from inference.core.pmevo.refit.usage import Usage
 
 ALU, LEFT, RIGHT, DATA = 0b0011, 0b0100, 0b1000, 0b10000
@@ -50,3 +50,31 @@ def test_slots_are_those_that_cost_least() -> None:
     before = usage()
     found = prefer_forms(before, FORMS, lambda each: float(abs(int(each.slots[LOADS[2]]) - 2)), 1.0)
     assert found.slots[LOADS[2]] == 2
+
+
+DOMAINS = ["integer", "integer", "integer", None, None, None, None, None]
+
+
+def strayed() -> Usage:
+    """Two integer schemes on the ALUs, one that has a µop on a load port too."""
+    found = usage()
+    found.put(REGISTERS[2], [(ALU, 1), (LEFT, 1)])
+    return found
+
+
+def test_uops_on_ports_of_another_domain_go_where_that_is_cheap() -> None:
+    domains = [*DOMAINS, "memory"]
+    before = Usage.empty(9)
+    for scheme in range(8):
+        before.put(scheme, strayed().row(scheme))
+    before.put(8, [(LOAD, 1)])
+    found = prefer_own_ports(before, domains, lambda each: float(before.uops - each.uops), 1.0)
+    assert found.row(REGISTERS[2]) == ((ALU, 1),)
+    assert [found.row(scheme) for scheme in LOADS] == [before.row(scheme) for scheme in LOADS]
+    costly = prefer_own_ports(before, domains, lambda each: 5.0 * (before.uops - each.uops), 1.0)
+    assert costly.row(REGISTERS[2]) == before.row(REGISTERS[2])
+
+
+def test_ports_that_no_domain_has_nearly_alone_are_for_all() -> None:
+    before = strayed()
+    assert changed(before, prefer_own_ports(before, DOMAINS, lambda _: 0.0, 1.0)) == 0

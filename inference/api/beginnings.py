@@ -39,7 +39,7 @@ class NewInference(Input):
 
 @router.post("/example", response=ExampleOut)
 def load_the_example(request: HttpRequest) -> Any:
-    """Load what is missing of the recorded example: measurements of a Zen 3 core, and a mapping."""
+    """Load what is missing of the recorded example: measurements of a Zen 4 core, and a mapping."""
     return {"mapping": ref(load_example().mapping)}
 
 

@@ -17,7 +17,7 @@ def example(request: HttpRequest) -> HttpResponse:
     made = load_example()
     messages.success(
         request,
-        f"The example is loaded: two sets of measurements of a Zen 3 core, and “{made.mapping.name}”.",
+        f"The example is loaded: three sets of measurements of a Zen 4 core, and “{made.mapping.name}”.",
     )
     if request.POST.get("then") == "tour":
         return redirect("tour")

@@ -121,7 +121,7 @@ def _first_steps(seen: Overview) -> list[Step]:
         _explain_step(seen),
         Step(
             "Try the recorded example",
-            "Real measurements of an AMD Zen 3 core and the port mapping inferred from them.",
+            "Real measurements of an AMD Zen 4 core and the port mapping inferred from them.",
             "Load the example",
             reverse("example"),
             seen.has_example,

@@ -47,7 +47,7 @@ def _stops(found: Found) -> tuple[Stop, ...]:
         Stop(
             "What was measured",
             f"{found.training.measurements.count():,} experiments: each instruction scheme alone and every "
-            "pair, as endless loops on a Zen 3 core, with the cycles that each took. Nothing else was known.",
+            "pair, as endless loops on a Zen 4 core, with the cycles that each took. Nothing else was known.",
             "Sort by cycles; open an experiment to see which mix it is.",
             found.training.name,
             reverse("set", args=[found.training.pk]),
@@ -55,7 +55,7 @@ def _stops(found: Found) -> tuple[Stop, ...]:
         Stop(
             "The mapping inferred from it",
             "Schemes on the left, µops in the middle, ports on the right: which ports each instruction can "
-            "use, as an evolution of mappings found it. A multiplication is pinned.",
+            "use, as PMEvo found it. A multiplication is pinned.",
             "Move over a port: only its paths stay lit. Pin another scheme.",
             found.mapping.name,
             f"{mapping}?{urlencode({'tab': 'graph', **pin})}",

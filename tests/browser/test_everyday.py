@@ -81,7 +81,7 @@ def test_the_search_box_finds_names_and_leads_pasted_code_to_its_page(page: Page
     page.keyboard.type("zen pmevo")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search/**")
-    press(page, page.get_by_role("link", name="Example: Zen 3, by PMEvo", exact=True))
+    press(page, page.get_by_role("link", name="Example: Zen 4, by PMEvo", exact=True))
     page.wait_for_url(re.compile(r"/mappings/\d+/"))
     page.keyboard.press("Control+k")
     expect(field).to_be_focused()

@@ -22,7 +22,7 @@ def test_the_start_page_lists_the_first_steps_and_loads_the_example(page: Page):
 def test_the_example_says_what_it_was_measured_on_and_that_this_is_not_here(page: Page):
     for path in ("/sets/", "/mappings/"):
         page.goto(path)
-        page.get_by_role("link", name=re.compile("^Example: Zen 3")).first.click()
+        page.get_by_role("link", name=re.compile("^Example: Zen 4")).first.click()
         expect(page.locator("main")).to_contain_text("AMD EPYC (Zen 3")
     page.goto("/machines/")
     row = page.locator("tbody tr", has=page.get_by_role("link", name=re.compile("^Example: ")))

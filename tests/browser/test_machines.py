@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 from pmweb.launcher.lifeline import die_with
 from tests.launched import LaunchedSite
 
-MAPPING = "Example: Zen 3, by PMEvo"
+MAPPING = "Example: Zen 4, by PMEvo"
 LINE = re.compile(r"echo (\S+) > \S+ && python3 pmweb-agent\.pyz --server (\S+)")
 
 

@@ -35,7 +35,7 @@ SMALL = {
 def mapping_path(page: Page, example: None) -> str:
     """The address of the example's mapping."""
     page.goto("/mappings/")
-    path = page.get_by_role("link", name="Example: Zen 3, by PMEvo", exact=True).get_attribute("href")
+    path = page.get_by_role("link", name="Example: Zen 4, by PMEvo", exact=True).get_attribute("href")
     assert path is not None
     return path
 

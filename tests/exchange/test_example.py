@@ -2,6 +2,7 @@
 
 import pytest
 
+from inference.core.doubting import DoubtKind
 from inference.core.experiment import Measured
 from inference.exchange.example import loading
 from inference.exchange.experiment_csv import write_experiment_csv
@@ -10,9 +11,11 @@ from inference.exchange.parsing import AnyNames, parse
 from inference.exchange.stored import load_mapping, load_measurements
 from inference.isa import x86
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping
+from inference.queries.doubts import doubts_of
 from inference.queries.machines import condition_of, microarchitecture_of
+from inference.queries.measured_slots import measured_slots_of
 
-FILES = (loading.SINGLETONS_AND_PAIRS, loading.MIXES, loading.MAPPING)
+FILES = (loading.SINGLETONS_AND_PAIRS, loading.MIXES, loading.SLOTS, loading.MAPPING)
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def test_measurements_and_mapping_speak_of_the_starter_set() -> None:
 
 def test_there_are_as_many_experiments_as_the_description_says() -> None:
     training, mixes = measured(0), measured(1)
-    assert (len(training), len(mixes)) == (2454, 985)
+    assert (len(training), len(mixes)) == (1681, 1000)
     assert {each.experiment.length for each in mixes} == {5}
     alone = [each for each in training if each.experiment.length == 1]
     assert len(alone) == 53
@@ -64,9 +67,9 @@ def test_loading_twice_makes_everything_once(loadable: ISA) -> None:
     PortMapping.objects.filter(pk=example.mapping.pk).update(name="renamed")
     assert loading.load_example() == example
     counted = [model.objects.count() for model in (Machine, ExperimentSet, PortMapping, Evaluation)]
-    assert counted == [1, 2, 1, 1]
+    assert counted == [1, 3, 1, 1]
     assert load_mapping(example.mapping).r_max == 6.0
-    assert len(example.mapping.ports) == 10
+    assert len(example.mapping.ports) == 11
     text = write_experiment_csv(load_measurements(example.training))
     assert text == loading.SINGLETONS_AND_PAIRS.read_text(encoding="utf-8")
 
@@ -74,24 +77,24 @@ def test_loading_twice_makes_everything_once(loadable: ISA) -> None:
 def test_the_mapping_predicts_the_mixes_as_its_description_says(loadable: ISA) -> None:
     example = loading.load_example()
     evaluation = example.mapping.evaluations.get()
-    assert (evaluation.experiment_set, evaluation.n) == (example.mixes, 985)
-    assert evaluation.mape == pytest.approx(12.98, abs=0.1)
-    assert evaluation.pearson == pytest.approx(0.921, abs=0.002)
-    assert evaluation.kendall == pytest.approx(0.657, abs=0.002)
+    assert (evaluation.experiment_set, evaluation.n) == (example.mixes, 1000)
+    assert evaluation.mape == pytest.approx(4.92, abs=0.05)
+    assert evaluation.pearson == pytest.approx(0.973, abs=0.002)
+    assert evaluation.kendall == pytest.approx(0.850, abs=0.002)
 
 
 def test_the_machine_is_a_real_one_that_is_not_here(loadable: ISA) -> None:
     example = loading.load_example()
     machine = example.machine
-    assert "Zen 3" in machine.name
+    assert "Zen 4" in machine.name
     known = microarchitecture_of(machine)
     assert known is not None
-    assert known.name == "Zen 3"
+    assert known.name == "Zen 4"
     condition = condition_of(machine)
     assert (machine.local, condition.online, condition.able) == (False, False, False)
     assert {example.training.machine, example.mixes.machine, example.mapping.machine} == {machine}
     assert example.training.identity == machine.facts["harness"]
-    assert example.training.identity["settings"]["sample_us"] == 40
+    assert example.training.identity["settings"]["sample_us"] == 20
 
 
 def test_what_was_deleted_of_the_example_is_loaded_again(loadable: ISA) -> None:
@@ -101,3 +104,12 @@ def test_what_was_deleted_of_the_example_is_loaded_again(loadable: ISA) -> None:
     assert again.training == example.training
     assert again.mixes != example.mixes
     assert again.mapping.evaluations.get().experiment_set == again.mixes
+
+
+def test_its_slots_were_counted(loadable: ISA) -> None:
+    example = loading.load_example()
+    found = measured_slots_of(example.mapping)
+    assert found is not None
+    assert (round(found.width), len(found.readings)) == (6, 53)
+    doubted = [each.scheme for each in doubts_of(example.mapping).rows if each.kind is DoubtKind.SLOTS]
+    assert doubted == ["add MEM[64]:RW, GPR[64]:R"]

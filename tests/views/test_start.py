@@ -166,9 +166,9 @@ def test_the_example_is_loaded_once_however_often_it_is_asked_for(visitor: Clien
         answer = visitor.post(reverse("example"))
         mapping = PortMapping.objects.get()
         assert answer["Location"] == reverse("mapping", args=[mapping.pk])
-    assert ExperimentSet.objects.filter(origin="example").count() == 2
+    assert ExperimentSet.objects.filter(origin="example").count() == 3
     (machine,) = Machine.objects.all()
-    assert "Zen 3" in machine.name
+    assert "Zen 4" in machine.name
     assert reverse("machine", args=[machine.pk]) not in visitor.get(reverse("start")).text
 
 

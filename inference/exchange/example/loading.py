@@ -17,41 +17,45 @@ from inference.exchange.stored import store_mapping, store_measurements
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 
 DATA = Path(__file__).parent / "data"
-SINGLETONS_AND_PAIRS = DATA / "zen3_singletons_and_pairs.csv"
-MIXES = DATA / "zen3_five_scheme_mixes.csv"
-MAPPING = DATA / "zen3_mapping.json"
+SINGLETONS_AND_PAIRS = DATA / "zen4_singletons_and_pairs.csv"
+MIXES = DATA / "zen4_five_scheme_mixes.csv"
+SLOTS = DATA / "zen4_slots.csv"
+MAPPING = DATA / "zen4_mapping.json"
 
-SOURCE = "recorded example 2"
+SOURCE = "recorded example 3"
 """Marks the rows; the number counts the examples that there have been, the first was simulated."""
 
 CPU = "AMD EPYC"
 MACHINE_NOTE = (
-    "Two Zen 3 cores of a virtual machine, measured on 2026-11-21 with “Measure this computer”. The "
+    "Two Zen 4 cores of a virtual machine, measured on 2026-11-26 with “Measure this computer”. The "
     "measurements are real; no agent answers for this computer here."
 )
 TRAINING_NOTE = (
-    "Real measurements of an AMD EPYC (Zen 3, virtual machine), 2026-11-21: 53 schemes alone and in pairs, "
-    "and the search for the bottleneck. 2,454 of 2,479 experiments settled; these are they."
+    "Real measurements of an AMD EPYC (Zen 4, virtual machine), 2026-11-26: 53 schemes alone and in pairs, "
+    "and the search for the bottleneck."
 )
 MIXES_NOTE = (
-    "Real measurements of an AMD EPYC (Zen 3, virtual machine), 2026-11-21: random mixes of five schemes. "
-    "985 of 1,000 settled; these are they."
+    "Real measurements of an AMD EPYC (Zen 4, virtual machine), 2026-11-26: random mixes of five schemes."
+)
+SLOTS_NOTE = (
+    "Real measurements of an AMD EPYC (Zen 4, virtual machine), 2026-11-26: 53 schemes among moves and "
+    "exchanges, which show how many issue slots each takes."
 )
 MAPPING_NOTE = (
-    "Inferred from real measurements of an AMD EPYC (Zen 3, virtual machine): the example's singletons and "
-    "pairs, without the search for the bottleneck, which gave R_max. 10 ports, population 1000, seed 1."
+    "Inferred from real measurements of an AMD EPYC (Zen 4, virtual machine): the example's singletons and "
+    "pairs, without the search for the bottleneck, which gave R_max. 11 ports, seed 1."
 )
 
 IDENTITY: Json = {
     "kind": "machine",
     "cpu": CPU,
-    "harness": "0.1.0",
+    "harness": "0.8.0",
     "settings": {
         "tolerance": 0.01,
         "min_passes": 2,
         "max_passes": 7,
-        "repetitions": 8,
-        "sample_us": 40.0,
+        "repetitions": 5,
+        "sample_us": 20.0,
         "patience": 60.0,
         "timeout": 2.0,
     },
@@ -63,13 +67,13 @@ FACTS: Json = {
     "cpu": CPU,
     "vendor": "AuthenticAMD",
     "family": 25,
-    "model": 1,
+    "model": 17,
     "stepping": 1,
     "cores": 2,
     "virtual": True,
     "smt": False,
     "counters": "none",
-    "measured": "2026-11-21",
+    "measured": "2026-11-26",
     "harness": IDENTITY,
 }
 
@@ -86,6 +90,7 @@ class Example:
     machine: Machine
     training: ExperimentSet
     mixes: ExperimentSet
+    slots: ExperimentSet
     mapping: PortMapping
 
 
@@ -95,13 +100,14 @@ def load_example() -> Example:
     isa, _ = load_x86()
     machine = _machine(isa)
     training = _experiment_set(
-        machine, "Example: Zen 3, singletons and pairs", SINGLETONS_AND_PAIRS, TRAINING_NOTE
+        machine, "Example: Zen 4, singletons and pairs", SINGLETONS_AND_PAIRS, TRAINING_NOTE
     )
-    mixes = _experiment_set(machine, "Example: Zen 3, five-scheme mixes", MIXES, MIXES_NOTE)
+    mixes = _experiment_set(machine, "Example: Zen 4, five-scheme mixes", MIXES, MIXES_NOTE)
+    slots = _experiment_set(machine, "Example: Zen 4, issue slots", SLOTS, SLOTS_NOTE)
     mapping = _mapping(machine)
     if not mapping.evaluations.filter(experiment_set=mixes).exists():
         evaluate(mapping, mixes)
-    return Example(machine, training, mixes, mapping)
+    return Example(machine, training, mixes, slots, mapping)
 
 
 def _parsed(isa: ISA, file: Path) -> Parsed:
@@ -114,7 +120,7 @@ def _parsed(isa: ISA, file: Path) -> Parsed:
 def _machine(isa: ISA) -> Machine:
     known = Machine.objects.filter(facts__example=SOURCE).first()
     return known or Machine.objects.create(
-        name=free_name(Machine, "Example: AMD EPYC (Zen 3), virtual machine"),
+        name=free_name(Machine, "Example: AMD EPYC (Zen 4), virtual machine"),
         note=MACHINE_NOTE,
         kind=Machine.Kind.PUBLISHED,
         isa=isa,
@@ -149,7 +155,7 @@ def _mapping(machine: Machine) -> PortMapping:
     value = _parsed(machine.isa, MAPPING).mapping
     assert value is not None, "the file of the mapping holds a mapping"
     return store_mapping(
-        free_name(PortMapping, "Example: Zen 3, by PMEvo"),
+        free_name(PortMapping, "Example: Zen 4, by PMEvo"),
         machine.isa,
         value,
         origin=PortMapping.Origin.EXAMPLE,

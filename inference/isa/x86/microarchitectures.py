@@ -56,8 +56,8 @@ _EMERALD_RAPIDS = Microarchitecture("Raptor Cove", 12, 6.0, _INTEL_GUIDE, widest
 _ZEN = Microarchitecture("Zen", 10, 5.0, _FOG, widest=4)
 _ZEN_PLUS = Microarchitecture("Zen+", 10, 5.0, _FOG, widest=4)
 _ZEN2 = Microarchitecture("Zen 2", 11, None, _amd_guide("17h"), widest=4)
-_ZEN3 = Microarchitecture("Zen 3", 10, 6.0, _amd_guide("19h"), widest=4)
-_ZEN4 = Microarchitecture("Zen 4", 10, 6.0, _amd_guide("19h"), widest=4)
+_ZEN3 = Microarchitecture("Zen 3", 11, 6.0, _amd_guide("19h"), widest=4)
+_ZEN4 = Microarchitecture("Zen 4", 11, 6.0, _amd_guide("19h"), widest=4)
 _ZEN5 = Microarchitecture("Zen 5", 10, 8.0, _amd_guide("1Ah"))
 
 _TABLE: tuple[tuple[str, int, Iterable[int], Microarchitecture], ...] = (

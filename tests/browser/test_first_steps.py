@@ -13,7 +13,7 @@ def test_the_start_page_lists_the_first_steps_and_loads_the_example(page: Page):
     steps = page.locator("ol.checklist > li")
     expect(steps).to_have_count(6)
     page.get_by_role("button", name="Load the example").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Zen 3")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Zen 4")
     page.goto("/")
     expect(steps.filter(has_text="recorded example")).to_have_class("done")
 
@@ -23,7 +23,7 @@ def test_the_example_says_what_it_was_measured_on_and_that_this_is_not_here(page
     for path in ("/sets/", "/mappings/"):
         page.goto(path)
         page.get_by_role("link", name=re.compile("^Example: Zen 4")).first.click()
-        expect(page.locator("main")).to_contain_text("AMD EPYC (Zen 3")
+        expect(page.locator("main")).to_contain_text("AMD EPYC (Zen 4")
     page.goto("/machines/")
     row = page.locator("tbody tr", has=page.get_by_role("link", name=re.compile("^Example: ")))
     expect(row).to_contain_text("has measurements, cannot measure")

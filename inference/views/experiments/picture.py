@@ -11,8 +11,8 @@ from inference.core.schedule import Schedule
 from inference.figures.buckets import buckets
 from inference.figures.palette import LIGHT
 
-BUCKET = 36
-GAP = 14
+BUCKET = 44
+GAP = 20
 HEIGHT = 280
 LEFT = 58
 TOP = 34

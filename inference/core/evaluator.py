@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from inference.core import evaluator_numpy
 from inference.core.errors import InvalidInputError
+from inference.core.loss import RELATIVE, Loss
 from inference.core.mapping import R_MAX_RANGE, PortMapping, check_ports
 from inference.core.tables import ExperimentTable, Int64s, Population
 from inference.core.throughput import EXACT_LIMIT
@@ -24,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 MOST_THREADS = 1024
 
 ERROR_UNIT = 2.0**-32
-"""Relative errors are summed as whole multiples of this: such sums depend on no order, and can be updated."""
+"""Losses are summed as whole multiples of this: such sums depend on no order, and can be updated."""
 
 
 class Evaluator:
@@ -77,7 +78,21 @@ class Evaluator:
     ) -> Floats:
         """D_avg of thesis §5.1.3: mean of |tp⁻¹ − measured| / measured, as a fraction: float64[n_mappings].
 
-        `measured`: cycles > 0 per experiment, in the order of the table. Each error is rounded to a multiple
+        `measured`, `threads`, `pulse` and the rounding are those of `mean_loss`.
+        """
+        return self.mean_loss(population, measured, RELATIVE, threads, pulse)
+
+    def mean_loss(
+        self,
+        population: Population,
+        measured: Floats,
+        loss: Loss,
+        threads: int = 1,
+        pulse: Callable[[], None] | None = None,
+    ) -> Floats:
+        """The mean of what all predictions count: float64[n_mappings].
+
+        `measured`: cycles > 0 per experiment, in the order of the table. Each loss is rounded to a multiple
         of 2⁻³² and counts at most `largest_error`; sums of whole numbers are exact in any order, so neither
         threads nor what mappings have in common change a bit. `pulse` is called every few ten milliseconds;
         what it raises ends the work.
@@ -86,22 +101,22 @@ class Evaluator:
         self.check(population)
         values = self.checked(measured)
         if self.compiled:
-            from inference.core.populations import summed_errors
+            from inference.core.populations import summed_losses
 
-            totals = summed_errors(self, population, values, threads, pulse)
+            totals = summed_losses(self, population, values, loss, threads, pulse)
         else:
             rows = evaluator_numpy.cycles(self.table, population, self.floor)
-            relative = np.minimum(np.abs(rows - values) / values, self.largest_error)
-            totals = np.floor(relative / ERROR_UNIT + 0.5).astype(np.int64).sum(axis=1)
+            counted = np.minimum(evaluator_numpy.losses(rows, values, loss), self.largest_error)
+            totals = np.floor(counted / ERROR_UNIT + 0.5).astype(np.int64).sum(axis=1)
         return self.mean_of(totals)
 
     def mean_of(self, total: npt.ArrayLike) -> Floats:
-        """A sum, or sums, of errors in units as a mean over all experiments, a fraction."""
+        """A sum, or sums, of losses in units as a mean over all experiments."""
         return np.asarray(total, dtype=np.float64) * ERROR_UNIT / len(self.table)
 
     @property
     def largest_error(self) -> float:
-        """What a single relative error counts at most, a fraction, lest a sum leave 64 bits."""
+        """What a single prediction counts at most, lest a sum leave 64 bits."""
         return 2.0**30 / max(1, len(self.table))
 
     def checked(self, measured: Floats) -> Floats:

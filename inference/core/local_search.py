@@ -8,6 +8,7 @@ import numpy as np
 
 from inference.core.errors import InvalidInputError
 from inference.core.evaluator import Evaluator, Floats, checked_mass
+from inference.core.loss import RELATIVE, Loss
 from inference.core.mapping import Uops, check_uops
 from inference.core.tables import MOST_COUNTED, Int64s, Population
 from inference.core.tunables import check_whole
@@ -17,19 +18,26 @@ if TYPE_CHECKING:
 
 
 class LocalSearch:
-    """A mapping on a desk of its own, with the cycles and the error of every experiment.
+    """A mapping on a desk of its own, with the cycles of every experiment and what its prediction counts.
 
-    Errors are those of `Evaluator.mean_relative_error`, bit for bit. Creating one loads numba.
+    `error` is `Evaluator.mean_loss`, bit for bit; with the usual `loss` the mean relative error. Creating one
+    loads numba.
     """
 
     def __init__(
-        self, evaluator: Evaluator, population: Population, measured: Floats, index: int = 0
+        self,
+        evaluator: Evaluator,
+        population: Population,
+        measured: Floats,
+        index: int = 0,
+        loss: Loss = RELATIVE,
     ) -> None:
         from inference.core.populations import mixes_of
 
         evaluator.check(population)
         self._evaluator = evaluator
         self._measured = evaluator.checked(measured)
+        self._loss = loss
         self._mixes = mixes_of(evaluator.table, evaluator.floor)
         self._longest = int(evaluator.table.lengths.max(initial=0))
         self._rows = [population.row(index, scheme) for scheme in range(population.n_schemes)]
@@ -45,7 +53,7 @@ class LocalSearch:
 
     @property
     def error(self) -> float:
-        """Mean relative error of the mapping as it stands."""
+        """Mean loss of the mapping as it stands."""
         return float(self._evaluator.mean_of(self._total))
 
     @property
@@ -110,7 +118,17 @@ class LocalSearch:
 
         largest = self._evaluator.largest_error
         return int(
-            refresh(self._desk, self._uops, self._mixes, which, self._measured, largest, cycles, errors)
+            refresh(
+                self._desk,
+                self._uops,
+                self._mixes,
+                which,
+                self._measured,
+                self._loss,
+                largest,
+                cycles,
+                errors,
+            )
         )
 
     def _make_room(self, uops: Uops) -> None:

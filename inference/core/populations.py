@@ -20,6 +20,7 @@ from inference.core.kernels.layout import Desk, Mixes, Rows, make_desk
 from inference.core.kernels.loops import add_errors, fill_cycles
 from inference.core.kernels.preparing import prepare
 from inference.core.kernels.variants import add_shared_errors, number_variants
+from inference.core.loss import Loss
 from inference.core.tables import Counts, ExperimentTable, Int32s, Int64s, Masks, Population
 
 _PIECE = 400_000
@@ -58,15 +59,16 @@ def all_cycles(evaluator: Evaluator, population: Population, floor: Floats, thre
     return out
 
 
-def summed_errors(
+def summed_losses(
     evaluator: Evaluator,
     population: Population,
     measured: Floats,
+    loss: Loss,
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> Int64s:
-    """The sum of relative errors per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
-    task = _Task(evaluator, population, mixes_of(evaluator.table, evaluator.floor), measured)
+    """The sum of what all predictions count, per mapping, in multiples of `ERROR_UNIT`: int64[n_mappings]."""
+    task = _Task(evaluator, population, mixes_of(evaluator.table, evaluator.floor), measured, loss)
     everything = np.arange(len(evaluator.table), dtype=np.int64)
     if population.n_mappings < _LEAST_TO_SHARE:
         return task.directly(everything, threads, pulse)
@@ -122,6 +124,7 @@ class _Task:
     population: Population
     mixes: Mixes
     measured: Floats
+    loss: Loss
 
     def directly(self, which: Int64s, threads: int, pulse: Callable[[], None] | None) -> Int64s:
         """Mapping by mapping."""
@@ -140,6 +143,7 @@ class _Task:
                     occurring,
                     which,
                     self.measured,
+                    self.loss,
                     largest,
                     cycles,
                     errors[first:last],
@@ -187,6 +191,7 @@ class _Task:
                     members,
                     groups[first:last],
                     self.measured,
+                    self.loss,
                     largest,
                     table,
                     np.empty(n_mappings, dtype=np.int32),

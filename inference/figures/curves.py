@@ -12,22 +12,22 @@ from inference.figures.plotly_json import Json, figure_json, whole_ticks
 _BEST, _MEAN = LIGHT[0], LIGHT[1]
 
 
-def fitness_curve(generations: Iterable[Mapping[str, Any]]) -> Json:
+def fitness_curve(generations: Iterable[Mapping[str, Any]], minimised: str = "error") -> Json:
     """A plotly figure: error above, µop volume below, best and mean of the population over generations.
 
     Each generation is {"generation", "best_error", "mean_error", "best_volume", "mean_volume"}; errors are
-    fractions and are drawn in per cent.
+    fractions and are drawn in per cent. `minimised`: what they are called.
     """
     points = sorted(generations, key=lambda point: int(point["generation"]))
     traces = [
-        _line(points, "best_error", "best error", "y", _BEST, scale=100, digits="%{y:.2f} %"),
-        _line(points, "mean_error", "mean error", "y", _MEAN, scale=100, digits="%{y:.2f} %"),
+        _line(points, "best_error", f"best {minimised}", "y", _BEST, scale=100, digits="%{y:.2f} %"),
+        _line(points, "mean_error", f"mean {minimised}", "y", _MEAN, scale=100, digits="%{y:.2f} %"),
         _line(points, "best_volume", "volume of the best", "y2", _BEST, dash="dot"),
         _line(points, "mean_volume", "mean volume", "y2", _MEAN, dash="dot"),
     ]
     layout = {
         "xaxis": {"title": {"text": "generation"}, "anchor": "y2", "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "error (%)"}, "domain": [0.4, 1], "rangemode": "tozero"},
+        "yaxis": {"title": {"text": f"{minimised} (%)"}, "domain": [0.4, 1], "rangemode": "tozero"},
         "yaxis2": {"title": {"text": "µops × ports"}, "domain": [0, 0.3], "rangemode": "tozero"},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         "hovermode": "x unified",

@@ -14,11 +14,11 @@ LEAST_ERROR = 1e-3
 _SMALLEST, _LARGEST = 9, 24  # px, of a front's points
 
 
-def cloud_figure(frames: Sequence[Json]) -> Json:
+def cloud_figure(frames: Sequence[Json], minimised: str = "error") -> Json:
     """A plotly figure of the newest population, on axes that hold those of all frames, with the way there.
 
     Frames are payloads of `cloud` events: {"generation", "population", "errors", "volumes"}, fittest first,
-    errors as fractions, drawn in per cent. Both axes are logarithmic.
+    errors as fractions, drawn in per cent; `minimised` is what they are called. Both axes are logarithmic.
     """
     newest: Json = frames[-1] if frames else {"errors": [], "volumes": []}
     told = [frame for frame in frames if frame["errors"]]
@@ -39,7 +39,7 @@ def cloud_figure(frames: Sequence[Json]) -> Json:
             "name": "population",
             **cloud_points(newest),
             "marker": {"size": 7, "opacity": 0.55},
-            "hovertemplate": "error %{y:.3~g} %, volume %{x:,}<extra></extra>",
+            "hovertemplate": f"{minimised} %{{y:.3~g}} %, volume %{{x:,}}<extra></extra>",
             "meta": {"colour": "port-0"},
         },
         {
@@ -48,13 +48,13 @@ def cloud_figure(frames: Sequence[Json]) -> Json:
             "name": "fittest",
             **{axis: values[:1] for axis, values in cloud_points(newest).items()},
             "marker": {"size": 13, "symbol": "circle-open", "line": {"width": 2.5}},
-            "hovertemplate": "fittest: error %{y:.3~g} %, volume %{x:,}<extra></extra>",
+            "hovertemplate": f"fittest: {minimised} %{{y:.3~g}} %, volume %{{x:,}}<extra></extra>",
             "meta": {"colour": "port-3"},
         },
     ]
     layout = {
         "xaxis": {"title": {"text": "volume (µops × ports)"}, "type": "log", "nticks": 6},
-        "yaxis": {"title": {"text": "error (%)"}, "type": "log", "nticks": 6},
+        "yaxis": {"title": {"text": f"{minimised} (%)"}, "type": "log", "nticks": 6},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         "hovermode": "closest",
     }

@@ -140,7 +140,8 @@ def _line(kind: str, payload: Json) -> str:
 def _evolution_line(kind: str, payload: Json) -> str:
     """An event of an evolution and its re-fit."""
     if kind == "generation":
-        return f"  generation {payload['generation']}: error {payload['best_error']:.4f}"
+        minimised = payload.get("minimised", "error")
+        return f"  generation {payload['generation']}: {minimised} {payload['best_error']:.4f}"
     if kind == "sweep":
         error = f"error {payload['error']:.4f}, {payload['kinds']} kinds of µops"
         which = f"start {payload['start'] + 1}, sweep {payload['sweep']}"

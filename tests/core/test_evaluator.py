@@ -11,6 +11,7 @@ from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
+from inference.core.loss import bounded
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import inverse_throughput
@@ -71,6 +72,16 @@ def test_the_mean_relative_error_is_that_of_the_cycles() -> None:
     cycles = evaluator.cycles(population)
     expected = np.mean(np.abs(cycles - measured) / measured, axis=1)
     assert evaluator.mean_relative_error(population, measured) == pytest.approx(expected, abs=2**-32)
+
+
+@pytest.mark.parametrize("n_mappings", [3, 40])
+def test_a_bounded_loss_is_the_same_with_and_without_kernels_and_threads(n_mappings: int) -> None:
+    table, population, measured = random_population(n_mappings)
+    evaluator, plain = Evaluator(table, 6), Evaluator(table, 6, compiled=False)
+    found = evaluator.mean_loss(population, measured, bounded(0.03))
+    assert found.tolist() == plain.mean_loss(population, measured, bounded(0.03)).tolist()
+    assert found.tolist() == evaluator.mean_loss(population, measured, bounded(0.03), 3).tolist()
+    assert (found < 2 + 0.15).all()
 
 
 @pytest.mark.parametrize("n_ports", [6, 20])

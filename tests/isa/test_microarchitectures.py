@@ -20,11 +20,11 @@ NAMED = ("Skylake", "Skylake-SP", "Ice Lake", "Ice Lake-SP", "Zen 2", "Zen 3", "
         ("AuthenticAMD", 0x17, 0x01, "Zen", 10, 5),
         ("AuthenticAMD", 0x17, 0x08, "Zen+", 10, 5),
         ("AuthenticAMD", 0x17, 0x31, "Zen 2", 11, None),
-        ("AuthenticAMD", 0x19, 0x01, "Zen 3", 11, 6),
-        ("AuthenticAMD", 0x19, 0x21, "Zen 3", 11, 6),
-        ("AuthenticAMD", 0x19, 0x11, "Zen 4", 11, 6),
-        ("AuthenticAMD", 0x19, 0x61, "Zen 4", 11, 6),
-        ("AuthenticAMD", 0x1A, 0x44, "Zen 5", 10, 8),
+        ("AuthenticAMD", 0x19, 0x01, "Zen 3", 13, 6),
+        ("AuthenticAMD", 0x19, 0x21, "Zen 3", 13, 6),
+        ("AuthenticAMD", 0x19, 0x11, "Zen 4", 13, 6),
+        ("AuthenticAMD", 0x19, 0x61, "Zen 4", 13, 6),
+        ("AuthenticAMD", 0x1A, 0x44, "Zen 5", 13, 8),
     ],
 )
 def test_cores_are_known_by_their_numbers(vendor, family, model, name, ports, r_max):

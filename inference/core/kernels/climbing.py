@@ -9,6 +9,7 @@ from inference.core.kernels.densest import size_of
 from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
 from inference.core.kernels.loops import refresh
 from inference.core.kernels.preparing import prepare, prepare_one
+from inference.core.loss import Loss
 
 
 @compiled_in_place
@@ -21,6 +22,7 @@ def climb(
     starts: Integers,
     members: Integers,
     measured: Floats,
+    loss: Loss,
     largest: Number,
     unit: Number,
     error_slope: Number,
@@ -44,7 +46,7 @@ def climb(
     """
     prepare(desk, rows, np.int64(0), schemes)
     n = len(everything)
-    total = refresh(desk, rows, mixes, everything, measured, largest, cycles, errors)
+    total = refresh(desk, rows, mixes, everything, measured, loss, largest, cycles, errors)
     for s in range(len(schemes)):
         which = members[starts[s] : starts[s + 1]]
         n_kinds = rows.ends[s] - rows.starts[s]
@@ -57,7 +59,7 @@ def climb(
                 if at >= 0 and _allowed(desk, rows, s, at, change, keep_last, most_uops):
                     _change(rows, s, at, change)
                     after = total + _try(
-                        desk, rows, mixes, np.int64(s), which, measured, largest, cycles, trial, errors
+                        desk, rows, mixes, np.int64(s), which, measured, loss, largest, cycles, trial, errors
                     )
                     worse = error_slope * (after * unit / n - total * unit / n)
                     worse += volume_slope * (change * size_of(masks[k]))
@@ -82,6 +84,7 @@ def _try(
     scheme: Number,
     which: Integers,
     measured: Floats,
+    loss: Loss,
     largest: Number,
     cycles: Floats,
     trial: Integers,
@@ -89,7 +92,7 @@ def _try(
 ) -> Number:
     """Into `trial` the errors of the experiments with a scheme that has changed; how much their sum rises."""
     prepare_one(desk, rows, np.int64(0), scheme)
-    more = refresh(desk, rows, mixes, which, measured, largest, cycles, trial)
+    more = refresh(desk, rows, mixes, which, measured, loss, largest, cycles, trial)
     for j in range(len(which)):
         more -= errors[which[j]]
     return more

@@ -9,6 +9,7 @@ from inference.core.evaluator import ERROR_UNIT
 from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
 from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
 from inference.core.kernels.preparing import prepare, prepare_one
+from inference.core.loss import Loss
 
 
 @inlined
@@ -34,9 +35,24 @@ def cycles_of(desk: Desk, rows: Rows, base: Number, mixes: Mixes, e: Number) -> 
 
 
 @inlined
-def error_of(cycles: Number, measured: Number, largest: Number) -> Number:
-    """|cycles − measured| / measured in multiples of `ERROR_UNIT`, `largest` (a fraction) at most."""
-    return np.int64(min(abs(cycles - measured) / measured, largest) / ERROR_UNIT + 0.5)
+def loss_of(cycles: Number, measured: Number, loss: Loss) -> Number:
+    """What a prediction counts, as `Loss` has it."""
+    error = (cycles - measured) / measured
+    size = abs(error)
+    if loss.spread == 0:
+        return size
+    square = error * error
+    spread = loss.spread if error > 0 else loss.waste * loss.spread
+    bounded = square / (square + spread * spread)
+    if error > 0:
+        bounded *= loss.over
+    return bounded + loss.distance * min(size, 1.0)
+
+
+@inlined
+def units_of(cycles: Number, measured: Number, loss: Loss, largest: Number) -> Number:
+    """What a prediction counts in multiples of `ERROR_UNIT`; a loss is `largest` at most."""
+    return np.int64(min(loss_of(cycles, measured, loss), largest) / ERROR_UNIT + 0.5)
 
 
 @compiled_in_place
@@ -73,11 +89,12 @@ def add_errors(
     occurring: Integers,
     which: Integers,
     measured: Floats,
+    loss: Loss,
     largest: Number,
     cycles: Floats,
     errors: Integers,
 ) -> None:
-    """Add the errors of the experiments `which` to `errors` int64[mappings], mapping by mapping.
+    """Add the losses of the experiments `which` to `errors` int64[mappings], mapping by mapping.
 
     `cycles` float64[n]: scratch.
     """
@@ -87,7 +104,7 @@ def add_errors(
         evaluate(desk, rows, m * n_schemes, mixes, which, cycles)
         total = np.int64(0)
         for k in range(len(which)):
-            total += error_of(cycles[k], measured[which[k]], largest)
+            total += units_of(cycles[k], measured[which[k]], loss, largest)
         errors[m] += total
 
 
@@ -98,18 +115,19 @@ def refresh(
     mixes: Mixes,
     which: Integers,
     measured: Floats,
+    loss: Loss,
     largest: Number,
     cycles: Floats,
     errors: Integers,
 ) -> Number:
-    """Cycles and errors of the experiments `which`, in order, under the mapping on the desk.
+    """Cycles and losses of the experiments `which`, in order, under the mapping on the desk.
 
-    Returns the sum of errors.
+    Returns the sum of losses.
     """
     evaluate(desk, rows, np.int64(0), mixes, which, cycles)
     total = np.int64(0)
     for k in range(len(which)):
-        errors[k] = error_of(cycles[k], measured[which[k]], largest)
+        errors[k] = units_of(cycles[k], measured[which[k]], loss, largest)
         total += errors[k]
     return total
 

@@ -12,7 +12,8 @@ import numpy as np
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
 from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
-from inference.core.kernels.loops import error_of
+from inference.core.kernels.loops import units_of
+from inference.core.loss import Loss
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
@@ -88,6 +89,7 @@ def add_shared_errors(
     members: Integers,
     groups: Integers,
     measured: Floats,
+    loss: Loss,
     largest: Number,
     table: Integers,
     seen: Integers,
@@ -123,7 +125,7 @@ def add_shared_errors(
             for f in range(n_fresh):
                 c = np.int64(fresh[f])
                 cycles = _combination(desk, rows, mixes, begin, e, c)
-                table[np.uint64(c)] += error_of(cycles, measured[e], largest)
+                table[np.uint64(c)] += units_of(cycles, measured[e], loss, largest)
         for m in range(len(errors)):
             errors[m] += table[np.uint64(seen[m])]
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -61,17 +62,19 @@ def adaptive(
     evidence: float = 0.5,
     checks: int = CHECKS,
     most: int | None = None,
+    domains: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """The plan for schemes with their times alone, in cycles; the same answers make the same plan.
 
     A scheme is congruent to a representative when no experiment with a representative changes by epsilon or
     more where one is exchanged for the other, and at least the share `evidence` of those asked of it could be
-    compared. With `most` experiments the plan ends where it is: pairs of representatives come first in each
-    round, and schemes that are still without a class become classes of their own.
+    compared; schemes of different `domains`, or with and without one, never are. With `most` experiments the
+    plan ends where it is: pairs of representatives come first in each round, and schemes that are still
+    without a class become classes of their own.
     """
     if not alone:
         return Found((), {}, 0)
-    return (yield from _Partition(Ledger(alone, epsilon), evidence, checks, most).rounds())
+    return (yield from _Partition(Ledger(alone, epsilon), evidence, checks, most, domains).rounds())
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,16 @@ class _Verdict:
 
 
 class _Partition:
-    def __init__(self, ledger: Ledger, evidence: float, checks: int, most: int | None) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        evidence: float,
+        checks: int,
+        most: int | None,
+        domains: Mapping[str, str],
+    ) -> None:
         self._left = most
+        self._domains = [domains.get(scheme) for scheme in ledger.schemes]
         self._ledger = ledger
         self._evidence = evidence
         self._checks = checks
@@ -214,10 +225,12 @@ class _Partition:
                 self._found(row)
 
     def _judged(self, row: int, slots: Sequence[int]) -> _Verdict:
-        """Compare a scheme with classes; doubtful differences get a second opinion."""
+        """Compare a scheme with the classes of its domain; doubtful differences get a second opinion."""
+        of = self._ledger.representatives
+        slots = [slot for slot in slots if self._domains[of[slot]] == self._domains[row]]
         if not slots:
             return _Verdict(None, False)
-        representatives = np.array(self._ledger.representatives)[slots]
+        representatives = np.array(of)[slots]
         differences = self._ledger.differences(np.array([row]), representatives)
         compared = np.count_nonzero(~np.isnan(differences), axis=1)
         differs = differences >= self._ledger.epsilon

@@ -139,7 +139,7 @@ class _Search:
         classes, why = seen.classes, seen.likeness
         if classes is None:
             classes, why = congruent_schemes(
-                sorted(seen.scheme_times), seen.times, self.settings, self.pace.pulse
+                sorted(seen.scheme_times), seen.times, self.settings, self.pace.pulse, self.problem.apart
             )
         self.pace.emit(Congruence(len(seen.scheme_times), len(classes), classes, why))
         return classes
@@ -238,8 +238,7 @@ class _Search:
                 rate = (done - already) / max(self.pace.clock() - began, 1e-9)
                 left = (search.most - done) / rate
                 self.pace.emit(Progress("bounded", done, search.most, rate, "searches", left))
-        forms = self._forms(judge.table.schemes) if self.settings.regular_forms else []
-        return search.preferring(forms, domains if self.settings.apart else [])
+        return search.preferring(self._forms(judge.table.schemes), domains)
 
     def _domains(self, classes: Sequence[Sequence[str]]) -> list[str | None]:
         """The domain of each class; None where its members have several or none."""
@@ -283,7 +282,8 @@ class _Search:
         ended = climb.state()
         self._keep(replace(self.state, evolved=ended, climbed=climb.done))
         best = int(np.argmin(ended.slopes.fitness(ended.errors, ended.volumes)))
-        return chosen(ended.population, np.array([best])), float(ended.errors[best])
+        fittest = chosen(ended.population, np.array([best]))
+        return fittest, float(judge.evaluator.mean_relative_error(fittest, judge.measured)[0])
 
     def _tell_climb(self, done: int, total: int, fresh: int, begin: float) -> None:
         if self.pace.due("climb") or done == total:

@@ -63,7 +63,7 @@ class Climb:
 
 
 def climbed(judge: Judge, population: Population, picks: Int64s, slopes: Slopes) -> tuple[Population, Floats]:
-    """The local optima next to some mappings, and the D_avg of each.
+    """The local optima next to some mappings, and what the judge says of each.
 
     For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
     once, then up while the mapping becomes strictly fitter. A count may reach 0, which removes the µop; only
@@ -101,6 +101,7 @@ def climbed(judge: Judge, population: Population, picks: Int64s, slopes: Slopes)
                 starts,
                 members,
                 judge.measured,
+                judge.loss,
                 evaluator.largest_error,
                 ERROR_UNIT,
                 slopes.error,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,13 +61,25 @@ def congruent_schemes(
     times: Mapping[Experiment, float],
     settings: PMEvoSettings,
     pulse: Callable[[], None],
+    domains: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Classes, dict[str, Likeness]]:
-    """The classes as the settings want them, and how each other member compares with its representative."""
+    """The classes as the settings want them, and how each other member compares with its representative.
+
+    Schemes of different `domains`, or with and without one, are not alike, whatever was measured.
+    """
     from inference.core.pmevo import exchange_kernels
 
     epsilon, evidence = settings.congruence_epsilon, settings.congruence_evidence
     table = _Table.of(schemes, times)
-    classes = _partition(table, sorted(schemes), epsilon, evidence, pulse, settings.congruence_outliers)
+    classes = tuple(
+        sorted(
+            members
+            for comparable in _by_domain(schemes, domains)
+            for members in _partition(
+                table, comparable, epsilon, evidence, pulse, settings.congruence_outliers
+            )
+        )
+    )
     likeness = {}
     for representative, *others in classes:
         pulse()
@@ -77,6 +91,14 @@ def congruent_schemes(
     return classes, likeness
 
 
+def _by_domain(schemes: Iterable[str], domains: Mapping[str, str]) -> Iterable[list[str]]:
+    """The schemes of each domain, and those without one."""
+    found: dict[str | None, list[str]] = defaultdict(list)
+    for scheme in sorted(schemes):
+        found[domains.get(scheme)].append(scheme)
+    return found.values()
+
+
 def _partition(
     table: _Table,
     schemes: Sequence[str],
@@ -85,14 +107,15 @@ def _partition(
     pulse: Callable[[], None],
     outliers: float,
 ) -> Classes:
-    """`schemes`: sorted, and the first of the table."""
+    """`schemes`: sorted, and all of the table's numbered ones or some of them."""
     from inference.core.pmevo import exchange_kernels
 
     first = np.empty(len(schemes), dtype=np.int64)
-    following = np.full(len(schemes), -1, dtype=np.int64)
+    following = np.full(len(table.numbers), -1, dtype=np.int64)
     classes: list[list[str]] = []
-    for number, scheme in enumerate(schemes):
+    for scheme in schemes:
         pulse()
+        number = table.numbers[scheme]
         home = exchange_kernels.home(
             number, len(classes), first, following, epsilon, evidence, outliers, table.arrays
         )

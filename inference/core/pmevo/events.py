@@ -91,7 +91,8 @@ class Congruence(Plain):
 class Generation(Plain):
     """The kept mappings of a generation: errors as D_avg fractions, volume in µops × ports (§5.1.3).
 
-    "best" is the fittest mapping, not the extreme of each objective.
+    "best" is the fittest mapping, not the extreme of each objective. Where a "loss" is `minimised` instead of
+    the "error", the errors are mean losses.
     """
 
     kind: ClassVar[str] = "generation"
@@ -101,6 +102,7 @@ class Generation(Plain):
     best_volume: int
     mean_volume: float
     evaluations_per_second: float
+    minimised: str
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Cloud:
-    """A whole population in the plane of its objectives: D_avg (a fraction) and volume per mapping."""
+    """A whole population in the plane of its objectives: what is minimised, and volume, per mapping."""
 
     kind: ClassVar[str] = "cloud"
     generation: int

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
+from inference.core.loss import RELATIVE, bounded
 from inference.core.mapping import PortMapping
 from inference.core.pacing import Pace
 from inference.core.pmevo.settings import PMEvoSettings
@@ -85,6 +86,7 @@ class Judge:
         self.evaluations = 0
         self.pace = pace
         self.evaluator = Evaluator(table, settings.ports, r_max=settings.r_max)
+        self.loss = bounded(settings.spread) if settings.objective == "bounded" else RELATIVE
         self.threads = settings.threads or len(os.sched_getaffinity(0))
         self._chunk = 2
 
@@ -98,9 +100,12 @@ class Judge:
         return self.evaluator.cycles_one(mapping)
 
     def errors(self, population: Population) -> Floats:
-        """D_avg of every mapping, a fraction; those with much in common are cheaper handed over together."""
+        """The mean loss of every mapping: D_avg, or the bounded one where that is the objective.
+
+        Mappings with much in common are cheaper handed over together.
+        """
         start = self.pace.clock()
-        errors = self.evaluator.mean_relative_error(population, self.measured, self.threads, self.pace.pulse)
+        errors = self.evaluator.mean_loss(population, self.measured, self.loss, self.threads, self.pace.pulse)
         seconds = self.pace.clock() - start
         self.evaluations += population.n_mappings
         if seconds < CHUNK_SECONDS / 2 and population.n_mappings == self._chunk:

@@ -18,7 +18,6 @@ from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes
 from inference.core.pmevo.events import Experiments, Saved
 from inference.core.pmevo.problem import PMEvoProblem
-from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.protocols import Measurer
 
 Cycles = npt.NDArray[np.float64]
@@ -110,16 +109,21 @@ class Observer:
         alone = {e.schemes[0]: cycles for e, cycles in self._usable().items()}
         self._exhaustive = len(schemes) - len(alone) + plan.exhaustive(alone, settings.congruence_epsilon)
         if settings.plan == "adaptive":
-            self._adapt(alone, settings)
+            self._adapt(alone, problem)
         else:
             self._ask(list(plan.pairs(alone, settings.congruence_epsilon)), self._exhaustive)
         if settings.learnt_mixes and alone:
             self._mix(alone, problem)
 
-    def _adapt(self, alone: Mapping[str, float], settings: PMEvoSettings) -> None:
+    def _adapt(self, alone: Mapping[str, float], problem: PMEvoProblem) -> None:
         """Measure in rounds, each of which depends on the answers to those before it."""
+        settings = problem.settings
         rounds = adaptive(
-            alone, settings.congruence_epsilon, settings.congruence_evidence, most=settings.most_experiments
+            alone,
+            settings.congruence_epsilon,
+            settings.congruence_evidence,
+            most=settings.most_experiments,
+            domains=problem.apart,
         )
         answers: Sequence[float] = ()
         try:
@@ -141,7 +145,7 @@ class Observer:
         settings = problem.settings
         if self._classes is None:
             self._classes, self._likeness = congruent_schemes(
-                sorted(alone), self._usable(), settings, self._pace.pulse
+                sorted(alone), self._usable(), settings, self._pace.pulse, problem.apart
             )
         representatives = [members[0] for members in self._classes]
         known = {result.experiment for result in problem.held_out} | set(self._experiments)

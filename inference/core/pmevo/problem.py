@@ -31,6 +31,11 @@ class PMEvoProblem:
         if len(set(self.schemes)) != len(self.schemes):
             raise InvalidInputError("the instruction schemes given to PMEvo must differ")
 
+    @property
+    def apart(self) -> Mapping[str, str]:
+        """The domains, where the search goes by them."""
+        return self.domains if self.settings.apart and _prefers(self.settings) else {}
+
 
 EXCESS = 0.05
 """By what share a measurement must exceed its prediction to count as not explained."""
@@ -73,7 +78,7 @@ class PMEvoResult:
 
 def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:
     """What a search goes by where measurements cannot tell, in words."""
-    if settings.search == "evolution" or settings.objective != "bounded":
+    if not _prefers(settings):
         return ()
     return (
         "fewer µops and slots: each must explain something in several experiments",
@@ -85,8 +90,18 @@ def assumptions(settings: PMEvoSettings) -> tuple[str, ...]:
             else []
         ),
         *(
+            ["no second µop that stands for what a scheduler wastes: it may spread µops evenly over ports"]
+            if settings.forgive_waste
+            else []
+        ),
+        *(
             ["of a scheme with memory, the µops of its register form and those of a load or store"]
             if settings.regular_forms
             else []
         ),
     )
+
+
+def _prefers(settings: PMEvoSettings) -> bool:
+    """Whether a search ends by what is likely where measurements cannot tell: the paper's does not."""
+    return settings.search != "evolution" and settings.objective == "bounded"

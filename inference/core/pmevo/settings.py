@@ -94,7 +94,7 @@ class PMEvoSettings:
         0,
     )
     learn_from: str = setting(
-        "representatives",
+        "classes",
         "representatives: experiments of these alone; classes: those with other members too, "
         "rewritten to representatives, with repeated ones as their median.",
         "representatives",
@@ -166,8 +166,8 @@ class PMEvoSettings:
     )
     objective: str = setting(
         "bounded",
-        "What the re-fit ends with. bounded: few µops and slots that no measurement contradicts; "
-        "mean: the smallest mean error.",
+        "What is minimised. bounded: a loss that hardly grows once something is not explained; the re-fit "
+        "then ends with few µops and slots that no measurement contradicts. mean: the mean error.",
         "mean",
     )
     issue_width: float | None = setting(
@@ -187,6 +187,12 @@ class PMEvoSettings:
         True,
         "Integer schemes, vector schemes and loads have ports of their own, as far as measurements speak "
         "against it by a few experiments at most.",
+        "not assumed",
+    )
+    forgive_waste: bool = setting(
+        True,
+        "Schemes for one part of the core have no µop that only explains times which spreading µops evenly "
+        "over their ports, not as well as possible, would explain too.",
         "not assumed",
     )
     slot_price: float = setting(
@@ -250,6 +256,11 @@ class PMEvoSettings:
         check_choice("plan", self.plan, PLANS)
         check_choice("duplicates", self.duplicates, DUPLICATES)
         check_choice("scaling", self.scaling, SCALINGS)
+
+    @property
+    def minimises(self) -> str:
+        """What an evolution and the climb after it minimise beside the volume: the mean "error" or "loss"."""
+        return "loss" if self.objective == "bounded" else "error"
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> PMEvoSettings:

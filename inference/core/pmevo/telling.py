@@ -63,6 +63,7 @@ class Teller:
                 best_volume=int(told[4]),
                 mean_volume=told[5],
                 evaluations_per_second=(self._judge.evaluations - self._counted) / seconds,
+                minimised=self._judge.settings.minimises,
             )
         )
         limit = self._judge.settings.max_generations

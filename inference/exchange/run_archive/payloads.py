@@ -194,6 +194,7 @@ class _Generation(Told):
     best_volume: Count
     mean_volume: Amount
     evaluations_per_second: Amount = 0.0
+    minimised: Annotated[str, one_of(["error", "loss"])] = "error"
 
 
 class _Cloud(Told):

@@ -21,11 +21,10 @@ _FOG = "Agner Fog, The microarchitecture of Intel, AMD and VIA CPUs"
 class Microarchitecture:
     """What is documented about a core.
 
-    `ports`: how many an inference should start from: execution and store-data ports where there are few; of
-    the 13 and more that Zen has since its third generation, the 10 with which PMEvo predicts best. `r_max`:
-    instructions per cycle that rename or dispatch lets through (fused pairs count once), None where it is
-    not documented for certain. `source`: where this is said. `widest`: the most ports that one µop may use,
-    None where that is not documented for certain.
+    `ports`: how many an inference should start from: execution and store-data ports, at most the 13 that
+    mappings are evaluated quickly with. `r_max`: instructions per cycle that rename or dispatch lets through
+    (fused pairs count once), None where it is not documented for certain. `source`: where this is said.
+    `widest`: the most ports that one µop may use, None where that is not documented for certain.
     """
 
     name: str
@@ -56,9 +55,9 @@ _EMERALD_RAPIDS = Microarchitecture("Raptor Cove", 12, 6.0, _INTEL_GUIDE, widest
 _ZEN = Microarchitecture("Zen", 10, 5.0, _FOG, widest=4)
 _ZEN_PLUS = Microarchitecture("Zen+", 10, 5.0, _FOG, widest=4)
 _ZEN2 = Microarchitecture("Zen 2", 11, None, _amd_guide("17h"), widest=4)
-_ZEN3 = Microarchitecture("Zen 3", 11, 6.0, _amd_guide("19h"), widest=4)
-_ZEN4 = Microarchitecture("Zen 4", 11, 6.0, _amd_guide("19h"), widest=4)
-_ZEN5 = Microarchitecture("Zen 5", 10, 8.0, _amd_guide("1Ah"))
+_ZEN3 = Microarchitecture("Zen 3", 13, 6.0, _amd_guide("19h"), widest=4)
+_ZEN4 = Microarchitecture("Zen 4", 13, 6.0, _amd_guide("19h"), widest=4)
+_ZEN5 = Microarchitecture("Zen 5", 13, 8.0, _amd_guide("1Ah"))
 
 _TABLE: tuple[tuple[str, int, Iterable[int], Microarchitecture], ...] = (
     ("GenuineIntel", 6, (0x2A, 0x2D), _SANDY_BRIDGE),

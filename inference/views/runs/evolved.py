@@ -94,6 +94,7 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
     judged_by = _judged_by(row)
     return {
         "evolution": told,
+        "minimised": minimised(run),
         "sweeps_figure": sweep_curve(told.sweeps) if told.sweeps else None,
         "card": card_of(run, record, row),
         # Beside the heat map an odd number of pictures leaves no room in its last row.
@@ -109,12 +110,17 @@ def evolved(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]
     }
 
 
-def evolution_live(record: RunRecord) -> Json:
+def minimised(run: Run) -> str:
+    """What the run's evolution minimises: the mean "error", or the mean "loss"; older runs have no choice."""
+    return "loss" if run.config["settings"].get("objective") == "bounded" else "error"
+
+
+def evolution_live(run: Run, record: RunRecord) -> Json:
     """What the page's script starts from: figures, and the populations to leaf through."""
     frames = thinned(record.evolution.clouds, CLOUD_FRAMES)
     return {
-        "curve": fitness_curve(record.curve()),
-        "cloud": cloud_figure(frames),
+        "curve": fitness_curve(record.curve(), minimised(run)),
+        "cloud": cloud_figure(frames, minimised(run)),
         "frames": [{"generation": frame["generation"], **cloud_points(frame)} for frame in frames],
         "lengths": lengths_drawn(record.heat_map),
     }

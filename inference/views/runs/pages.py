@@ -162,7 +162,7 @@ def _live(found: Run, record: RunRecord) -> Json:
         "state": found.state,
         "final": list(Run.FINAL),
         "progress": record.progress,
-        **(evolution_live(record) if _evolves(found) else {}),
+        **(evolution_live(found, record) if _evolves(found) else {}),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -51,12 +51,14 @@ def asking(mapping: PortMapping, noise: float = 0.0, seed: int = 1) -> Ask:
     ]
 
 
-def run(mapping: PortMapping, ask: Ask, most: int | None = None) -> tuple[Found, dict[Experiment, float]]:
+def run(
+    mapping: PortMapping, ask: Ask, most: int | None = None, domains: Mapping[str, str] | None = None
+) -> tuple[Found, dict[Experiment, float]]:
     """The whole plan with everything that was measured, in order."""
     singletons = plan.singletons(sorted(mapping.usage))
     known = dict(zip(singletons, ask(singletons), strict=True))
     alone = {e.schemes[0]: cycles for e, cycles in known.items() if not np.isnan(cycles)}
-    rounds = adaptive(alone, 0.05, most=most)
+    rounds = adaptive(alone, 0.05, most=most, domains=domains or {})
     asked = next(rounds)
     while True:
         assert len(set(asked)) == len(asked) > 0, "no round is empty"
@@ -79,6 +81,18 @@ def test_classes_are_found_with_a_fraction_of_the_experiments(noise: float) -> N
     assert sorted_classes(found) == truth(mapping)
     alone = {e.schemes[0]: cycles for e, cycles in known.items() if e.is_singleton}
     assert len(known) < 0.4 * plan.exhaustive(alone, 0.05)
+
+
+def test_schemes_of_different_domains_never_share_a_class() -> None:
+    mapping = many(36)
+    domains = dict.fromkeys(list(mapping.usage)[:18], "vector")
+    found, _ = run(mapping, asking(mapping), domains=domains)
+    wanted = {
+        tuple(scheme for scheme in members if (scheme in domains) == vector)
+        for members in truth(mapping)
+        for vector in (True, False)
+    }
+    assert sorted_classes(found) == wanted
 
 
 def test_all_pairs_of_representatives_are_measured_as_the_paper_s_plan_has_them() -> None:

@@ -23,9 +23,11 @@ A, B, AB = Experiment.of({"a": 1}), Experiment.of({"b": 1}), Experiment.of({"a":
 MIXES = {A: 1.4, B: 0.8, AB: 2.1, Experiment.of({"a": 2, "b": 3}): 4.9}
 
 
-def judge(times: dict[Experiment, float], r_max: float | None = None, threads: int = 1) -> Judge:
+def judge(
+    times: dict[Experiment, float], r_max: float | None = None, threads: int = 1, objective: str = "mean"
+) -> Judge:
     schemes = sorted({scheme for experiment in times for scheme in experiment.schemes})
-    settings = PMEvoSettings(ports=2, threads=threads, r_max=r_max)
+    settings = PMEvoSettings(ports=2, threads=threads, r_max=r_max, objective=objective)
     return Judge(list(times), list(times.values()), schemes, settings, Pace(Listener()))
 
 
@@ -88,7 +90,7 @@ def test_the_hill_climb_never_makes_a_mapping_less_fit(seed: int, volume_slope: 
 
 def plainly_climbed(arbiter: Judge, population: Population, index: int, slopes: Slopes) -> LocalSearch:
     """The hill climb as the paper words it, a step at a time."""
-    search = LocalSearch(arbiter.evaluator, population, arbiter.measured, index)
+    search = LocalSearch(arbiter.evaluator, population, arbiter.measured, index, arbiter.loss)
 
     def step(scheme: int, mask: int, change: int) -> bool:
         before, error = search.row(scheme), search.error
@@ -114,11 +116,17 @@ def plainly_climbed(arbiter: Judge, population: Population, index: int, slopes: 
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.floats(0, 50), st.sampled_from([None, 1.0]), st.sampled_from([1, 3]))
+@given(
+    st.integers(0, 10_000),
+    st.floats(0, 50),
+    st.sampled_from([None, 1.0]),
+    st.sampled_from([1, 3]),
+    st.sampled_from(["mean", "bounded"]),
+)
 def test_a_climb_takes_the_steps_of_the_paper(
-    seed: int, volume_slope: float, r_max: float | None, threads: int
+    seed: int, volume_slope: float, r_max: float | None, threads: int, objective: str
 ) -> None:
-    arbiter, slopes = judge(MIXES, r_max, threads), Slopes(1000, volume_slope)
+    arbiter, slopes = judge(MIXES, r_max, threads, objective), Slopes(1000, volume_slope)
     seeds = np.arange(seed, seed + 5, dtype=np.uint64)
     population = random_population(seeds, count_limits([1.4, 0.8], 2, 0.05))
     picks = np.array([3, 0, 4])

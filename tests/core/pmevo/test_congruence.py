@@ -113,6 +113,16 @@ def test_likeness_counts_what_was_compared_with_the_representative() -> None:
     assert why == {"b": Likeness(6, 1, pytest.approx(0.06 / 1.03))}
 
 
+def test_schemes_of_different_domains_are_not_alike_whatever_was_measured() -> None:
+    both = [Experiment.of({scheme: 1, other: 1}) for scheme in "abfg" for other in "cde"]
+    times = dict.fromkeys(both, 1.0)
+    domains = {"a": "vector", "f": "vector"}
+    classes, why = congruent_schemes(list("abfg"), times, PMEvoSettings(), lambda: None, domains)
+    assert classes == (("a", "f"), ("b", "g"))
+    assert set(why) == {"f", "g"}
+    assert congruent_schemes(list("abfg"), times, PMEvoSettings(), lambda: None)[0] == (tuple("abfg"),)
+
+
 def test_equal_schemes_merge_and_the_others_do_not() -> None:
     classes = congruence_classes(sorted(MAPPING.usage), exhaustive(1), 0.05)
     assert classes == (("add", "sub"), ("load",), ("mul",), ("store",))

@@ -58,9 +58,20 @@ def test_without_range_or_past_the_scale_starts_from_zero() -> None:
     assert found == Slopes(error=pytest.approx(SCALE / 0.2), volume=SCALE / 4 * 0.5)
 
 
+def loss(error: float, objective: str, spread: float) -> float:
+    if objective == "mean":
+        return abs(error)
+    wide = spread if error > 0 else 2 * spread
+    return error**2 / (error**2 + wide**2) * (2 if error > 0 else 1) + 0.15 * min(1.0, abs(error))
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_errors_are_d_avg_of_the_thesis_whatever_the_threads(threads: int) -> None:
-    settings = PMEvoSettings.parse(SETTINGS.as_json() | {"threads": threads, "r_max": 3.0})
+@pytest.mark.parametrize("objective", ["mean", "bounded"])
+def test_errors_are_d_avg_of_the_thesis_or_the_bounded_loss_whatever_the_threads(
+    threads: int, objective: str
+) -> None:
+    changed = {"threads": threads, "r_max": 3.0, "objective": objective}
+    settings = PMEvoSettings.parse(SETTINGS.as_json() | changed)
     experiments = [r.experiment for r in processor().measure(_experiments())]
     measured = [r.cycles or 0 for r in processor().measure(experiments)]
     schemes = sorted(MAPPING.usage)
@@ -70,7 +81,8 @@ def test_errors_are_d_avg_of_the_thesis_whatever_the_threads(threads: int) -> No
     for m in range(9):
         mapping = population.mapping(m, schemes, MAPPING.ports, r_max=3.0)
         each = [
-            abs(inverse_throughput(mapping, e) - t) / t for e, t in zip(experiments, measured, strict=True)
+            loss((inverse_throughput(mapping, e) - t) / t, objective, settings.spread)
+            for e, t in zip(experiments, measured, strict=True)
         ]
         assert errors[m] == pytest.approx(sum(each) / len(each), abs=2**-32)
     assert judge.evaluations == 9

@@ -17,23 +17,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from inference.core.loss import bounded
 from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
 from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Point
 from inference.core.pmevo.refit.objective import Objective, Prices
-from inference.core.pmevo.refit.preferring import COST, Form, prefer_forms, prefer_own_ports
+from inference.core.pmevo.refit.preferring import COST, Form, prefer_fewer, prefer_forms, prefer_own_ports
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import Int64s
 
-OVER = 2.0  # a prediction above the measurement costs so many times one below it
-DISTANCE = 0.15
 RARE = 0.003  # of a kind, per experiment of a scheme and unit of log(schemes / users)
 
-_FEWEST = 80  # experiments per scheme that rarity is reckoned with: of few, more schemes have to agree
+_FEW = 40  # experiments per scheme that prices are reckoned with at least, lest one of a few make a µop
+_FEW_FOR_KINDS = 80  # the same for rarity: where there are few, more schemes have to agree
 _STARTS = 8
 _SWEEPS = 8
 _SETTLED = 0.01  # a local search ends when a smaller share of the schemes changes
@@ -87,13 +88,14 @@ class BoundedSearch:
         self._first = first
         self._random = random
         self._pulse = pulse
-        per_scheme = desk.experiments_per_scheme
+        # Of few schemes there cannot be many experiments.
+        per_scheme = max(desk.experiments_per_scheme, min(_FEW, len(desk.times)))
         self.prices = Prices(
             kind=settings.new_kind_price * per_scheme,
             volume=0.0,
             uop=settings.uop_price * per_scheme,
             slot=settings.slot_price * per_scheme,
-            rare=RARE * dearer * max(per_scheme, _FEWEST),
+            rare=RARE * dearer * max(per_scheme, _FEW_FOR_KINDS),
         )
         widths = settings.r_max is not None and settings.issue_width is None
         self._wider = _WIDER if widths else ()
@@ -138,17 +140,23 @@ class BoundedSearch:
         return self._desk.point(self._best, self.state.issue_width)
 
     def preferring(self, forms: Sequence[Form], domains: Sequence[str | None]) -> Point:
-        """The best mapping with ports apart and regular memory forms, as far as these cost little."""
+        """The best mapping with what the settings prefer where measurements hardly tell."""
         width = self.state.issue_width
         objective = self.objective(width)
 
-        def value(usage: Usage) -> float:
+        def value(usage: Usage, *, forgive_waste: bool = False) -> float:
             self._pulse()
-            return self._desk.value(usage, objective, self.prices)
+            return self._desk.value(usage, objective, self.prices, forgive_waste=forgive_waste)
 
         most = COST * self._desk.experiments_per_scheme
-        apart = prefer_own_ports(self._best, domains, value, most)
-        return self._desk.point(prefer_forms(apart, forms, value, most), width)
+        usage = self._best
+        if self._settings.apart:
+            usage = prefer_own_ports(usage, domains, value, most)
+        if self._settings.forgive_waste:
+            usage = prefer_fewer(usage, domains, partial(value, forgive_waste=True))
+        if self._settings.regular_forms:
+            usage = prefer_forms(usage, forms, value, most)
+        return self._desk.point(usage, width)
 
     @property
     def _best(self) -> Usage:
@@ -176,7 +184,7 @@ class BoundedSearch:
 
     def objective(self, width: float | None) -> Objective:
         """What is minimised with so many slots per cycle, without the prices."""
-        return Objective(self._settings.spread, OVER, DISTANCE, 0.0 if width is None else 1 / width)
+        return Objective(bounded(self._settings.spread), 0.0 if width is None else 1 / width)
 
     def _sets(self, width: float | None) -> Int64s:
         """Port sets that measurements can tell from others: narrower than the issue width."""

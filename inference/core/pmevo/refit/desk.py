@@ -91,17 +91,26 @@ class Desk:
             error = float(np.mean(np.abs(cycles - self._measured) / self._measured))
         return Point(error, usage.volume(self._members), usage.copy(), issue_width)
 
-    def value(self, usage: Usage, objective: Objective, prices: Prices) -> float:
-        """What a mapping as a whole comes to: the losses of all experiments, and all prices."""
+    def value(
+        self, usage: Usage, objective: Objective, prices: Prices, *, forgive_waste: bool = False
+    ) -> float:
+        """What a mapping as a whole comes to: the losses of all experiments, and all prices.
+
+        With `forgive_waste` an experiment is explained too if it takes longer than the best distribution of
+        its µops over the ports, but no longer than the even one: a scheduler does not know what comes.
+        """
         from inference.core.pmevo.refit.kernels import losses
 
         cycles = self._cycles(usage, objective.per_slot)
+        if forgive_waste:
+            wasted = self._measured <= self._evenly_spread(usage) * (1 + objective.loss.spread)
+            cycles = np.where(wasted, np.maximum(cycles, self._measured), cycles)
         kinds = usage.kinds()
         rarity = sum(
             math.log(len(usage.sizes) / max(1, rank)) for users in kinds.values() for rank in range(users)
         )
         return float(
-            losses(cycles, self._measured, objective)
+            losses(cycles, self._measured, objective.loss)
             + prices.kind * len(kinds)
             + prices.rare * rarity
             + prices.volume * usage.volume(np.ones_like(self._members))
@@ -114,6 +123,13 @@ class Desk:
         ports: Floats = self._evaluator.cycles(usage.population(self._evaluator.n_ports))[0]
         slots = slots_per_experiment(self._evaluator.table, usage.slots)
         return np.asarray(np.maximum(ports, slots * per_slot))
+
+    def _evenly_spread(self, usage: Usage) -> Floats:
+        """Cycles of all experiments if every µop is spread evenly over its ports: float64[n_experiments]."""
+        table = self._evaluator.table
+        pressure = usage.pressure(self._evaluator.n_ports)[table.scheme] * table.count[:, np.newaxis]
+        busiest: Floats = np.add.reduceat(pressure, table.offsets[:-1], axis=0).max(axis=1)
+        return busiest
 
     def refit(
         self,

@@ -8,7 +8,7 @@ from inference.core.evaluator import Floats
 from inference.core.pmevo.fitness import Judge
 from inference.core.pmevo.refit.chain import lists_of, port_sets
 from inference.core.pmevo.refit.desk import Desk
-from inference.core.pmevo.refit.objective import Prices
+from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.tables import Population
 
@@ -25,6 +25,7 @@ class Improver:
             settings.kind_price * self._desk.experiments_per_scheme,
             settings.volume_price * self._desk.experiments_per_scheme,
         )
+        self._objective = Objective(judge.loss, per_slot=0.0)
         self._ports = settings.ports
 
     def improved(self, population: Population, random: np.random.Generator) -> Population:
@@ -32,5 +33,5 @@ class Improver:
         usage = Usage.of(population, 0)
         for scheme in random.choice(len(usage.sizes), size=self._wanted, replace=False).tolist():
             lists = lists_of(usage, self._sets, np.empty(0, dtype=np.int64))
-            self._desk.refit(usage, scheme, lists, self._prices, keep=True)
+            self._desk.refit(usage, scheme, lists, self._prices, self._objective, keep=True)
         return usage.population(self._ports)

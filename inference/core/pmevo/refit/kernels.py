@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
+from inference.core.kernels.loops import loss_of
+from inference.core.loss import Loss
 from inference.core.pmevo.refit.objective import Objective, Prices
 
 Integers = npt.NDArray[Any]
@@ -182,25 +184,11 @@ def _grow(
 
 
 @compiled_in_place
-def loss_of(cycles: Number, measured: Number, objective: Objective) -> Number:
-    """What a prediction costs, as `Objective` has it."""
-    error = (cycles - measured) / measured
-    size = abs(error)
-    if objective.spread == 0:
-        return size
-    square = error * error
-    bounded = square / (square + objective.spread * objective.spread)
-    if error > 0:
-        bounded *= objective.over
-    return bounded + objective.distance * min(size, 1.0)
-
-
-@compiled_in_place
-def losses(cycles: Floats, measured: Floats, objective: Objective) -> Number:
+def losses(cycles: Floats, measured: Floats, loss: Loss) -> Number:
     """The sum of what all predictions cost."""
     total = 0.0
     for i in range(len(cycles)):
-        total += loss_of(cycles[i], measured[i], objective)
+        total += loss_of(cycles[i], measured[i], loss)
     return total
 
 
@@ -228,7 +216,7 @@ def _errors(
             for u in range(np.uint64(start), np.uint64(end)):
                 value = (around.masses[u] + more) * around.widths[np.uint64(size_of(around.unions[u] | mask))]
                 cycles = value if value > cycles else cycles
-        total += loss_of(cycles, around.measured[i], objective)
+        total += loss_of(cycles, around.measured[i], objective.loss)
         if total >= limit:
             return total
         start = end

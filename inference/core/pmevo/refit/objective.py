@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from inference.core.loss import RELATIVE, Loss
+
 
 class Objective(NamedTuple):
-    """What the relative error e = (predicted - measured) / measured of an experiment counts.
+    """What each prediction counts, and the cycles per issue slot, 0 where none count."""
 
-    With a `spread` of 0 just |e|. Otherwise `e² / (e² + spread²)`, `over` times that where e > 0, and
-    `distance · min(|e|, 1)` in addition. Ports and slots bound a time from below, and no core beats them
-    beyond the noise, which `spread` stands for; many waste a little, since ports are chosen before they are
-    free. So what is explained exactly counts, a prediction that is too slow is wrong, one that is too fast
-    may only be incomplete, and how far off it is hardly matters. `per_slot`: cycles per issue slot, 0 where
-    none count.
-    """
-
-    spread: float
-    over: float
-    distance: float
+    loss: Loss
     per_slot: float
 
 
-MEAN = Objective(spread=0.0, over=1.0, distance=1.0, per_slot=0.0)
+MEAN = Objective(RELATIVE, per_slot=0.0)
 
 
 class Prices(NamedTuple):

@@ -3,14 +3,19 @@
 Mixes tell the port of a load from its neighbour by a few experiments, and no search weighs these against what
 all other schemes say. So two things may be changed afterwards, as long as each costs no more than a few
 experiments do: a memory form takes the µops of its register form with those that most others have beside
-theirs, and a scheme for one part of the core, integer, vector or memory, loses µops on ports that those for
+theirs, and a scheme for one part of the core, integer, vector or memory, has no µops on ports that those for
 another part use nearly alone.
+
+A third follows from how cores work: a scheduler assigns µops to ports before it knows what else will come.
+Beside a µop with one port only, those that could go elsewhere take that port too often, and what this costs
+looks like a second µop. Where spreading µops evenly would take as long, it is not believed.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from inference.core.mapping import Uops, ports_in
@@ -58,24 +63,64 @@ def prefer_own_ports(
 ) -> Usage:
     """The mapping without µops on ports of another part of the core, as far as one costs no more than `most`.
 
+    A µop there goes, or becomes whatever most schemes of its own part consist of, where that explains more.
     `domains`: that of each scheme, None where it is of several, as those are that compute with memory. What a
     port is for, the schemes that use it say.
     """
     usage = usage.copy()
     current = value(usage)
-    shares = _shares(usage, domains)
+    foreign = _foreign(usage, domains)
+    own = _own(usage, domains, foreign)
     for scheme, domain in enumerate(domains):
-        for uop in usage.row(scheme) if domain else ():
-            if all(_foreign(shares, port, domain) for port in ports_in(uop[0])):
-                left = tuple(each for each in usage.row(scheme) if each != uop)
-                cost, changed = _with(usage, scheme, left, value)
+        for uop in usage.row(scheme):
+            if domain is None or not foreign(uop[0], domain):
+                continue
+            left = _without(usage.row(scheme), uop)
+            instead = [left, *(_sum(left, uops) for uops in own[domain])]
+            tried = [_with(usage, scheme, uops, value) for uops in instead if 0 < len(uops) <= MOST_KINDS]
+            if tried:
+                cost, changed = min(tried, key=itemgetter(0))
                 if cost <= current + most:
                     current, usage = cost, changed
     return usage
 
 
-def _foreign(shares: Mapping[tuple[int, str | None], float], port: int, domain: str | None) -> bool:
-    return shares[port, None] > 0 and shares[port, domain] <= _FOREIGN * shares[port, None]
+def prefer_fewer(usage: Usage, domains: Sequence[str | None], value: Callable[[Usage], float]) -> Usage:
+    """The mapping without µops that `value`, which forgives waste, is no worse without.
+
+    Only of schemes for one part of the core, which nothing but their µops there keeps busy.
+    """
+    usage = usage.copy()
+    current = value(usage)
+    for scheme, domain in enumerate(domains):
+        for uop in usage.row(scheme) if domain else ():
+            left = _without(usage.row(scheme), uop)
+            if left and uop[1] == 1:
+                cost, changed = _with(usage, scheme, left, value)
+                if cost <= current:
+                    current, usage = cost, changed
+    return usage
+
+
+def _foreign(usage: Usage, domains: Sequence[str | None]) -> Callable[[int, str], bool]:
+    """Whether a µop is on ports that a domain has hardly a share of, while others use them."""
+    shares = _shares(usage, domains)
+    return lambda mask, domain: all(
+        shares[port, None] > 0 and shares[port, domain] <= _FOREIGN * shares[port, None]
+        for port in ports_in(mask)
+    )
+
+
+def _own(
+    usage: Usage, domains: Sequence[str | None], foreign: Callable[[int, str], bool]
+) -> Mapping[str, list[Uops]]:
+    """{domain: what its schemes with one kind of µop consist of}, the commonest first."""
+    counted: dict[str, Counter[Uops]] = defaultdict(Counter)
+    for scheme, domain in enumerate(domains):
+        row = usage.row(scheme)
+        if domain is not None and len(row) == 1 and not foreign(row[0][0], domain):
+            counted[domain][row] += 1
+    return defaultdict(list, {domain: [uops for uops, _ in c.most_common()] for domain, c in counted.items()})
 
 
 def _shares(usage: Usage, domains: Sequence[str | None]) -> Mapping[tuple[int, str | None], float]:
@@ -124,6 +169,10 @@ def _commonest(usage: Usage, forms: Sequence[Form]) -> Mapping[str, list[Uops]]:
         access: sorted(counts, key=lambda uops: (not load <= set(uops), -counts[uops], uops))[:_TRIED]
         for access, counts in counted.items()
     }
+
+
+def _without(uops: Uops, uop: tuple[int, int]) -> Uops:
+    return tuple(each for each in uops if each != uop)
 
 
 def _sum(first: Uops, second: Uops) -> Uops:

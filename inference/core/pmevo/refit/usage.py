@@ -100,6 +100,14 @@ class Usage:
         kinds, users = np.unique(self.masks[others], return_counts=True)
         return kinds, np.log(len(self.sizes) / users), float(np.log(len(self.sizes)))
 
+    def pressure(self, n_ports: int) -> Floats:
+        """float64[n_schemes, n_ports]: the µops on each port if each is spread evenly over its ports."""
+        found = np.zeros((len(self.sizes), n_ports))
+        counts = np.where(self._in_use, self.counts, 0) / np.maximum(1, np.bitwise_count(self.masks))
+        for port in range(n_ports):
+            found[:, port] = (counts * (self.masks >> port & 1)).sum(axis=1)
+        return found
+
     def volume(self, weights: Int64s) -> int:
         """µop volume (§5.1.3), each scheme counted `weights[s]` times."""
         widths = np.bitwise_count(self.masks).astype(np.int64)

@@ -15,6 +15,7 @@ from inference.core.errors import InterruptedRunError
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.identity.hidden import agreement_up_to_hidden
+from inference.core.loss import Loss, bounded
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
 from inference.core.pmevo.refit.desk import Desk, Lists
@@ -146,14 +147,19 @@ def test_without_a_limit_outside_the_ports_no_slots_are_counted() -> None:
 def loss(cycles: float, measured: float, objective: Objective) -> float:
     """The objective as its docstring has it."""
     error = (cycles - measured) / measured
-    if not objective.spread:
+    of = objective.loss
+    if not of.spread:
         return abs(error)
-    bounded = error**2 / (error**2 + objective.spread**2) * (objective.over if error > 0 else 1)
-    return bounded + objective.distance * min(abs(error), 1)
+    spread = of.spread * (1 if error > 0 else of.waste)
+    return error**2 / (error**2 + spread**2) * (of.over if error > 0 else 1) + of.distance * min(
+        abs(error), 1
+    )
 
 
 SLOTS = st.lists(st.integers(1, 4), min_size=len(SCHEMES), max_size=len(SCHEMES))
-OBJECTIVES = st.sampled_from([MEAN, Objective(0.02, 2.0, 0.15, 0.0), Objective(0.03, 1.5, 0.1, 1 / 3)])
+OBJECTIVES = st.sampled_from(
+    [MEAN, Objective(bounded(0.02), 0.0), Objective(Loss(0.03, over=1.5, waste=1.0, distance=0.1), 1 / 3)]
+)
 
 
 @settings(max_examples=25, deadline=None)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
+from inference.core.loss import bounded
 from inference.core.pmevo.refit.desk import Desk, Lists
-from inference.core.pmevo.refit.objective import Prices
+from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.tables import ExperimentTable
 from tests.core.pmevo.refit.small import SCHEMES, desk, evaluator, mapping_of, measured, truth
@@ -161,6 +162,36 @@ def _population(rows: list[dict[int, int]]):
     from inference.core.tables import Population
 
     return Population.from_rows([tuple(sorted(row.items())) for row in rows], 1, 4)
+
+
+@given(usages)
+@settings(max_examples=40, deadline=None)
+def test_spread_evenly_no_experiment_is_quicker_than_at_best(rows: list[dict[int, int]]) -> None:
+    usage = usage_of(rows)
+    table = evaluator().table
+    pressure = usage.pressure(4)
+    assert pressure.sum(axis=1) == pytest.approx([sum(row.values()) for row in rows])
+    for experiment, best in enumerate(evaluator().cycles(usage.population(4))[0]):
+        terms = slice(table.offsets[experiment], table.offsets[experiment + 1])
+        even = (pressure[table.scheme[terms]] * table.count[terms, np.newaxis]).sum(axis=0).max()
+        assert even >= best - 1e-9
+
+
+@pytest.mark.parametrize(("cycles", "explained"), [(1.25, True), (1.63, True), (2.02, True), (2.2, False)])
+def test_waste_is_what_takes_no_longer_than_spreading_evenly(cycles: float, explained: bool) -> None:
+    schemes = ("add", "mul")
+    flood = Experiment.of({"add": 4, "mul": 1})
+    times = {Experiment.of(["add"]): 0.25, Experiment.of(["mul"]): 1.0, flood: cycles}
+    judge = Evaluator(ExperimentTable.from_experiments(times, schemes), 4)
+    on = Desk(judge, np.array([*times.values()]), np.array([0.25, 1.0]), np.ones(2, dtype=np.int64))
+    usage = usage_of([{0b1111: 1}, {0b0001: 1}])
+    objective = Objective(bounded(0.025), per_slot=0.0)
+    assert (on.value(usage, objective, FREE) < 0.01) == (cycles == 1.25)
+    assert (on.value(usage, objective, FREE, forgive_waste=True) < 0.01) == explained
+    too_slow = usage_of([{0b0011: 1}, {0b0001: 1}])
+    assert on.value(too_slow, objective, FREE, forgive_waste=True) > 1.0, (
+        "a bound that is too high stays wrong"
+    )
 
 
 def test_random_starts_are_as_wide_as_the_times_say() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.pmevo.refit.preferring import Form, prefer_forms, prefer_own_ports
+from inference.core.pmevo.refit.preferring import Form, prefer_fewer, prefer_forms, prefer_own_ports
 from inference.core.pmevo.refit.usage import Usage
 
 ALU, LEFT, RIGHT, DATA = 0b0011, 0b0100, 0b1000, 0b10000
@@ -68,13 +68,31 @@ def test_uops_on_ports_of_another_domain_go_where_that_is_cheap() -> None:
     for scheme in range(8):
         before.put(scheme, strayed().row(scheme))
     before.put(8, [(LOAD, 1)])
-    found = prefer_own_ports(before, domains, lambda each: float(before.uops - each.uops), 1.0)
+    found = prefer_own_ports(before, domains, lambda each: float(before.row(2) != each.row(2)), 1.0)
     assert found.row(REGISTERS[2]) == ((ALU, 1),)
     assert [found.row(scheme) for scheme in LOADS] == [before.row(scheme) for scheme in LOADS]
-    costly = prefer_own_ports(before, domains, lambda each: 5.0 * (before.uops - each.uops), 1.0)
+    costly = prefer_own_ports(before, domains, lambda each: 5.0 * (before.row(2) != each.row(2)), 1.0)
     assert costly.row(REGISTERS[2]) == before.row(REGISTERS[2])
+
+
+def test_a_scheme_on_ports_of_another_domain_alone_goes_to_the_ports_of_its_own() -> None:
+    before = Usage.empty(12)
+    for scheme in range(12):
+        before.put(scheme, [(ALU if scheme in REGISTERS[:2] else LOAD, 1)])
+    domains = ["integer" if scheme in REGISTERS else "memory" for scheme in range(12)]
+    found = prefer_own_ports(before, domains, lambda each: float(before.row(2) != each.row(2)), 1.0)
+    assert found.row(REGISTERS[2]) == ((ALU, 1),), "never left without any µop"
 
 
 def test_ports_that_no_domain_has_nearly_alone_are_for_all() -> None:
     before = strayed()
     assert changed(before, prefer_own_ports(before, DOMAINS, lambda _: 0.0, 1.0)) == 0
+
+
+def test_a_second_uop_that_explains_nothing_goes() -> None:
+    before = strayed()
+    found = prefer_fewer(before, DOMAINS, lambda each: float(each.uops))
+    assert found.row(REGISTERS[2]) == ((LEFT, 1),), "one µop stays"
+    assert [found.row(scheme) for scheme in LOADS] == [before.row(scheme) for scheme in LOADS]
+    needed = prefer_fewer(before, DOMAINS, lambda each: float(changed(before, each)))
+    assert changed(before, needed) == 0

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from inference.exchange.run_archive.documents import MappingTold
 from inference.exchange.run_archive.reports import ReportTold
 
 
@@ -21,3 +22,23 @@ def test_what_a_page_could_not_show_is_refused(damage: dict[str, Any]) -> None:
 def test_what_a_search_goes_by_is_taken_over() -> None:
     told = ReportTold.model_validate({"assumptions": ["fewer µops"], "excess": 3})
     assert (told.assumptions, told.excess) == (["fewer µops"], 3)
+
+
+POINT = {"place": 0, "error": 0.1, "volume": 3, "kinds": 2, "mapping": {}}
+EVALUATION = {"experiment_set": 1, "unit": "cycles", "n": 0, "heat_map": {}}
+
+
+@pytest.mark.parametrize(
+    ("field", "one", "another", "said"),
+    [
+        ("front", POINT, {"place": 1}, "two points of the front"),
+        ("evaluations", EVALUATION, {"unit": "ipc"}, "two evaluations"),
+    ],
+)
+def test_a_mapping_tells_everything_once(
+    field: str, one: dict[str, Any], another: dict[str, Any], said: str
+) -> None:
+    mapping = {"id": 1, "name": "found", "isa": "x86-64"}
+    MappingTold.model_validate(mapping | {field: [one, one | another]})
+    with pytest.raises(ValidationError, match=said):
+        MappingTold.model_validate(mapping | {field: [one, one]})

@@ -69,7 +69,7 @@ def test_loading_twice_makes_everything_once(loadable: ISA) -> None:
     counted = [model.objects.count() for model in (Machine, ExperimentSet, PortMapping, Evaluation)]
     assert counted == [1, 3, 1, 1]
     assert load_mapping(example.mapping).r_max == 6.0
-    assert len(example.mapping.ports) == 11
+    assert len(example.mapping.ports) == 13
     text = write_experiment_csv(load_measurements(example.training))
     assert text == loading.SINGLETONS_AND_PAIRS.read_text(encoding="utf-8")
 
@@ -78,9 +78,9 @@ def test_the_mapping_predicts_the_mixes_as_its_description_says(loadable: ISA) -
     example = loading.load_example()
     evaluation = example.mapping.evaluations.get()
     assert (evaluation.experiment_set, evaluation.n) == (example.mixes, 1000)
-    assert evaluation.mape == pytest.approx(4.92, abs=0.05)
-    assert evaluation.pearson == pytest.approx(0.973, abs=0.002)
-    assert evaluation.kendall == pytest.approx(0.850, abs=0.002)
+    assert evaluation.mape == pytest.approx(5.50, abs=0.05)
+    assert evaluation.pearson == pytest.approx(0.966, abs=0.002)
+    assert evaluation.kendall == pytest.approx(0.820, abs=0.002)
 
 
 def test_the_machine_is_a_real_one_that_is_not_here(loadable: ISA) -> None:
@@ -112,4 +112,4 @@ def test_its_slots_were_counted(loadable: ISA) -> None:
     assert found is not None
     assert (round(found.width), len(found.readings)) == (6, 53)
     doubted = [each.scheme for each in doubts_of(example.mapping).rows if each.kind is DoubtKind.SLOTS]
-    assert doubted == ["add MEM[64]:RW, GPR[64]:R"]
+    assert doubted == []

@@ -43,7 +43,7 @@ SLOTS_NOTE = (
 )
 MAPPING_NOTE = (
     "Inferred from real measurements of an AMD EPYC (Zen 4, virtual machine): the example's singletons and "
-    "pairs, without the search for the bottleneck, which gave R_max. 11 ports, seed 1."
+    "pairs, and R_max from the search for the bottleneck. 13 ports, seed 1."
 )
 
 IDENTITY: Json = {

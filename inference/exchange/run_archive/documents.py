@@ -144,6 +144,18 @@ class MappingTold(_RowTold):
     verdicts: list[VerdictTold] = []
     front: list[PointTold] = []
 
+    @model_validator(mode="after")
+    def _tells_everything_once(self) -> Self:
+        told: tuple[tuple[str, list[Any]], ...] = (
+            ("points of the front in one place", [point.place for point in self.front]),
+            ("verdicts on one scheme", [verdict.scheme for verdict in self.verdicts]),
+            ("evaluations by one set", [(each.experiment_set, each.unit) for each in self.evaluations]),
+        )
+        for what, keys in told:
+            if len(set(keys)) < len(keys):
+                raise ValueError(f"{self.name[:80]!r} has two {what}")
+        return self
+
     def masks(self) -> Iterator[int]:
         """Every port set that its verdicts name."""
         for verdict in self.verdicts:

@@ -25,7 +25,8 @@ def test_what_a_search_goes_by_is_taken_over() -> None:
 
 
 POINT = {"place": 0, "error": 0.1, "volume": 3, "kinds": 2, "mapping": {}}
-EVALUATION = {"experiment_set": 1, "unit": "cycles", "n": 0, "heat_map": {}}
+HEAT_MAP = {"bins": 1, "limit": 2.0, "n": 0, "outside": 0, "counts": [[0]]}
+EVALUATION = {"experiment_set": 1, "unit": "cycles", "n": 0, "heat_map": HEAT_MAP}
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,13 @@ def test_the_pair_that_agrees_best_counts_and_the_spread_tells_of_the_others():
     assert result.spread == pytest.approx(0.4)
 
 
+def test_a_pass_that_was_too_fast_is_outvoted_by_three_that_agree():
+    result = candidate(1.004, 0.5, 1.008, 1.0).result(SETTINGS, "")
+    assert (result.state, result.cycles) == ("settled", pytest.approx(1.004))
+    assert not candidate(1.004, 0.5, 1.0).has_settled(SETTINGS), "two do not outvote one"
+    assert not candidate(1.004, 0.5, 1.2, 1.0).has_settled(SETTINGS)
+
+
 def test_passes_that_never_agree_leave_it_unsettled():
     one = candidate(1.0, 1.1, 1.2, 1.3)
     assert one.is_over(SETTINGS)

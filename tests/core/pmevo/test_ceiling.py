@@ -38,5 +38,14 @@ def test_what_few_schemes_reach_is_no_ceiling() -> None:
     assert ceiling_of(measured) is None
 
 
+def test_what_a_small_share_of_the_experiments_reaches_is_no_ceiling() -> None:
+    experiments = list(times(None))[:250]
+    there = {experiment: experiment.length / 4 for experiment in experiments[:25]}
+    crowded = {experiment: experiment.length / 4 for experiment in experiments}
+    few_schemes = {Experiment.of({f"s{k % 10}": 1 + k // 10}): 1.0 + k for k in range(1500)}
+    assert ceiling_of(few_schemes | there) is None
+    assert ceiling_of(few_schemes | crowded) == pytest.approx(4.0)
+
+
 def test_nothing_measured_has_no_ceiling() -> None:
     assert ceiling_of({}) is None

@@ -181,6 +181,18 @@ def test_what_cannot_be_sampled_is_not_interesting():
     assert check.failed == 3, "one sample given up is enough"
 
 
+@pytest.mark.parametrize(
+    ("new_share", "least", "most"), [(0.0, 0.2, 0.8), (0.75, 0.75, 0.95), (1.0, 1.0, 1.0)]
+)
+def test_a_share_of_the_samples_is_of_what_an_expansion_has_added(new_share, least, most):
+    world = World(DOMAIN, SearchSettings(new_share=new_share, first_look=20), 1)
+    model = Judged(("a1x", "b1x"), b"a1x b1x", (), Verdict(True, 1.0, "difference"))
+    before, wider = abstract_of(DOMAIN, "a", ""), abstract_of(DOMAIN, "", "")
+    blocks = next(SamplingChecker(world, model).check(wider, (), before))
+    new = [block for block in blocks if not DOMAIN.contains(before, block)]
+    assert least <= len(new) / len(blocks) <= most
+
+
 def crashes_on_a_pair(block):
     """Ten times too slow with any a2; a crash where a b1 comes along."""
     names = {one[:2] for one in block}

@@ -1,0 +1,42 @@
+"""What a new generalisation adds to the discoveries that there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from anica_app.core.search.book import Book
+from anica_app.core.search.findings import Became, Discovery
+from anica_app.core.search.generalising import Candidate
+from anica_app.core.search.judging import Judged, Verdict
+from anica_app.core.search.settings import SearchSettings
+from anica_app.core.search.tasks import World
+from tests.anica.core.search.test_generalising import generalised
+from tests.anica.core.search.toy import ToyDomain, abstract_of, plain
+
+DOMAIN = ToyDomain()
+BLOCK = ("a1x", "b2x")
+
+
+def slow_together(block):
+    return plain(block) + 10 * ({"a1", "b2"} <= {one[:2] for one in block})
+
+
+def book_with(*, concrete):
+    a1 = Discovery(0, abstract_of(DOMAIN, "a1"), "difference", b"a1x", b"a1x", 1, 1.0, 1, concrete)
+    return Book(World(DOMAIN, SearchSettings(), 1), [a1])
+
+
+@pytest.mark.parametrize("concrete", [False, True])
+def test_a_concrete_discovery_knows_itself_and_no_other_block(concrete):
+    book = book_with(concrete=concrete)
+    assert book.knows(abstract_of(DOMAIN, "a1"), "difference")
+    assert book.knows(DOMAIN.represent(BLOCK), "difference") == (not concrete)
+
+
+@pytest.mark.parametrize(("concrete", "became"), [(False, Became.SUBSUMED), (True, Became.DISCOVERY)])
+def test_a_concrete_discovery_makes_no_other_redundant(concrete, became):
+    traces, _ = generalised(slow_together, BLOCK, orders=1)
+    witness = Judged(BLOCK, b"a1x b2x", (), Verdict(True, 1.0, "difference"))
+    candidate = Candidate(0, witness, witness, DOMAIN.represent(BLOCK))
+    admitted = book_with(concrete=concrete).admit(candidate, traces)
+    assert [one.became for one in admitted] == [became]

@@ -50,6 +50,7 @@ check: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
+	$(PYTHON) .ci/cycles
 	$(PYTHON) manage.py check
 	$(PYTHON) manage.py makemigrations --check --dry-run
 	$(PYTHON) -m pip check

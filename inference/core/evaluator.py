@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from inference.core import evaluator_numpy
 from inference.core.errors import InvalidInputError
-from inference.core.loss import RELATIVE, Loss
+from inference.core.loss import ERROR_UNIT, RELATIVE, Loss
 from inference.core.mapping import R_MAX_RANGE, PortMapping, check_ports
 from inference.core.tables import ExperimentTable, Int64s, Population
 from inference.core.throughput import EXACT_LIMIT
@@ -23,9 +23,6 @@ from inference.core.tunables import check_number, check_whole
 Floats = npt.NDArray[np.float64]
 
 MOST_THREADS = 1024
-
-ERROR_UNIT = 2.0**-32
-"""Losses are summed as whole multiples of this: such sums depend on no order, and can be updated."""
 
 
 class Evaluator:

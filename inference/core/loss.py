@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+ERROR_UNIT = 2.0**-32
+"""Losses are summed as whole multiples of this: such sums depend on no order, and can be updated."""
+
 
 class Loss(NamedTuple):
     """What the relative error e = (predicted - measured) / measured of an experiment counts.

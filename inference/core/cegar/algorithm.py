@@ -8,7 +8,7 @@ from dataclasses import replace
 from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Settled, matched
 from inference.core.cegar.asking import Answers
 from inference.core.cegar.clashing import as_clash, culprit, is_explainable, minimal_clash, to_drop
-from inference.core.cegar.encodings import Questions, questions
+from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import (
     Candidates,
     Contradiction,
@@ -31,6 +31,7 @@ from inference.core.cegar.problem import (
     Verdict,
     assumptions,
 )
+from inference.core.cegar.questions import questions
 from inference.core.cegar.readings import Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP

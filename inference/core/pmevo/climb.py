@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from inference.core.evaluator import ERROR_UNIT
+from inference.core.loss import ERROR_UNIT
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.fitness import Floats, Judge, Slopes
 from inference.core.pmevo.population import canonical, chosen, chosen_among

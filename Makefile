@@ -2,7 +2,8 @@
 #
 #   make setup   environment with what is needed to run; setup-scale: on several computers (PostgreSQL, Redis)
 #   make run     start the site; HOST=0.0.0.0 PORT=8001 to listen elsewhere
-#   make test    all tests
+#   make test    all tests; those whose tools are not installed skip
+#   make test-tools  install these tools: Chromium, PostgreSQL, Redis, nginx (Debian, as root)
 #   make check   style, types, rooms, migrations, locks, known vulnerabilities
 #   make agent   dist/pmweb-agent.pyz, which measures another computer with nothing installed there
 #   make bench   benchmarks; NAME=simulate to run one
@@ -18,7 +19,7 @@ PYTHON := $(VENV)/bin/python
 # The stamps are the environment, as long as it still has the Python that it was made with.
 $(shell test "$$(cat $(VENV)/running.stamp 2>/dev/null)" = "$$($(PYTHON) -V 2>&1)" || rm -f $(VENV)/*.stamp)
 
-.PHONY: setup setup-scale run test check agent bench sbom lock
+.PHONY: setup setup-scale run test test-tools check agent bench sbom lock
 .DEFAULT_GOAL := run
 
 setup: $(VENV)/running.stamp
@@ -41,9 +42,11 @@ run: setup
 	@$(PYTHON) manage.py up --host $(HOST) --port $(PORT)
 
 test: $(VENV)/developing.stamp
+	@.ci/tests $(PYTHON)
+
+test-tools:
 	@.ci/chromium
 	@.ci/servers
-	@.ci/tests $(PYTHON)
 
 check: $(VENV)/developing.stamp
 	$(PYTHON) -m ruff check .

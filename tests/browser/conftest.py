@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A new user comes first. Last come searches for blocks, for whose end the worker would keep others waiting,
     and after them the change of the password, which ends every session, that of all tests included.
     """
-    absent = pytest.mark.skip(reason="there is no Chromium here: apt install chromium")
+    absent = pytest.mark.skip(reason="there is no Chromium here: make test-tools, or apt install chromium")
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)

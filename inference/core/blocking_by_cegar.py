@@ -14,8 +14,7 @@ from inference.core.explain.blocking import BlockingAnswer, BlockingQuestion
 from inference.core.protocols import Measurer, Reporter
 
 LIMIT_WITH_IMPROPER = 8_000_000
-"""z3 resource units for a call where schemes have two µops: these make proofs hard, and the ports of those
-with one are known by then."""
+"""z3 resource units for a call where schemes have two µops, which make proofs hard."""
 
 _TIES = "with it, parts of the core share ports that are apart without it, and hardly a scheme is like it"
 TRUSTED = 3
@@ -26,6 +25,9 @@ def solve_by_cegar(
     question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
 ) -> BlockingAnswer:
     """See `BlockingSolver`.
+
+    Schemes with two µops come in when those with one contradict one another no more: a search with them takes
+    minutes, and there may have to be several.
 
     A core that wastes a little time leaves measurements unexplained. Where it is more than that, or where
     only a few schemes are like one of those that contradict one another, the least trusted is left out. So
@@ -39,12 +41,11 @@ def solve_by_cegar(
         r_max=question.r_max,
         alternatives=0,
     )
-    if question.improper:
-        settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER)
     dropped: dict[str, str] = {}
+    waiting = question.improper
     while True:
-        schemes = tuple(scheme for scheme in question.schemes if scheme not in dropped)
-        improper = tuple(scheme for scheme in question.improper if scheme not in dropped)
+        schemes = tuple(scheme for scheme in question.schemes if scheme not in {*dropped, *waiting})
+        improper = tuple(scheme for scheme in question.improper if scheme in schemes)
         if len(schemes) == len(improper):
             raise InsufficientDataError(
                 f"no ports explain the blocking instructions: {'; '.join(dropped.values())}"
@@ -66,7 +67,10 @@ def solve_by_cegar(
             if len(without.apart) > len(found.apart) and _culprit(without.unexplained, question) is None:
                 problem = fewer
                 dropped |= dict.fromkeys(lonely, _TIES)
-        if culprit is None:
+        if culprit is None and waiting:
+            waiting = ()
+            settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER)
+        elif culprit is None:
             settings = replace(settings, alternatives=question.alternatives)
             found = cegar.infer(replace(problem, settings=settings), measurer, reporter, seed)
             return BlockingAnswer(
@@ -78,9 +82,10 @@ def solve_by_cegar(
                 assumptions=found.assumptions,
                 unexplained=tuple(map(str, found.unexplained)),
             )
-        dropped[culprit] = "; ".join(
-            str(each) for each in found.unexplained if culprit in each.experiment.schemes
-        )
+        else:
+            dropped[culprit] = "; ".join(
+                str(each) for each in found.unexplained if culprit in each.experiment.schemes
+            )
 
 
 def _lonely(found: CegarResult, problem: CegarProblem, question: BlockingQuestion) -> list[str]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from inference.core import cegar
 from inference.core.blocking_by_cegar import solve_by_cegar
+from inference.core.cegar import CegarProblem, CegarResult
 from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Measured
 from inference.core.explain import BlockingQuestion
@@ -53,6 +57,26 @@ def test_improper_ones_share_a_uop_with_a_proper_one() -> None:
     schemes = ("add", "shl", "load", "store", "vstore")
     fitting = [answer.mapping, *answer.alternatives]
     assert any(structural_agreement(part(STORES, schemes), one).share == 1.0 for one in fitting)
+
+
+def test_improper_ones_come_in_when_the_others_contradict_one_another_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[CegarProblem] = []
+
+    def infer(problem: CegarProblem, *others: Any) -> CegarResult:
+        asked.append(problem)
+        return cegar.infer(problem, *others)
+
+    monkeypatch.setattr("inference.core.blocking_by_cegar.cegar", SimpleNamespace(infer=infer))
+    processor = SimulatedProcessor(STORES, quirks={"shl": Quirk.WAITS})
+    wanted = question(STORES, "add", "shl", "load", improper=("store", "vstore"), add=240, load=9)
+    answer = solve_by_cegar(wanted, processor, Listener(), 1)
+    assert list(answer.dropped) == ["shl"]
+    with_shl = [problem for problem in asked if "shl" in problem.schemes]
+    assert with_shl
+    assert not any(problem.improper for problem in with_shl)
+    assert set(asked[-1].improper) == {"store", "vstore"}
 
 
 def test_of_schemes_that_contradict_the_one_that_is_alone_is_left_out() -> None:

@@ -39,7 +39,7 @@ def solve_by_cegar(
         most_ports=max(question.most_ports, *question.widths.values(), 1),
         epsilon=question.epsilon,
         r_max=question.r_max,
-        alternatives=0,
+        alternatives=0 if question.improper else question.alternatives,
     )
     dropped: dict[str, str] = {}
     waiting = question.improper
@@ -65,14 +65,13 @@ def solve_by_cegar(
             fewer = _without(problem, lonely)
             without = cegar.infer(fewer, measurer, reporter, seed)
             if len(without.apart) > len(found.apart) and _culprit(without.unexplained, question) is None:
-                problem = fewer
+                found = without
                 dropped |= dict.fromkeys(lonely, _TIES)
         if culprit is None and waiting:
             waiting = ()
-            settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER)
+            alternatives = question.alternatives
+            settings = replace(settings, solver_limit=LIMIT_WITH_IMPROPER, alternatives=alternatives)
         elif culprit is None:
-            settings = replace(settings, alternatives=question.alternatives)
-            found = cegar.infer(replace(problem, settings=settings), measurer, reporter, seed)
             return BlockingAnswer(
                 mapping=found.mapping,
                 alternatives=tuple(each.mapping for each in found.alternatives),

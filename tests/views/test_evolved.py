@@ -107,6 +107,16 @@ def test_what_is_kept_in_mind_of_a_finished_run_is_little_and_its_page_stays_the
         assert again.context[name] == first.context[name]
 
 
+def test_a_page_leaves_to_its_socket_what_happened_after_its_row_was_read(recorded: ExperimentSet):
+    config = {"ports": 3, "settings": QUICK, "source": {"datasets": [recorded.pk]}, "held_out": 0.3}
+    run = lifecycle.submit("infer", config, "quick")
+    queued = Run.objects.get(pk=run.pk)
+    work_off(run)
+    assert (run.state, queued.state) == ("done", "queued")
+    assert record_of(queued).seq == queued.next_seq - 1
+    assert record_of(run).seq == run.next_seq - 1
+
+
 def test_of_a_story_too_long_for_a_page_the_end_is_there(found: Run, monkeypatch: pytest.MonkeyPatch):
     whole = whole_record_of(found)
     monkeypatch.setattr(record, "REMEMBERED_EVENTS", 0)

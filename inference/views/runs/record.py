@@ -233,7 +233,9 @@ def _told(pk: int, created: datetime, next_seq: int) -> list[Json]:
 
 def _read(pk: int, next_seq: int) -> list[Json]:
     points = 1 if next_seq <= JOURNAL_LIMIT else 2 * math.ceil(next_seq / JOURNAL_LIMIT)
-    return events_since(pk, 0, limit=JOURNAL_LIMIT, points=points)
+    told = events_since(pk, 0, limit=JOURNAL_LIMIT, points=points)
+    # What came after the row was read is news to the page that shows the row: its socket will tell.
+    return [event for event in told if event["seq"] < next_seq]
 
 
 def without_pictures(events: Sequence[Json]) -> list[Json]:

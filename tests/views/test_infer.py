@@ -141,6 +141,18 @@ def test_a_name_in_use_is_refused_and_an_empty_one_is_made_up(visitor: Client, a
     assert names == {"first try", "PMEvo on small, seed 5", "PMEvo on small, seed 5 (2)"}
 
 
+def test_what_is_assumed_can_be_switched_off_and_stays_off_when_run_again(visitor: Client, answers):
+    page = visitor.get("/infer/").text
+    switch = '<select name="set_forgive_waste"'
+    assert switch in page
+    assert visitor.post("/infer/", {**answers, "set_forgive_waste": "False"}).status_code == 302
+    run = Run.objects.latest("pk")
+    assert run.config["settings"]["forgive_waste"] is False
+    assert run.config["settings"]["apart"] is True
+    form = visitor.get("/infer/", {"from": run.pk}).context["form"]
+    assert str(form["set_forgive_waste"].value()) == "False"
+
+
 def test_sets_to_learn_from_and_to_judge_by_must_differ(visitor: Client, answers: dict[str, Any]):
     response = visitor.post("/infer/", {**answers, "evaluate": answers["datasets"][0]})
     assert "among those to learn from" in str(response.context["form"].errors["evaluate"])

@@ -44,8 +44,11 @@ LABELS = {
 }
 
 
+_SWITCH = ("True", "False")
+
 PMEVO_CHOICES: Mapping[str, Sequence[str]] = {
     "search": pmevo_settings.SEARCHES,
+    "objective": pmevo_settings.OBJECTIVES,
     "ceiling": pmevo_settings.CEILINGS,
     "plan": pmevo_settings.PLANS,
     "learn_from": pmevo_settings.LEARN_FROM,
@@ -78,6 +81,17 @@ PMEVO_GROUPS: Mapping[str, Sequence[str]] = {
     ),
     "Sharing out the work": ("islands", "migrate_every", "migrants", "threads"),
     "Re-fit and front": ("refits", "starts", "sweeps", "rounds", "patience", "kind_price", "volume_price"),
+    "Fewest µops and slots": (
+        "objective",
+        "issue_width",
+        "spread",
+        "uop_price",
+        "slot_price",
+        "new_kind_price",
+        "perturbations",
+        "perturbation_patience",
+    ),
+    "Where measurements hardly tell": ("apart", "regular_forms", "forgive_waste"),
 }
 
 
@@ -162,7 +176,7 @@ class Offer:
                 help=entry.metadata["help"],
                 default=entry.default,
                 paper=_paper(entry.metadata["paper"]),
-                choices=self.choices.get(entry.name, ()),
+                choices=self.choices.get(entry.name, _SWITCH if isinstance(entry.default, bool) else ()),
             )
             for entry in dataclasses.fields(self.settings_class)
         ]

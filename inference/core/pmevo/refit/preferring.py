@@ -95,7 +95,7 @@ def prefer_fewer(usage: Usage, domains: Sequence[str | None], value: Callable[[U
     for scheme, domain in enumerate(domains):
         for uop in usage.row(scheme) if domain else ():
             left = _without(usage.row(scheme), uop)
-            if left and uop[1] == 1:
+            if left and uop[1] == 1:  # several alike tell how long a unit is busy, a divider for example
                 cost, changed = _with(usage, scheme, left, value)
                 if cost <= current:
                     current, usage = cost, changed

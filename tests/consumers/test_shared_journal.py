@@ -28,8 +28,8 @@ def readings(monkeypatch):
     readings = Readings()
 
     def counted(run_id, seq, limit):
-        readings.append((run_id, seq))
         events = journal.events_since(run_id, seq, limit)
+        readings.append((run_id, seq))  # after the query: who sees this knows what the answer holds
         assert readings.go.wait(20)
         return events
 

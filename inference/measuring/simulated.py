@@ -28,6 +28,9 @@ NOTHING, UOPS, PORTS = "nothing", "uops", "ports"
 COUNTERS = (NOTHING, UOPS, PORTS)
 """What a simulated processor counts: all executed µops, or those of each port as well."""
 
+NOISE = ("noise", "noise_cpi", "outlier_share", "outlier_factor", "odd_share", "counters")
+"""What a simulation may be told beside its mapping; see `SimulatedProcessor`."""
+
 
 class SimulatedProcessor:
     """Measures like a processor whose port mapping is known.

@@ -27,11 +27,12 @@ from inference.management.run_command import (
     chosen_schemes,
     named_values,
 )
+from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs import lifecycle
 from inference.runs.jobs.algorithms import ALGORITHMS
-from inference.runs.jobs.infer_config import DEFAULT_SEED, NOISE
+from inference.runs.jobs.infer_config import DEFAULT_SEED
 
 TOLD_BY_ALL = ("kinds", "limits", "assumptions", "excess")
 TOLD_BY_CEGAR = ("verdict", "counter_examples", "alternatives", "ambiguous", "dropped")

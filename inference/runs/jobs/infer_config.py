@@ -8,7 +8,7 @@ from typing import Any
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.measuring.simulated import COUNTERS, NOTHING
+from inference.measuring.simulated import COUNTERS, NOISE, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
 from inference.runs.errors import ConfigError
@@ -19,9 +19,6 @@ from inference.runs.jobs.machine_facts import likely_ports, obstacle_to_measurin
 SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
 """Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
 or two for each kind of execution unit, groups that are measured only when asked for."""
-
-NOISE = ("noise", "noise_cpi", "outlier_share", "outlier_factor", "odd_share", "counters")
-"""What a simulation may be told beside its mapping; see `SimulatedProcessor`."""
 
 DEFAULT_SEED = 1
 """Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""

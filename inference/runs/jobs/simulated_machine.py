@@ -6,10 +6,9 @@ import json
 
 from inference.core.mapping import PortMapping
 from inference.exchange.parsing import AnyNames, parse
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import NOISE, SimulatedProcessor
 from inference.models import Machine
 from inference.runs.errors import JobError
-from inference.runs.jobs.infer_config import NOISE
 
 
 def simulated_machine(machine: Machine) -> tuple[SimulatedProcessor, set[str]]:

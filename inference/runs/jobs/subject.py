@@ -19,14 +19,14 @@ from inference.exchange.stored import load_mapping, load_measurements
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
 from inference.measuring.recorded import RecordedMeasurer
 from inference.measuring.second_opinion import SecondOpinion
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import NOISE, SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.errors import JobError
 from inference.runs.job import Task
 from inference.runs.jobs.algorithms import ALGORITHMS
 from inference.runs.jobs.exploring import bottleneck_facts, single_uops
-from inference.runs.jobs.infer_config import NOISE, InferConfig
+from inference.runs.jobs.infer_config import InferConfig
 from inference.runs.jobs.machine_facts import documented_r_max
 from inference.runs.jobs.on_machine import (
     agent_measurer,

@@ -11,10 +11,11 @@ from django.db.models import QuerySet
 
 from inference.core.protocols import Json
 from inference.exchange.known_facts import counts_text, ports_text
+from inference.measuring.simulated import NOISE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
 from inference.models.scheme_search import select_schemes
 from inference.runs.jobs.algorithms import ALGORITHMS
-from inference.runs.jobs.infer_config import MOST_SCHEMES, NOISE
+from inference.runs.jobs.infer_config import MOST_SCHEMES
 from inference.runs.jobs.machine_facts import seconds_for
 from inference.views.infer.algorithms import OFFERS, as_text
 from inference.views.infer.form import SETTING, InferForm

@@ -11,6 +11,7 @@ from typing import Any
 from inference.core.mapping import Uops
 from inference.core.resources import Loads
 from inference.exchange.problems import Problems, excerpt
+from inference.isa.scheme import Features
 
 NAME_LENGTH = 200  # characters of a scheme's text, as the column has it
 NOTE_LENGTH = 500
@@ -77,14 +78,6 @@ class LoadEntry:
     scheme: str
     loads: Loads
     called: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What a file says of an instruction besides: the extension that has it, and its category."""
-
-    extension: str
-    category: str
 
 
 @dataclass(frozen=True)

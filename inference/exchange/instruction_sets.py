@@ -14,14 +14,13 @@ from pathlib import Path
 from django.db import connection, transaction
 from django.db.models import Count, Max
 
-from inference.exchange.document import Features
 from inference.exchange.errors import ExchangeError
 from inference.exchange.names import free_or_refuse
 from inference.exchange.stored import BATCH, scheme_ids
 from inference.isa import aarch64, x86
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.names import SchemeNames
-from inference.isa.scheme import Scheme
+from inference.isa.scheme import Features, Scheme
 from inference.models import ISA, InstructionScheme
 
 X86 = "x86-64"

@@ -17,7 +17,6 @@ from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
 from inference.exchange.document import (
     Document,
     ExperimentEntry,
-    Features,
     LoadEntry,
     UsageEntry,
     VerdictEntry,
@@ -29,6 +28,7 @@ from inference.exchange.problems import Problem, Problems, excerpt
 from inference.exchange.read_experiments import ReadExperiments, experiment_of_entry
 from inference.exchange.source import read_source
 from inference.exchange.unknown_names import UnknownName, unknown_names
+from inference.isa.scheme import Features
 
 SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
 

@@ -18,7 +18,6 @@ from inference.exchange.document import (
     NAME_LENGTH,
     Document,
     ExperimentEntry,
-    Features,
     UsageEntry,
 )
 from inference.exchange.file_units import FileUnit
@@ -32,6 +31,7 @@ from inference.exchange.port_usages import (
 )
 from inference.exchange.problems import Problems
 from inference.exchange.source import Source
+from inference.isa.scheme import Features
 
 DIGEST = "uops.info instructions"
 MEASURED = " measured"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inference.core.mapping import MAX_PORTS
-from inference.exchange.document import ENTRY_LIMIT, Document, Features, UsageEntry, check_name
+from inference.exchange.document import ENTRY_LIMIT, Document, UsageEntry, check_name
 from inference.exchange.file_units import FileUnit
 from inference.exchange.port_usages import (
     SEVERAL,
@@ -23,6 +23,7 @@ from inference.exchange.port_usages import (
 )
 from inference.exchange.problems import Problems
 from inference.exchange.source import Source
+from inference.isa.scheme import Features
 
 MEASUREMENTS = "measurements"
 

@@ -116,3 +116,11 @@ def memory_use(operands: Iterable[Operand]) -> MemoryUse:
     if accesses:
         return "R" if "R" in accesses else "W"
     return "A" if in_memory else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a file says of an instruction besides: the extension that has it, and its category."""
+
+    extension: str
+    category: str

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from inference.models.machine import Machine
 from inference.models.naming import Named
 
 
@@ -90,3 +91,11 @@ class RunCheckpoint(models.Model):
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="checkpoint")
     data = models.BinaryField()
     saved = models.DateTimeField(auto_now=True)
+
+
+def runs_on(machine: Machine) -> models.QuerySet[Run]:
+    """Runs that measure or have measured on a machine, newest first."""
+    asked = Q(config__source__machine=machine.pk) | Q(
+        kind__in=("measure", "check-model"), config__machine=machine.pk
+    )
+    return Run.objects.filter(asked).defer("result").order_by("-id")

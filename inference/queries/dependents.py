@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.models.naming import Named
-from inference.queries.machines import runs_on
+from inference.models.run import runs_on
 
 ENDED = "are kept, but cannot be run again as they were"
 NEEDED = "need it: let them end or cancel them first"

@@ -18,6 +18,7 @@ from inference.isa.aarch64.microarchitectures import arm_microarchitecture
 from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
 from inference.measuring.quieting import help_for_unfit
 from inference.models import Batch, Machine, MachineReading, Run
+from inference.models.run import runs_on
 
 NOISE_WINDOW = timedelta(minutes=30)
 """How far back readings count for "how noisy is it now"."""
@@ -138,14 +139,6 @@ def recent_noise(readings: Sequence[Reading], now: datetime | None = None) -> fl
     start = (now or timezone.now()) - NOISE_WINDOW
     noises = [each.noise for each in readings if each.noise is not None and each.at >= start]
     return statistics.median(noises) if noises else None
-
-
-def runs_on(machine: Machine) -> QuerySet[Run]:
-    """Runs that measure or have measured on a machine, newest first."""
-    asked = Q(config__source__machine=machine.pk) | Q(
-        kind__in=("measure", "check-model"), config__machine=machine.pk
-    )
-    return Run.objects.filter(asked).defer("result").order_by("-id")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from inference.exchange.set_summary import kept_summary, summarise
 from inference.figures.noise import Reading
 from inference.measuring.drift import EVENT, Verdict
 from inference.models import ExperimentSet, Machine, Measurement, RunEvent
-from inference.queries.machines import runs_on
+from inference.models.run import runs_on
 
 GOOD_NOISE, MOST_NOISE = 0.01, 0.04
 """Median deviations of known blocks: below the first all is quiet, above the second measuring waits."""

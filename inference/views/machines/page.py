@@ -14,8 +14,9 @@ from inference.core.protocols import Json
 from inference.figures.noise import SHADED, Reading, noise_over_time
 from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import Machine
+from inference.models.run import runs_on
 from inference.queries.experiment_sets import experiment_sets
-from inference.queries.machines import machines, queues_at, readings_of, recent_noise, runs_on
+from inference.queries.machines import machines, queues_at, readings_of, recent_noise
 from inference.queries.mappings import port_mappings
 from inference.runs.jobs.machine_facts import obstacle_to_measuring
 from inference.views.address import one_of

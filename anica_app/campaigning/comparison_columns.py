@@ -13,10 +13,11 @@ from anica_app.campaigning.comparison_config import ComparisonConfig
 from anica_app.campaigning.experiment_blocks import ExperimentBlock, blocks_of, sampled
 from anica_app.campaigning.predictors import opened
 from anica_app.core.answers import Answer
-from anica_app.core.comparing.points import Floats, Int64s, Points
+from anica_app.core.comparing.points import Points
 from anica_app.core.search.panel import Panel
 from anica_app.exchange.comparison_rows import Answers
 from anica_app.models import Predictor
+from inference.core.arrays import Floats, Int64s
 from inference.core.predicting import Predictor as Model
 from inference.core.predicting import predicted
 from inference.core.tables import ExperimentTable

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from anica_app.core.comparing.biases import biases
-from anica_app.core.comparing.points import Bools, Points, compared
+from anica_app.core.comparing.points import Points, compared
 from anica_app.exchange.comparison_rows import Answers, biases_json
 from anica_app.figures.length_maps import length_maps
+from inference.core.arrays import Bools
 from inference.core.metrics import Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable

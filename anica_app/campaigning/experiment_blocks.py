@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anica_app.core.comparing.points import Int64s
+from inference.core.arrays import Int64s
 from inference.core.tables import ExperimentTable
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import unroll

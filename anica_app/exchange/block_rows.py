@@ -11,15 +11,14 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from django.db import connection
 from django.db.models import Model
 
 from anica_app.core.answers import Answer
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from anica_app.models.block_set import searchable
+from inference.core.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 ROWS = 2000
 """Written or read at a time."""
 

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from anica_app.core.comparing.biases import SchemeBias
-from anica_app.core.comparing.points import Floats, Points
+from anica_app.core.comparing.points import Points
 from anica_app.models import ComparedColumn, Comparison
 from inference.core import checkpoint
+from inference.core.arrays import Floats
 from inference.core.protocols import Checkpoint, Json
 from inference.core.tables import ExperimentTable
 

@@ -12,15 +12,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.figures.heatmap import BINS, BinCounts, HeatMap
 from inference.figures.reach import Reach
-
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 PER_ROW = 3
 MOST_PANELS = 18

@@ -12,8 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from anica_app.exchange.block_rows import Floats, cycles_of, weights_of
+from anica_app.exchange.block_rows import cycles_of, weights_of
 from anica_app.models import BasicBlockSet, BlockColumn, Prediction
+from inference.core.arrays import Floats
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError

@@ -15,17 +15,11 @@ from django.db.models import QuerySet
 
 from anica_app.core.comparing.biases import SchemeBias
 from anica_app.core.comparing.biases import biases as biases_of
-from anica_app.core.comparing.points import (
-    Bools,
-    Compared,
-    Points,
-    Selection,
-    answered_by_all,
-    compared,
-)
+from anica_app.core.comparing.points import Compared, Points, Selection, answered_by_all, compared
 from anica_app.exchange.comparison_rows import Answers, biases_from, read_answers, read_points, read_table
 from anica_app.figures.length_maps import LengthMap, length_maps
 from anica_app.models import ComparedColumn, Comparison
+from inference.core.arrays import Bools
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.arrays import Int64s
 from inference.core.compiled_mark import note_compiled
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
@@ -19,7 +20,7 @@ from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
 from inference.core.protocols import Checkpoint, Event
-from inference.core.tables import ExperimentTable, Int64s, Population
+from inference.core.tables import ExperimentTable, Population
 
 _PORTS = 2
 

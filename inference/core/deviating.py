@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inference.core.arrays import Floats
 from inference.core.experiment import Experiment
 from inference.core.mapping import R_MAX_RANGE
-from inference.core.metrics import Floats, Scores, Unit, convert, score
+from inference.core.metrics import Scores, Unit, convert, score
 from inference.core.mixes import MIX_LENGTH, random_mixes
 from inference.core.predicting import Predictor
 from inference.core.tables import ExperimentTable

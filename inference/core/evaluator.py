@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core import evaluator_numpy
+from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InvalidInputError
 from inference.core.loss import ERROR_UNIT, RELATIVE, Loss
 from inference.core.mapping import R_MAX_RANGE, PortMapping, check_ports
-from inference.core.tables import ExperimentTable, Int64s, Population
+from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import EXACT_LIMIT
 from inference.core.tunables import check_number, check_whole
-
-Floats = npt.NDArray[np.float64]
 
 MOST_THREADS = 1024
 

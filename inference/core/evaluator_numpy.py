@@ -6,17 +6,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.loss import Loss
-from inference.core.tables import ExperimentTable, Int64s, Population
+from inference.core.tables import ExperimentTable, Population
 from inference.core.throughput import port_bound
-
-Integers = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 MAX_TABLE_PORTS = 13
 """Up to here a table over all port sets per scheme is small: 2^13 numbers."""

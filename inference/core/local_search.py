@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InvalidInputError
-from inference.core.evaluator import Evaluator, Floats, checked_mass
+from inference.core.evaluator import Evaluator, checked_mass
 from inference.core.loss import RELATIVE, Loss
 from inference.core.mapping import Uops, check_uops
-from inference.core.tables import MOST_COUNTED, Int64s, Population
+from inference.core.tables import MOST_COUNTED, Population
 from inference.core.tunables import check_whole
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
 from inference.core.moments import Moments
 from inference.core.ranks import PairCounts
-
-Floats = npt.NDArray[np.float64]
 
 PART = 1 << 16
 """Points looked at at once: what is needed on the way fits the cache, however many there are."""

@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from inference.core.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

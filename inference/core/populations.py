@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.kernels.layout import Desk, Mixes, Rows, make_desk
 from inference.core.kernels.loops import add_errors, fill_cycles
 from inference.core.kernels.preparing import prepare
 from inference.core.kernels.variants import add_shared_errors, number_variants
 from inference.core.loss import Loss
-from inference.core.tables import Counts, ExperimentTable, Int32s, Int64s, Masks, Population
+from inference.core.tables import Counts, ExperimentTable, Int32s, Masks, Population
 
 if TYPE_CHECKING:
     from inference.core.evaluator import Evaluator
 
-Floats = npt.NDArray[np.float64]
 
 _PIECE = 400_000
 """Evaluations between two pulses: some ten milliseconds."""

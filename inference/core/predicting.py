@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.evaluator import Evaluator
 from inference.core.evaluator_numpy import table_bytes
 from inference.core.mapping import PortMapping
 from inference.core.tables import ExperimentTable
-
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _WORTH_COMPILED = 4096
 """Experiments from which on loading the compiled kernels costs less than going without."""

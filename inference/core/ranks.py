@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
+from inference.core.arrays import Floats, Int64s
+
 Pairs = npt.NDArray[np.complex128]
 
 

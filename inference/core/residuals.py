@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.tables import ExperimentTable
 
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 Key = TypeVar("Key", bound=Hashable)
 
 DIGITS = 4

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.experiment import Experiment
 from inference.core.flow import Densest, densest_ports
 from inference.core.intervals import Interval, load_intervals
@@ -24,8 +25,6 @@ PORTS, INSTRUCTIONS, SLOTS = "ports", "instructions", "slots"
 
 _TOLERANCE = 1e-13
 _MAX_STEPS = 2_000
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.experiment import Measured
 from inference.core.metrics import Agreement, Scores, Unit, convert, score
 from inference.core.predicting import Predictor, predicted
@@ -22,8 +22,6 @@ from inference.exchange.streaming import Chunk, set_chunks
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
 
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 Source = ExperimentSet | Sequence[Measured]
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.metrics import Unit
 
 LOOKED_AT = 5000
@@ -26,8 +27,6 @@ WIDEST = 12.0
 """Instructions per cycle that no processor exceeds: the widest ones of today start ten."""
 _FAST_SHARE = 0.1
 _FOLLOWS, _IGNORES = 0.3, 0.15  # rank correlation with the number of instructions
-
-Floats = npt.NDArray[np.float64]
 
 
 class FileUnit(StrEnum):

@@ -12,14 +12,11 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.metrics import Scores
 from inference.core.residuals import LengthError, Residuals, SchemeError
 from inference.figures.heatmap import HeatMap
-
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 LISTED = 50
 """Measurements that a list names: at most so many for each of the bins, whatever the size of the set."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.predicting import Predictor, predicted
 from inference.core.tables import ExperimentTable
 from inference.exchange.file_units import WIDEST, FileUnit
@@ -23,8 +24,6 @@ TOLERANCE = 0.1
 """Numbers may be below a bound, or apart from each other, by this share: machines are noisy."""
 LISTED = 50
 """Doubts of each kind that are listed; more are counted."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

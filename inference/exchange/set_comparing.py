@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.metrics import Scores, score
 from inference.core.residuals import Residuals, SchemeError
 from inference.exchange.errors import ExchangeError
@@ -21,9 +21,6 @@ from inference.exchange.set_summary import rows_of
 from inference.exchange.streaming import CHUNK, set_chunks
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import ExperimentSet, Measurement, SetComparison
-
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 TOLERANCES = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 """Per cent: the shares that are within so much of each other are kept."""

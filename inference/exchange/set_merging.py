@@ -13,9 +13,9 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from django.db import transaction
 
+from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.protocols import Json
 from inference.exchange.errors import ExchangeError
 from inference.exchange.measurement_copies import copy_as_repeats, copy_measurements, store_medians
@@ -23,10 +23,6 @@ from inference.exchange.names import free_or_refuse
 from inference.exchange.set_summary import keep_summary
 from inference.exchange.streaming import CHUNK
 from inference.models import ExperimentSet, Measurement, Run
-
-Int64s = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 SETS = (2, 20)
 """How many can be merged at once."""

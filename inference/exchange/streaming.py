@@ -12,18 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import MeasurementState
 from inference.core.tables import ExperimentTable
 from inference.exchange.stored import scheme_texts
 from inference.models import ISA, ExperimentSet, Measurement
-
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
 
 CHUNK = 1 << 15
 """Rows read at once: enough to make the work per chunk small beside the work per row."""

@@ -18,10 +18,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import PART, Unit
 from inference.figures.plotly_json import Json, figure_json
-from inference.figures.reach import Floats, Reach, checked_points
+from inference.figures.reach import Reach, checked_points
 
 BINS = 35
 

@@ -7,10 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import PART
-
-Floats = npt.NDArray[np.float64]
 
 COVERED = 0.995
 """Share of the experiments that the axes must reach."""

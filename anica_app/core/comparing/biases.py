@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anica_app.core.comparing.points import Compared, Floats, Int64s
+from anica_app.core.comparing.points import Compared
+from inference.core.arrays import Floats, Int64s
 from inference.core.tables import ExperimentTable
 
 STEPS = (1.1, 1.5, 2.0, 4.0)

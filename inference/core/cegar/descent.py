@@ -11,13 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.cegar.problem import WASTE
 from inference.core.cegar.shape import Candidate, Observation, Shape
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _ROUNDS = 40
 _REDRAWN = 3  # rows at most
@@ -66,7 +63,7 @@ class Descent:
                 best, least = rows, cost
         return tuple(int(mask) for mask in best), least
 
-    def _settle(self, rows: Ints, pulse: Callable[[], None]) -> float:
+    def _settle(self, rows: Int64s, pulse: Callable[[], None]) -> float:
         """Improve the rows in place; what they cost then."""
         for _ in range(_SWEEPS):
             changed = False
@@ -83,7 +80,7 @@ class Descent:
         forbidden = sum(float(self._forbidden(rows, row, rows[row : row + 1])[0]) for row in range(len(rows)))
         return float(self._all.costs(rows, np.zeros(1, np.int64))[0]) + forbidden
 
-    def _allowed(self, row: int, alone: Mapping[str, Observation]) -> Ints:
+    def _allowed(self, row: int, alone: Mapping[str, Observation]) -> Int64s:
         """The port sets of a row: as wide as is said beforehand, or about as the scheme alone lets expect."""
         shape = self._shape
         scheme = shape.owners[row]
@@ -98,7 +95,7 @@ class Descent:
         masks = np.arange(1, 1 << shape.ports, dtype=np.int64)
         return masks[np.isin(np.bitwise_count(masks), [min(n, shape.ports) for n in widths])]
 
-    def _forbidden(self, rows: Ints, row: int, sets: Ints) -> Floats:
+    def _forbidden(self, rows: Int64s, row: int, sets: Int64s) -> Floats:
         """What each set would cost beside what measurements say."""
         cost = np.zeros(len(sets))
         if self._apart[row]:
@@ -170,7 +167,7 @@ class _Table:
         self._above = np.array([bound.above for bound in mine], dtype=bool)
         self._weights = np.array([bound.weight for bound in mine])
 
-    def costs(self, rows: Ints, sets: Ints) -> Floats:
+    def costs(self, rows: Int64s, sets: Int64s) -> Floats:
         """Weight of the claims broken with each of the sets for the row, float64[n_sets]."""
         if not len(self._mass):
             return np.zeros(len(sets))
@@ -180,7 +177,7 @@ class _Table:
         parts = [self._broken(others, sets[at : at + step]) for at in range(0, len(sets), step)]
         return np.concatenate(parts)
 
-    def _broken(self, others: Ints, sets: Ints) -> Floats:
+    def _broken(self, others: Int64s, sets: Int64s) -> Floats:
         masks = np.where(self._has_row, sets[:, None], 0) | others
         times = np.maximum.reduceat(self._mass / np.bitwise_count(masks), self._starts, axis=1)[:, self._of]
         broken = np.where(self._above, times <= self._limits, times >= self._limits)

@@ -20,11 +20,11 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.cegar.shape import Candidate, Shape, unions
 from inference.core.experiment import Experiment
 
 Fact = tuple[int, tuple[int, ...]]
-Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-9  # of the linear programs, in cycles per instruction

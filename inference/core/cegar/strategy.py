@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Int64s
 from inference.core.cegar.profiles import Fact, Profile, facts_of, telling
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.errors import InvalidInputError, UnknownSchemeError
@@ -29,8 +29,6 @@ MOST_MAPPINGS = 200_000
 
 _EXACT = 1e-9  # ε of measurements without error, in cycles per instruction
 _BLOCK = 1 << 14  # mappings looked at together
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class _Search:
                     yield self._told(first, second, experiment)
                     break
 
-    def _answers(self, strategy: Sequence[Experiment]) -> Iterator[Ints]:
+    def _answers(self, strategy: Sequence[Experiment]) -> Iterator[Int64s]:
         """What each mapping would be measured as, in a unit that makes all times whole."""
         ports = self.shape.ports
         unit = math.lcm(*range(1, ports + 1))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
-from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
+from inference.core.kernels.layout import Desk, Mixes, Number, Rows
 from inference.core.kernels.loops import refresh
 from inference.core.kernels.preparing import prepare, prepare_one
 from inference.core.loss import Loss

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.arrays import Integers
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.flow import densest_by_flow
 from inference.core.kernels.layout import (
@@ -21,7 +22,6 @@ from inference.core.kernels.layout import (
     MOST_IN_ROW,
     MOST_IN_SUM,
     Desk,
-    Integers,
     Number,
     Rows,
 )

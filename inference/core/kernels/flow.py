@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.arrays import Integers
 from inference.core.compiling import compiled_in_place
-from inference.core.kernels.layout import PORTS, Integers, Number
+from inference.core.kernels.layout import PORTS, Number
 
 
 @compiled_in_place

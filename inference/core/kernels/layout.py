@@ -12,16 +12,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[Any]
+from inference.core.arrays import Floats, Integers
+
 Number = Any
 """A number in a compiled loop: of whatever width numba finds, which no type checker follows.
 
 Where functions are called, whole numbers are cast to int64, lest numba compile them for every width there is.
 """
 
-Floats = npt.NDArray[np.float64]
 
 LISTED = 32
 """Port-set unions listed per row at most; a scheme with more of them is evaluated otherwise."""

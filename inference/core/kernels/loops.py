@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
-from inference.core.kernels.layout import Desk, Floats, Integers, Mixes, Number, Rows
+from inference.core.kernels.layout import Desk, Mixes, Number, Rows
 from inference.core.kernels.preparing import prepare, prepare_one
 from inference.core.loss import ERROR_UNIT, Loss
 

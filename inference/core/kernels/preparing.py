@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.arrays import Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import densest_union, gather_row, size_of
-from inference.core.kernels.layout import LISTED, Desk, Integers, Number, Rows
+from inference.core.kernels.layout import LISTED, Desk, Number, Rows
 
 _FEW_KINDS = 6
 """More kinds of µops than this rarely have as few unions as are listed; then it is not tried."""

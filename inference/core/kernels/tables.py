@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.core.arrays import Integers
 from inference.core.compiling import compiled_in_place, inlined
-from inference.core.kernels.layout import MOST_IN_ROW, Desk, Integers, Number, Rows
+from inference.core.kernels.layout import MOST_IN_ROW, Desk, Number, Rows
 from inference.core.kernels.vectors import narrow_many, narrow_two, wide_many, wide_two
 
 

@@ -9,8 +9,8 @@ from functools import partial
 
 import numpy as np
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InterruptedRunError
-from inference.core.evaluator import Floats
 from inference.core.events import Log, PhaseStarted, Progress
 from inference.core.mapping import PortMapping
 from inference.core.pacing import Pace
@@ -41,7 +41,7 @@ from inference.core.pmevo.search_state import (
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.viewing import Viewer
 from inference.core.protocols import Checkpoint, Measurer, Reporter
-from inference.core.tables import Int64s, Population
+from inference.core.tables import Population
 from inference.core.workshop import Workshop
 
 

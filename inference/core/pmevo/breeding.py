@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
-from inference.core.pmevo.fitness import LARGEST_CHUNK, Floats, Judge, Slopes
+from inference.core.pmevo.fitness import LARGEST_CHUNK, Judge, Slopes
 from inference.core.pmevo.population import (
     children,
     chosen,
@@ -24,7 +25,7 @@ from inference.core.pmevo.population import (
 )
 from inference.core.pmevo.refit.inside import Improver
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
-from inference.core.tables import Int64s, Population
+from inference.core.tables import Population
 
 PHASE = "evolution"
 _SEEDS_END = 1 << 64

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.loss import RELATIVE, bounded
 from inference.core.mapping import PortMapping
 from inference.core.pacing import Pace
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.tables import ExperimentTable, Int64s, Population
+from inference.core.tables import ExperimentTable, Population
 
-Floats = npt.NDArray[np.float64]
 SCALE = 1000.0
 CHUNK_SECONDS = 0.1
 LARGEST_CHUNK = 4096

@@ -11,16 +11,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
 from inference.core.pacing import Pace
 from inference.core.pmevo.breeding import Breeder, Evolved
-from inference.core.pmevo.fitness import Floats, Judge, Slopes
+from inference.core.pmevo.fitness import Judge, Slopes
 from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.telling import Stories, Teller, story
 from inference.core.protocols import Checkpoint, Event, Json
-from inference.core.tables import ExperimentTable, Int64s
+from inference.core.tables import ExperimentTable
 from inference.core.workshop import Bench, Workshop
 
 _TABLE = ("offsets", "scheme", "count", "lengths")

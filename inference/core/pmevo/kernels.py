@@ -8,15 +8,11 @@ Arrays are those of `inference.core.tables.Population`: `offsets` has one row pe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Integers
 from inference.core.compiling import compiled
 from inference.core.pmevo.random_bits import below, next_bits
-
-Integers = npt.NDArray[Any]
 
 _MAX_COUNT = np.int64(2**31 - 1)
 

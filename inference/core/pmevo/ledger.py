@@ -13,14 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Bools, Floats, Int64s
 from inference.core.experiment import Experiment
 from inference.core.pmevo import plan
-
-Floats = npt.NDArray[np.float64]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _ROOM = 32  # slots added at a time
 

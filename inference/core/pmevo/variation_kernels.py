@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Integers
 from inference.core.compiling import compiled
 from inference.core.pmevo.random_bits import below, mixed, next_bits
-
-Integers = npt.NDArray[Any]
 
 _RESOLUTION = 1 << 32
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from inference.core.arrays import Int64s
 from inference.core.errors import CoreError, InvalidInputError
 from inference.core.mapping import PortMapping, Uops, ports_in
 from inference.core.resources.mapping import MAX_RESOURCES, Loads, ResourceMapping, check_size
@@ -31,8 +32,6 @@ COUNTED = 1 << 16
 
 _NAME_LENGTH = 120
 _PAIRS = 1 << 20
-
-Int64s = npt.NDArray[np.int64]
 
 
 class TooManyResourcesError(CoreError):

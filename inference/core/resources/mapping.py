@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.tables import ExperimentTable
@@ -24,8 +24,6 @@ _BLOCK = 1 << 22
 """Numbers in a block of experiments × resources: 32 MiB, whatever is evaluated."""
 _COLUMNS = 256
 _DIGITS = 13
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from functools import partial
 
 import numpy as np
 
+from inference.core.arrays import Int64s
 from inference.core.loss import bounded
 from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
 from inference.core.pmevo.refit.desk import Desk, Lists
@@ -29,7 +30,6 @@ from inference.core.pmevo.refit.objective import Objective, Prices
 from inference.core.pmevo.refit.preferring import COST, Form, prefer_fewer, prefer_forms, prefer_own_ports
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.tables import Int64s
 
 RARE = 0.003  # of a kind, per experiment of a scheme and unit of log(schemes / users)
 

@@ -18,12 +18,12 @@ from itertools import combinations
 
 import numpy as np
 
+from inference.core.arrays import Int64s
 from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Point, cheapest, with_point
 from inference.core.pmevo.refit.objective import Prices
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.core.tables import Int64s
 
 OPEN, FEWER, LAST, NARROW, DONE = "open", "fewer", "last", "narrow", "done"
 

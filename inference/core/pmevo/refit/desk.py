@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inference.core.evaluator import Evaluator, Floats, slots_per_experiment
+from inference.core.arrays import Floats, Int64s
+from inference.core.evaluator import Evaluator, slots_per_experiment
 from inference.core.pmevo.refit.front import Point
 from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage, natural_width
-from inference.core.tables import Int64s
 
 if TYPE_CHECKING:
     from inference.core.pmevo.refit.kernels import Mixes, Rows, Surroundings

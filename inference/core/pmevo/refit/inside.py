@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.core.evaluator import Floats
+from inference.core.arrays import Floats
 from inference.core.pmevo.fitness import Judge
 from inference.core.pmevo.refit.chain import lists_of, port_sets
 from inference.core.pmevo.refit.desk import Desk

@@ -12,16 +12,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
 from inference.core.kernels.loops import loss_of
 from inference.core.loss import Loss
 from inference.core.pmevo.refit.objective import Objective, Prices
 
-Integers = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 Number = Any
 
 MOST_UNIONS = 1024

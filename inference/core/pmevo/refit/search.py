@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from inference.core.evaluator import Floats
+from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
 from inference.core.pmevo.events import Front, Sweep
 from inference.core.pmevo.fitness import Judge
@@ -19,7 +19,6 @@ from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Point, cheapest, thinned
 from inference.core.pmevo.refit.saving import ChainState
 from inference.core.pmevo.refit.usage import Usage
-from inference.core.tables import Int64s
 
 PHASE = "refit"
 _BEAT = 0.05  # seconds between two looks at what the chains have done

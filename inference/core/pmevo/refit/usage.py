@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inference.core.evaluator import Floats
+from inference.core.arrays import Floats, Int64s
 from inference.core.mapping import Uops
-from inference.core.tables import Int64s, Population
+from inference.core.tables import Population
 
 MOST_KINDS = 4
 """Kinds of µops that a scheme has here at most."""

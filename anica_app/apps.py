@@ -12,12 +12,12 @@ class AnicaConfig(AppConfig):
     def ready(self) -> None:
         """Offer on inference's pages what belongs to this app."""
         from anica_app.api.run_examples import CONFIGS  # noqa: PLC0415
-        from inference.api import registry as operations  # noqa: PLC0415
-        from inference.api import run_examples  # noqa: PLC0415
-        from inference.exchange import other_formats  # noqa: PLC0415
-        from inference.queries import finding  # noqa: PLC0415
+        from inference.features.runs import run_examples  # noqa: PLC0415
+        from inference.features.search import query  # noqa: PLC0415
+        from inference.formats import other_formats  # noqa: PLC0415
         from inference.runs import registry  # noqa: PLC0415  models are there only now
-        from inference.views import mapping_offers, scheme_panels  # noqa: PLC0415
+        from inference.web import offers  # noqa: PLC0415
+        from inference.web.api import registry as operations  # noqa: PLC0415
 
         for kind, job, how in (
             ("campaign", "job.CampaignJob", {}),
@@ -53,17 +53,17 @@ class AnicaConfig(AppConfig):
             ("/llvm-differences", "llvm_differences", "Port mappings"),
         ):
             operations.register(prefix, f"anica_app.api.{module}.router", tag)
-        finding.register("anica_app.queries.finding.found_of_anica")
-        mapping_offers.register(
-            mapping_offers.Offer(
+        query.register("anica_app.queries.finding.found_of_anica")
+        offers.offer_on_mapping(
+            offers.Offer(
                 "Difference to LLVM’s model …",
                 "what llvm-mca says of each scheme; a report in Markdown",
                 "mapping-llvm",
                 lambda row: row.isa.name == "x86-64",
             )
         )
-        scheme_panels.register(
-            scheme_panels.Panel(
+        offers.show_on_scheme(
+            offers.Panel(
                 "discoveries",
                 "Discoveries",
                 "anica/mentions.html",

@@ -9,9 +9,9 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops
 from inference.core.throughput import inverse_throughput
-from inference.exchange.evaluating import evaluate
-from inference.exchange.stored import store_mapping, store_measurements
 from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping
+from inference.storage.evaluating import evaluate
+from inference.storage.rows import store_mapping, store_measurements
 
 SCHEMES = 2000
 PORTS = 10

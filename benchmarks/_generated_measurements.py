@@ -15,10 +15,10 @@ from django.db import transaction
 from benchmarks._generated_rows import insert_experiments, insert_measurements
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.predicting import MappingPredictor
-from inference.exchange.set_comparing import keep_comparison
-from inference.exchange.set_summary import keep_summary
-from inference.exchange.streaming import table_of_keys
+from inference.features.sets.comparing import keep_comparison
 from inference.models import ISA, ExperimentSet
+from inference.storage.set_summary import keep_summary
+from inference.storage.streaming import table_of_keys
 
 _TOOLS = ("llvm-mca", "OSACA")
 _LENGTHS = (2, 3, 4, 5)

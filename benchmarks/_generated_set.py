@@ -8,11 +8,11 @@ from django.db import transaction
 from benchmarks._generated_rows import insert_experiments, insert_measurements
 from inference.core.mapping import PortMapping
 from inference.core.predicting import MappingPredictor
-from inference.exchange.instruction_sets import store_isa
-from inference.exchange.stored import scheme_texts
-from inference.exchange.streaming import table_of_keys
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet
+from inference.storage.instruction_sets import store_isa
+from inference.storage.rows import scheme_texts
+from inference.storage.streaming import table_of_keys
 
 PORTS = 10
 SCHEMES = 100

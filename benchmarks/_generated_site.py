@@ -25,11 +25,7 @@ from benchmarks._generated_verdicts import explained_mapping
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.resources.conversion import from_port_mapping
-from inference.exchange.evaluating import evaluate
-from inference.exchange.instruction_sets import load_x86
-from inference.exchange.resource_mappings import store_resource_mapping
-from inference.exchange.run_archive.writing import write_archive
-from inference.exchange.stored import scheme_texts, store_mapping
+from inference.formats.run_archive.writing import write_archive
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.models import (
     ISA,
@@ -45,6 +41,10 @@ from inference.models import (
 )
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
+from inference.storage.evaluating import evaluate
+from inference.storage.instruction_sets import load_x86
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import scheme_texts, store_mapping
 
 PORTS = 10
 

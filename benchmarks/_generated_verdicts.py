@@ -5,9 +5,9 @@ from __future__ import annotations
 from inference.core.explain import Characterisation, Outcome, Reason, Seen, Witness
 from inference.core.explain.surplus import flooded
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.characterisations import KEY, funnel_of, store_characterisations
-from inference.exchange.stored import store_mapping
 from inference.models import ISA, PortMapping
+from inference.storage.characterisations import KEY, funnel_of, store_characterisations
+from inference.storage.rows import store_mapping
 
 
 def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:

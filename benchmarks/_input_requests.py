@@ -30,7 +30,7 @@ def fuzz_requests(token: str, seed: int, n: int) -> Survey:
         raise MissingDataError(
             "schemathesis is not installed: pip install -r requirements-dev.lock"
         ) from None
-    from inference.api.site import document
+    from inference.web.api.site import document
 
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     survey = Survey()

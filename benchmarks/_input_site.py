@@ -14,10 +14,10 @@ def furnished() -> tuple[Client, str]:
     """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
     from anica_app.exchange.block_sets import Reading, store
     from inference.core.resources import ResourceMapping as Resources
-    from inference.exchange.instruction_sets import load_x86
-    from inference.exchange.resource_mappings import store_resource_mapping
     from inference.models import ISA, ResourceMapping
     from inference.runs.machines.tokens import add_machine
+    from inference.storage.instruction_sets import load_x86
+    from inference.storage.resource_mappings import store_resource_mapping
     from pmweb.accounts.administrator import ensure_administrator
     from pmweb.accounts.api_tokens import issue
     from pmweb.models import Scope

@@ -53,8 +53,8 @@ def _file_name(drawn: random.Random) -> str:
 
 
 def _one(browser: Client, content: bytes, file_name: str, survey: Survey) -> Iterator[str]:
+    from inference.features.uploads.choices import NEW
     from inference.models import Run, Upload
-    from inference.views.upload_choices import NEW
 
     before = row_counts()
     told = browser.post(reverse("upload"), {"files": [_Named(content, file_name)]})

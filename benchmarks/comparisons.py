@@ -18,10 +18,10 @@ from anica_app.views.comparisons import choosing
 from benchmarks import Result
 from benchmarks._generated_set import generate_set, generated_mapping
 from benchmarks._temporary_database import temporary_database
-from inference.exchange.stored import store_mapping
 from inference.models import PortMapping, Run
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
+from inference.storage.rows import store_mapping
 from pmweb.accounts.administrator import ensure_administrator
 
 ROWS = 1_000_000

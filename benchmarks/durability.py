@@ -25,7 +25,7 @@ _MODES = ("FULL", "NORMAL")
 _SETTINGS = {"FULL": "pmweb.settings", "NORMAL": "benchmarks._relaxed_settings"}
 _ROW = 500  # bytes
 _TOKEN = """
-from inference.exchange.example.loading import load_example
+from inference.features.example.loading import load_example
 from pmweb.accounts import api_tokens
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.models import Scope

@@ -34,9 +34,9 @@ from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
 from inference.agent.process import Nursery
 from inference.agent.protocol import Frame
-from inference.exchange.instruction_sets import new_isa
 from inference.models import Run
 from inference.runs.machines import tokens
+from inference.storage.instruction_sets import new_isa
 
 CODE, AGENT, SERVER = 3000, 3500, 3500
 QUICK = 30

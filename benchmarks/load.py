@@ -39,12 +39,12 @@ from benchmarks._load_generator import Load, Seen, percentile, seen_of
 from benchmarks.pages import database_in
 from inference.core.compiling_ahead import compile_all
 from inference.core.mapping import PortMapping as Mapped
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
 from inference.measuring.simulated_agent import simulated_facts
 from inference.models import Machine, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.cookies import name_at
 from pmweb.origins import origin_in

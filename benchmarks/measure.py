@@ -30,8 +30,8 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
 from inference.core.model_check import Alone, Verdict, judge_alone, summary_of
 from inference.core.throughput import inverse_throughput
-from inference.exchange.parsing import read, resolve
-from inference.exchange.port_usages import NAMES
+from inference.formats.parsing import read, resolve
+from inference.formats.uops_info_json import NAMES
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import schemes

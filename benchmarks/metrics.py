@@ -121,8 +121,8 @@ def _megabytes(work: Callable[[], object]) -> float:
 
 
 def _streaming(n: int) -> Iterator[Result]:
-    from inference.exchange.evaluating import compare
-    from inference.exchange.stored import load_measurements
+    from inference.storage.evaluating import compare
+    from inference.storage.rows import load_measurements
 
     with temporary_database():
         began = time.monotonic()

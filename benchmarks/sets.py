@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 from benchmarks import Result
 from benchmarks._generated_site import done
 from benchmarks._temporary_database import temporary_database
-from inference.exchange.importing import preview
-from inference.exchange.instruction_sets import load_x86
+from inference.formats.importing import preview
 from inference.models import ISA, ExperimentSet, Upload
+from inference.storage.instruction_sets import load_x86
 
 ROWS, SCHEMES = 100_000, 2000
 TOGETHER = 15.0  # seconds

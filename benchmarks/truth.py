@@ -32,7 +32,7 @@ from inference.core.mixes import random_mixes
 from inference.core.pmevo import PMEvoProblem, PMEvoResult, PMEvoSettings, infer
 from inference.core.protocols import Measurer
 from inference.core.tables import ExperimentTable
-from inference.exchange.parsing import AnyNames, parse
+from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
 from inference.isa.domains import undivided
 from inference.isa.names import SchemeNames

@@ -12,9 +12,9 @@ class InferenceConfig(AppConfig):
 
     def ready(self) -> None:
         """Take and write the zips of runs; keep foreign programs from the site's data."""
-        from inference.exchange import other_formats  # noqa: PLC0415  models are there only now
+        from inference.formats import other_formats  # noqa: PLC0415  models are there only now
         from inference.sandbox.shielded import shield  # noqa: PLC0415
 
-        other_formats.register("inference.runs.archive_importer.RunArchives")
-        other_formats.register_writer("run", "inference.runs.archive_importer.write_run")
+        other_formats.register("inference.features.runs.archive.RunArchives")
+        other_formats.register_writer("run", "inference.features.runs.archive.write_run")
         shield(settings.HOME, settings.BASE_DIR)

@@ -11,8 +11,8 @@ class PmwebConfig(AppConfig):
 
     def ready(self) -> None:
         """Note in the audit log what happens from now on; add what workers and the API do for the site."""
-        from inference.api import registry  # noqa: PLC0415  models can be imported from here on
         from inference.runs import chores  # noqa: PLC0415
+        from inference.web.api import registry  # noqa: PLC0415  models can be imported from here on
         from pmweb.accounts import noting  # noqa: PLC0415
 
         noting.connect()

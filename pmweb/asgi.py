@@ -14,8 +14,8 @@ from django.urls import re_path, reverse
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "pmweb.settings")
 django.setup(set_prefix=False)  # whatever touches models is imported after it
 
-from inference.consumers import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
 from inference.runs.data_directory import keep_private  # noqa: E402
+from inference.sockets import agent_urlpatterns, websocket_urlpatterns  # noqa: E402
 from pmweb.access_log import Logged  # noqa: E402
 from pmweb.cookies import OwnCookies  # noqa: E402
 from pmweb.environment import WEB_PROCESS  # noqa: E402

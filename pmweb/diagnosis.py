@@ -21,9 +21,9 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from inference.cluster.condition import condition
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import SUPPLIED
 from inference.models import Machine, Run
 from inference.models.schema import schema
+from inference.storage.instruction_sets import SUPPLIED
 from pmweb import __version__, installation, metrics, own_words, services
 from pmweb.logs import without_tokens
 

@@ -24,7 +24,7 @@ from inference.agent.protocol import PROTOCOL, Json
 from inference.cluster.condition import condition
 from inference.containment import CannotStartError, Limits, host, run
 from inference.containment.access import READS
-from inference.queries.machines import condition_of, counts_of, local_machine
+from inference.features.machines.query import condition_of, counts_of, local_machine
 from pmweb import __version__, services
 
 LIBRARIES = (

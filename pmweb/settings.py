@@ -121,7 +121,7 @@ TEMPLATES = [
             ],
             "builtins": [
                 "django.templatetags.static",
-                "inference.views.presentation",
+                "inference.web.presentation",
                 "anica_app.views.presentation",
                 "pmweb.help.tags",
                 "pmweb.accounts.presentation",
@@ -235,7 +235,7 @@ SECURE_HSTS_PRELOAD = environment.flag("PMWEB_HSTS_PRELOAD")
 # Browsers' lists take in whole domains, and letting go takes months: for the domain's owner to decide.
 SILENCED_SYSTEM_CHECKS = ["security.W021"]
 
-# Who calls the HTTP API, as `inference.api.access` asks for it.
+# Who calls the HTTP API, as `inference.web.api.access` asks for it.
 API_ACCESS = "pmweb.accounts.api_access.access"
 
 WEBHOOK = environment.webhook("PMWEB_WEBHOOK")

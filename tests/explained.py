@@ -16,10 +16,10 @@ from inference.core.explain import (
 )
 from inference.core.explain.surplus import flooded
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.characterisations import KEY, report_of, store_characterisations
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import ISA, PortMapping
+from inference.storage.characterisations import KEY, report_of, store_characterisations
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 
 ADD = "add GPR[32]:RW, GPR[32]:R"
 ADD_LOAD = "add GPR[32]:RW, MEM[32]:R"

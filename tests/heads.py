@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.exchange.provenance import CITATION, PRODUCT
+from inference.formats.provenance import CITATION, PRODUCT
 
 
 def behind_head(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inference.core.mapping import PortMapping
-from inference.exchange.mapping_json import write_mapping_json
+from inference.formats.mapping_json import write_mapping_json
 from inference.models import ISA, Machine
 
 

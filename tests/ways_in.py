@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.utils import timezone
 
-from inference.exchange.instruction_sets import new_isa
 from inference.models import AgentToken, Machine
 from inference.runs.machines import tokens as machine_tokens
+from inference.storage.instruction_sets import new_isa
 from pmweb.accounts import api_tokens, links
 from pmweb.accounts.session_store import SessionStore
 from pmweb.models import ApiToken, LoginLink

@@ -17,14 +17,14 @@ from anica_app.exchange.incoming import Sort, sort_of_content
 from anica_app.models import BasicBlockSet
 from anica_app.queries.accuracy import KIND, Accuracy, ColumnAccuracy, accuracy_known, column_named
 from anica_app.queries.block_sets import columns_of
-from inference.api.errors import ProblemError
-from inference.api.evaluations import HeatMapOut
-from inference.api.paging import Id
-from inference.api.runs import RunOut
-from inference.api.runs_of_kind import started
-from inference.api.shapes import Input, Ref, Scores, ref
-from inference.api.uploads import FileProblemOut
-from inference.queries.uploads import waiting_uploads
+from inference.features.evaluations.api import HeatMapOut
+from inference.features.runs.api import RunOut
+from inference.features.runs.runs_of_kind import started
+from inference.features.uploads.api import FileProblemOut
+from inference.features.uploads.query import waiting_uploads
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Ref, Scores, ref
 
 router = Router()
 Name = Query(..., min_length=1, max_length=200, description="A column by its name.", examples=["measured"])

@@ -28,16 +28,16 @@ from anica_app.queries.block_sets import (
     columns_of,
 )
 from anica_app.queries.column_facts import ColumnNumbers, numbers_of
-from inference.api import access
-from inference.api.access import Deed
-from inference.api.changing import DependentOut, deleted, dependents_json, renamed
-from inference.api.document import FILE
-from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
-from inference.api.runs import RunOut
-from inference.api.runs_of_kind import NameOfRun, started
-from inference.api.shapes import Input, Name, NameAndNote, Note, Ref, Text, Time, ref
-from inference.queries.paging import Order
+from inference.features.runs.api import RunOut
+from inference.features.runs.runs_of_kind import NameOfRun, started
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
+from inference.web.api.shapes import Input, Name, NameAndNote, Note, Ref, Text, Time, ref
+from inference.web.paging import Order
 
 router = Router()
 SetSort = sorts(SET_ORDERS)

@@ -14,9 +14,9 @@ from anica_app.api.shapes import discovery_json
 from anica_app.campaigning.covering import MOST_CAMPAIGNS
 from anica_app.models import Discovery
 from anica_app.queries.comparing_campaigns import ComparedCampaigns, compared_campaigns, differing, flattened
-from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.api.shapes import Ref, ref
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Ref, ref
 
 router = Router()
 _ABSENT = "null"

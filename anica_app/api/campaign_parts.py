@@ -29,12 +29,12 @@ from anica_app.queries.coverage_runs import coverage_runs
 from anica_app.queries.discoveries import judged
 from anica_app.queries.generalisations import BY_BLOCK, sample_page, samples_of_batch
 from anica_app.queries.judging import judge_of
-from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, check_cursor, number_of_page, page_json, sorts
-from inference.api.runs import RunOut
-from inference.api.runs_of_kind import started
-from inference.api.shapes import Input
-from inference.queries.paging import Order
+from inference.features.runs.api import RunOut
+from inference.features.runs.runs_of_kind import started
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, check_cursor, number_of_page, page_json, sorts
+from inference.web.api.shapes import Input
+from inference.web.paging import Order
 
 router = Router()
 COVERAGE = "coverage"

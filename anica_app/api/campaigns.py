@@ -20,15 +20,14 @@ from anica_app.models import Campaign, CampaignFile
 from anica_app.queries.campaigns import CAMPAIGN_ORDERS, campaigns, listed_campaigns
 from anica_app.queries.discovery_table import discoveries_csv
 from anica_app.queries.standing import failures_in_words, lacking_of, standing_of
-from inference.api import access
-from inference.api.access import Deed
-from inference.api.changing import DependentOut, deleted, dependents_json, renamed
-from inference.api.document import FILE
-from inference.api.files import attachment
-from inference.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
-from inference.api.shapes import Name, NameAndNote, Note, Ref, Text, Time, ref
 from inference.models import Run
-from inference.queries.paging import Order
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
+from inference.web.api.document import FILE
+from inference.web.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
+from inference.web.api.shapes import Name, NameAndNote, Note, Ref, Text, Time, attachment, ref
+from inference.web.paging import Order
 
 CampaignSort = sorts(CAMPAIGN_ORDERS)
 Kind = Literal["", *Campaign.Kind.values]  # type: ignore[valid-type]

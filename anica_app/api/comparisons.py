@@ -30,16 +30,16 @@ from anica_app.queries.comparisons import (
     scores_of,
     selected,
 )
-from inference.api.document import FILE
-from inference.api.errors import ProblemError
-from inference.api.evaluations import HeatMapOut, PredictedOut, predicted_json
-from inference.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.api.runs import RunOut, run_json
-from inference.api.runs_of_kind import NameOfRun, listed_runs, not_done, started
-from inference.api.shapes import Input, Ref, SchemeText, Scores, Text, ref
 from inference.core.metrics import Unit as Units
+from inference.features.evaluations.api import HeatMapOut, PredictedOut, predicted_json
+from inference.features.runs.api import RunOut, run_json
+from inference.features.runs.runs_of_kind import NameOfRun, listed_runs, not_done, started
 from inference.isa.search import SearchError
 from inference.models import Run
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Input, Ref, SchemeText, Scores, Text, ref
 
 router = Router()
 Ids = Annotated[list[Id], Field(max_length=MOST_COLUMNS)]

@@ -13,12 +13,12 @@ from anica_app.api.shapes import Interest, SetBlockOut, block_json
 from anica_app.campaigning.covering import KIND, MOST_BLOCKS, MOST_CAMPAIGNS
 from anica_app.models import BasicBlockSet
 from anica_app.queries.block_sets import answers_of, blocks_at, columns_of
-from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.api.runs import RunOut, run_json
-from inference.api.runs_of_kind import NameOfRun, done_run, listed_runs, started
-from inference.api.shapes import Input
+from inference.features.runs.api import RunOut, run_json
+from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Input
 
 router = Router()
 

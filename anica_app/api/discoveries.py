@@ -24,16 +24,15 @@ from anica_app.queries.discoveries import Found, discoveries_in_full
 from anica_app.queries.mentions import Mentions, mentions_of
 from anica_app.queries.reproducing import Chosen, chosen_block, commands_of, report_of, session_of
 from anica_app.queries.saying import table_of
-from inference.api import access
-from inference.api.access import Deed
-from inference.api.document import FILE
-from inference.api.errors import ProblemError
-from inference.api.files import attachment
-from inference.api.paging import Id, PageOf, Paging, listed, listed_in_memory
-from inference.api.shapes import Input, Note, Ref, Time, ref
-from inference.exchange.names import NOTE_LIMIT
 from inference.isa.x86.blocks import BlockError
 from inference.models import InstructionScheme
+from inference.storage.names import NOTE_LIMIT
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed, listed_in_memory
+from inference.web.api.shapes import Input, Note, Ref, Time, attachment, ref
 
 router = Router()
 Mark = Literal[tuple(Discovery.Mark.values)]  # type: ignore[valid-type]

@@ -34,15 +34,14 @@ from anica_app.queries.steps import (
     question_about_step,
 )
 from anica_app.queries.tree_documents import tree_document
-from inference.api import access
-from inference.api.access import Deed
-from inference.api.document import FILE
-from inference.api.errors import ProblemError
-from inference.api.files import attachment
-from inference.api.paging import Id, PageOf, Paging, listed_in_memory, number_of_page, page_json
-from inference.api.runs import RunOut
-from inference.api.runs_of_kind import started
-from inference.api.shapes import Input, Ref, ref
+from inference.features.runs.api import RunOut
+from inference.features.runs.runs_of_kind import started
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory, number_of_page, page_json
+from inference.web.api.shapes import Input, Ref, attachment, ref
 
 router = Router()
 Which = Query(

@@ -11,15 +11,14 @@ from pydantic import Field
 
 from anica_app.campaigning.llvm_difference import KIND, TOLERANCE
 from anica_app.exchange.llvm_difference import Differing, LlvmDifference, markdown
-from inference.api import access
-from inference.api.access import Deed
-from inference.api.document import FILE
-from inference.api.files import attachment
-from inference.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.api.runs import RunOut, run_json
-from inference.api.runs_of_kind import NameOfRun, done_run, listed_runs, started
-from inference.api.shapes import Input, SchemeText
+from inference.features.runs.api import RunOut, run_json
+from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import PortMapping, Run
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
+from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Input, SchemeText, attachment
 
 router = Router()
 

@@ -15,13 +15,13 @@ from anica_app.campaigning.matrix import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, M
 from anica_app.models import BlockColumn
 from anica_app.queries.block_sets import answers_of
 from anica_app.queries.differing import ORDERS, differing_blocks
-from inference.api.errors import ProblemError
-from inference.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
-from inference.api.runs import RunOut, run_json
-from inference.api.runs_of_kind import NameOfRun, done_run, listed_runs, started
-from inference.api.shapes import Input
+from inference.features.runs.api import RunOut, run_json
+from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
-from inference.queries.paging import Order
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
+from inference.web.api.shapes import Input
+from inference.web.paging import Order
 
 router = Router()
 DifferingSort = sorts(ORDERS)

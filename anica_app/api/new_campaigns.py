@@ -15,13 +15,13 @@ from anica_app.campaigning.config import GROUPS, MOST_FRESH, MOST_PREDICTORS, re
 from anica_app.campaigning.presets import PRESETS
 from anica_app.models import Campaign
 from anica_app.queries.pace import plan_of
-from inference.api.errors import ProblemError
-from inference.api.paging import Id
-from inference.api.runs import RunOut, run_json
-from inference.api.runs_of_kind import submitted
-from inference.api.shapes import Input, Ref, ref
 from inference.core.protocols import Json
-from inference.exchange.names import NAME_LIMIT, NOTE_LIMIT
+from inference.features.runs.api import RunOut, run_json
+from inference.features.runs.runs_of_kind import submitted
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Ref, ref
 
 router = Router()
 """Of all operations on campaigns themselves; those that name one by its number come behind these."""

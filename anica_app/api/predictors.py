@@ -16,12 +16,12 @@ from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
 from anica_app.predictors import mapping
 from anica_app.predictors.kinds import Kind
-from inference.api import access
-from inference.api.access import ADMINISTERS, Deed, administering
-from inference.api.errors import ProblemError
-from inference.api.paging import Id
-from inference.api.shapes import Input, Name, Note
-from inference.exchange.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
+from inference.web.api import access
+from inference.web.api.access import ADMINISTERS, Deed, administering
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Name, Note
 
 router = Router()
 

@@ -23,14 +23,14 @@ from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Campaign, Predictor
 from anica_app.predictors.loops import asked_as
 from anica_app.queries.block_answers import asked_predictors, said_of
-from inference.api.blocks import MOST_TEXT
-from inference.api.errors import ProblemError
-from inference.api.paging import Id
-from inference.api.runs_of_kind import NameOfRun, submitted
-from inference.api.shapes import Input, Name, Ref, ref
 from inference.core.protocols import Json
+from inference.features.blocks.api import MOST_TEXT
+from inference.features.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Run
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Name, Ref, ref
 
 router = Router()
 _CODE = "add qword ptr [rcx+16], rbx\nadd qword ptr [rcx+128], rbx"

@@ -15,10 +15,10 @@ from anica_app.queries.block_sets import Answered
 from anica_app.queries.discoveries import Example
 from anica_app.queries.saying import words_of
 from anica_app.queries.tree_documents import finite
-from inference.api.paging import Id
-from inference.api.shapes import Input
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input
 
 Interestingness = Annotated[
     float | Literal["infinite"] | None,

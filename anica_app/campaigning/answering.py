@@ -9,12 +9,12 @@ from anica_app.campaigning.asking import ask
 from anica_app.exchange.asked_answers import ANSWERS, KIND, Said, said_document
 from anica_app.models import Predictor
 from inference.core.protocols import Json
+from inference.features.inferring.request import read_truth
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
+from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.described_rows import read_rows
-from inference.runs.jobs.infer_config import read_truth
 from inference.runs.journal import Entry
 
 GONE = "it has been deleted"

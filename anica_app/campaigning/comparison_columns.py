@@ -21,9 +21,9 @@ from inference.core.arrays import Floats, Int64s
 from inference.core.predicting import Predictor as Model
 from inference.core.predicting import predicted
 from inference.core.tables import ExperimentTable
-from inference.exchange.streaming import Chunk, set_chunks
 from inference.models import ExperimentSet, Measurement
 from inference.runs.job import Task
+from inference.storage.streaming import Chunk, set_chunks
 
 NOT_DESCRIBED = "has schemes that the mapping does not describe"
 NO_ANSWER = "no answer came with the set"

@@ -8,11 +8,11 @@ from typing import Any
 from anica_app.campaigning.experiment_blocks import INSTRUCTIONS
 from anica_app.models import Predictor
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
+from inference.features.inferring.request import read_whole
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.described_rows import read_row, read_rows
-from inference.runs.jobs.infer_config import read_whole
+from inference.storage.instruction_sets import X86
 
 KIND = "comparison"
 MOST_COLUMNS = 24

@@ -18,11 +18,11 @@ from anica_app.models import ComparedColumn, Comparison, Predictor
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.exchange.resource_mappings import load_predictor
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import JobError
 from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.storage.resource_mappings import load_predictor
 
 STAGES = ("read", "ask", "sum up")
 Kind = ComparedColumn.Kind

@@ -16,11 +16,11 @@ from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.models import Discovery, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
+from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_whole
 from inference.isa.search import SearchError, parse_search
 from inference.models import PortMapping
+from inference.runs.described_rows import is_id, read_row, read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.described_rows import is_id, read_row, read_rows
-from inference.runs.jobs.infer_config import DEFAULT_SEED, SEED_LIMIT, read_whole
 
 MOST_PREDICTORS = 2
 MOST_FRESH = 100_000

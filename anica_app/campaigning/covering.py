@@ -30,13 +30,13 @@ from anica_app.queries.judging import judge_of
 from inference.core.errors import InvalidInputError
 from inference.core.pacing import Pace
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
+from inference.features.inferring.request import read_whole
 from inference.models import Run
+from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.described_rows import read_rows
-from inference.runs.jobs.infer_config import read_whole
 from inference.runs.journal import Entry
+from inference.storage.errors import ExchangeError
 
 MOST_CAMPAIGNS = 8
 MOST_BLOCKS = 1000

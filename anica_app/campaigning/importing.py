@@ -26,14 +26,14 @@ from anica_app.models import BasicBlockSet, Campaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number
-from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import X86
-from inference.exchange.names import NAME_LIMIT, free_name
+from inference.features.uploads.claiming import claim_upload, discard_upload, free_upload
 from inference.models import ISA, Run, Upload
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.claimed_uploads import claim_upload, discard_upload, free_upload
 from inference.runs.journal import Entry
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import NAME_LIMIT, free_name
 
 FOUND_OUT = ""
 """The numbers of a file mean what they look like."""

@@ -14,14 +14,14 @@ from anica_app.exchange.listed_loops import find_listed_loops
 from anica_app.exchange.program_loops import Found, Weighing, find_loops, store_loops
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.incoming import taken_in
-from inference.exchange.instruction_sets import X86
-from inference.exchange.names import NAME_LIMIT, free_name
+from inference.features.uploads.claiming import discard_upload
+from inference.formats.incoming import taken_in
 from inference.models import ISA, Upload
 from inference.runs.job import Store, Task
-from inference.runs.jobs.claimed_uploads import discard_upload
 from inference.runs.journal import Entry
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import NAME_LIMIT, free_name
 
 SORTS = (Sort.PROGRAM, Sort.LISTING, Sort.SAMPLES)
 """What this module imports, or says what is missing."""

@@ -25,12 +25,12 @@ from anica_app.core.search.state import State
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import Campaign, CampaignPredictor
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
-from inference.exchange.names import free_name
 from inference.models import ISA, Run
 from inference.runs.errors import JobError
 from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.storage.instruction_sets import X86
+from inference.storage.names import free_name
 
 LABELS = ("Find the schemes that all support", "Search")
 JUDGING = "Judge what is explained"

@@ -16,15 +16,15 @@ from inference.core.errors import InvalidInputError
 from inference.core.mapping import described
 from inference.core.protocols import Json
 from inference.core.tunables import check_number
-from inference.exchange.exported import ExportedMapping, ExportedScheme, exported
-from inference.exchange.instruction_sets import X86
+from inference.features.explained.proofs import proof_of
+from inference.formats.exported import ExportedMapping, ExportedScheme, exported
 from inference.isa.x86.att import encoded
 from inference.models import PortMapping, Run
-from inference.queries.proofs import proof_of
+from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.described_rows import read_row
 from inference.runs.journal import Entry
+from inference.storage.instruction_sets import X86
 
 KIND = "llvm-difference"
 TOLERANCE = 0.2

@@ -9,8 +9,8 @@ from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number
 from inference.models import Upload
+from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.jobs.described_rows import read_row
 
 FIELDS: Json = {
     "samples": None,

@@ -21,15 +21,15 @@ from anica_app.exchange.block_rows import BlockToStore, cycles_of, insert_blocks
 from anica_app.models import BasicBlockSet, BlockColumn, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
-from inference.exchange.names import free_name
+from inference.features.inferring.request import read_whole
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
+from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.described_rows import read_rows
-from inference.runs.jobs.infer_config import read_whole
 from inference.runs.journal import Entry
+from inference.storage.instruction_sets import X86
+from inference.storage.names import free_name
 
 KIND = "matrix"
 MOST_TOOLS = 20

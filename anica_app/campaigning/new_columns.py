@@ -12,9 +12,9 @@ from anica_app.core.answers import Answer
 from anica_app.models import BasicBlockSet, Predictor
 from inference.core.protocols import Json
 from inference.models import Run
+from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.described_rows import read_rows
 from inference.runs.journal import Entry
 
 KIND = "columns"

@@ -11,9 +11,9 @@ from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
 from anica_app.predictors.kinds import KINDS
-from inference.exchange.instruction_sets import X86
 from inference.models import Machine, PortMapping, ResourceMapping
-from inference.runs.jobs.machine_facts import obstacle_to_measuring
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.storage.instruction_sets import X86
 
 USUAL_MAPPINGS = 8
 """So many of the newest mappings are asked unless somebody says otherwise."""

@@ -18,12 +18,12 @@ from anica_app.core.x86_domain import X86Domain
 from anica_app.models import Campaign, CampaignFile, Predictor
 from anica_app.queries.standing import SUPPORT
 from inference.core.protocols import Checkpoint, Json
-from inference.exchange.instruction_sets import X86
-from inference.exchange.stored import load_mapping
 from inference.models import ISA, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.runs.errors import JobError
 from inference.runs.job import Task
+from inference.storage.instruction_sets import X86
+from inference.storage.rows import load_mapping
 
 STAGE_SUPPORT = "support"
 

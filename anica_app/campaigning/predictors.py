@@ -22,9 +22,9 @@ from anica_app.models import identity_key
 from anica_app.predictors import machine
 from anica_app.predictors.kinds import KINDS, Found, Kind
 from inference.core.protocols import Json
-from inference.exchange.names import free_name
 from inference.isa.x86.blocks import body_of
 from inference.runs.job import Task
+from inference.storage.names import free_name
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from anica_app.campaigning.telling import telling
 from anica_app.exchange.incoming import Sort, sort_of_content
 from anica_app.exchange.program_loops import Found, find_loops
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
+from inference.features.uploads.claiming import free_upload
 from inference.models import Run, Upload
 from inference.runs.errors import JobError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.claimed_uploads import free_upload
 from inference.runs.journal import Entry
+from inference.storage.errors import ExchangeError
 
 KIND = "loops"
 LISTED = 1000

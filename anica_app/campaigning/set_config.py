@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
+from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.described_rows import read_row
 
 
 def refuse_unknown(config: Json, known: Collection[str], what: str) -> None:

@@ -29,11 +29,11 @@ from inference.core.errors import InvalidInputError
 from inference.core.pacing import Pace
 from inference.core.protocols import Json
 from inference.core.tunables import check_number
+from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_truth, read_whole
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError
 from inference.runs.job import Store, Task
-from inference.runs.jobs.infer_config import DEFAULT_SEED, SEED_LIMIT, read_truth, read_whole
 from inference.runs.journal import Entry
 
 LABELS = ("Find the schemes that all support", "Generalise")

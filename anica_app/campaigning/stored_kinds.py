@@ -17,18 +17,17 @@ from anica_app.predictors.kinds import Found, Kind
 from inference.agent.protocol import Result, Settings
 from inference.core.predicting import Predictor as ExperimentPredictor
 from inference.core.tables import ExperimentTable
-from inference.exchange.instruction_sets import X86
-from inference.exchange.resource_mappings import load_predictor
-from inference.exchange.stored import digest_of
+from inference.features.blocks.job import measuring_blocks
 from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.runs.errors import JobError
 from inference.runs.job import Task
-from inference.runs.jobs.block import measuring_blocks
-from inference.runs.jobs.machine_facts import obstacle_to_measuring
-from inference.runs.jobs.on_machine import identity_of
-from inference.runs.jobs.simulated_machine import simulated_machine
+from inference.runs.machines.facts import obstacle_to_measuring
+from inference.runs.machines.measurer import identity_of, simulated_machine
+from inference.storage.instruction_sets import X86
+from inference.storage.resource_mappings import load_predictor
+from inference.storage.rows import digest_of
 
 LISTED = 50
 """Mappings, and machines, that are looked at: the newest."""

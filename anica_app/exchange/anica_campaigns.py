@@ -27,10 +27,10 @@ from anica_app.exchange.file_trees import FILE_LIMIT, FileTree
 from anica_app.models import IMPORTED, Campaign, CampaignFile, Predictor
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import X86
-from inference.exchange.names import NAME_LIMIT
 from inference.isa.x86.blocks import BlockError, block_of_text
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import NAME_LIMIT
 
 TITLE = "AnICA campaign"
 ONE_TITLE = "AnICA generalisation"

@@ -23,8 +23,8 @@ from typing import Any
 from anica_app.exchange.file_trees import FileTree
 from anica_app.exchange.tree_json import read_json
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.problems import excerpt
+from inference.formats.problems import excerpt
+from inference.storage.errors import ExchangeError
 
 CONFIG, REPORT, METRICS, DATABASE = (
     "campaign_config.json",

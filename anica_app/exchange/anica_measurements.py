@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import LONGEST_CODE, Sample
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 
 MAGIC = b"SQLite format 3\0"
 DATABASE_LIMIT = 2 << 30  # bytes

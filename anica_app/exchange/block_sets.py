@@ -31,12 +31,12 @@ from anica_app.exchange.blocks_csv import (
     answer_of,
 )
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
-from inference.exchange.csv_cells import cell
-from inference.exchange.errors import ExchangeError, RefusedError
-from inference.exchange.names import free_or_refuse
-from inference.exchange.problems import Problems
-from inference.exchange.provenance import head_of
+from inference.formats.csv_cells import cell
+from inference.formats.problems import Problems
+from inference.formats.provenance import head_of
 from inference.models import ISA
+from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.names import free_or_refuse
 
 if TYPE_CHECKING:
     from inference.models import Run

@@ -26,9 +26,9 @@ from typing import BinaryIO
 from anica_app.core.answers import Answer, Failure
 from anica_app.exchange.block_cells import block_of_cell, code_of, is_first_cell, separator_of
 from anica_app.models.block_set import ORIGIN_LIMIT
-from inference.exchange.csv_cells import plain_text
-from inference.exchange.experiment_columns import COLUMN_LIMIT
-from inference.exchange.problems import Problems, excerpt
+from inference.formats.csv_cells import plain_text
+from inference.formats.experiment_csv import COLUMN_LIMIT
+from inference.formats.problems import Problems, excerpt
 from inference.isa.aarch64.recognising import NOT_SUPPORTED, looks_like_aarch64
 from inference.isa.x86.blocks import BlockError, mnemonics_of
 from inference.isa.x86.blocks.reading import TITLES

@@ -10,7 +10,7 @@ from anica_app.core.answers import Answer
 from anica_app.core.domain.wording import Words
 from anica_app.exchange.commands import Command
 from anica_app.models import Discovery, Predictor
-from inference.exchange.provenance import CITATION, PRODUCT
+from inference.formats.provenance import CITATION, PRODUCT
 from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
 
 ANICA = (

@@ -26,8 +26,8 @@ from anica_app.models import (
     SampleBatch,
     identity_key,
 )
-from inference.exchange.names import free_name, free_or_refuse
 from inference.models import ISA
+from inference.storage.names import free_name, free_or_refuse
 
 if TYPE_CHECKING:
     from inference.models import Run

@@ -39,8 +39,8 @@ from anica_app.models import (
     SampleBatch,
 )
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import X86
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
 
 FORMAT, VERSION = "pmweb-campaign", 1
 TITLE = "campaign (zip)"

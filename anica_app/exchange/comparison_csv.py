@@ -12,7 +12,7 @@ from anica_app.models import ComparedColumn
 from inference.core.experiment import Experiment
 from inference.core.metrics import Scores, Unit
 from inference.core.tables import ExperimentTable
-from inference.exchange.csv_cells import written
+from inference.formats.csv_cells import written
 
 _LINES = 2000
 """Lines of answers made at once."""

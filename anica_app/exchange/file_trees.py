@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Protocol
 
-from inference.exchange.errors import ExchangeError
-from inference.exchange.zip_members import listed_files
+from inference.formats.source import listed_files
+from inference.storage.errors import ExchangeError
 
 MOST_FILES = 50_000
 MOST_BYTES = 2 << 30

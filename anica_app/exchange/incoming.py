@@ -17,9 +17,9 @@ from anica_app.exchange.campaign_zip import is_campaign_archive, read_archive
 from anica_app.exchange.file_trees import Archive, Directory, FileTree
 from anica_app.exchange.listings import is_listing
 from anica_app.exchange.perf_texts import is_script
-from inference.exchange.errors import ExchangeError
-from inference.exchange.other_formats import BEGINNING
+from inference.formats.other_formats import BEGINNING
 from inference.isa.x86.binaries import is_binary
+from inference.storage.errors import ExchangeError
 
 _ZIP = b"PK\x03\x04"
 

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from anica_app.exchange.blocks_csv import ROW_LIMIT
 from anica_app.exchange.program_loops import Found, FoundLoop, Wanted
-from inference.exchange.errors import ExchangeError
 from inference.isa.x86.blocks import BlockError, Piece, read
+from inference.storage.errors import ExchangeError
 
 TITLE = "listing of machine code"
 

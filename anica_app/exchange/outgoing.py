@@ -7,7 +7,7 @@ from typing import BinaryIO
 from anica_app.exchange.block_sets import export
 from anica_app.exchange.campaign_zip import write_campaign
 from anica_app.models import BasicBlockSet, Campaign
-from inference.exchange.names import by_name
+from inference.storage.names import by_name
 
 
 def write_block_set(name: str, file: BinaryIO) -> None:

@@ -16,12 +16,12 @@ from anica_app.exchange.blocks_csv import ROW_LIMIT
 from anica_app.exchange.perf_texts import Placed, placed, read_samples
 from anica_app.models import BasicBlockSet
 from anica_app.models.block_set import ORIGIN_LIMIT
-from inference.exchange.errors import ExchangeError, RefusedError
-from inference.exchange.names import free_or_refuse
 from inference.isa.x86.binaries import BinaryFileError, Function, Program, read_program
 from inference.isa.x86.binaries.loops import Loop, Search, loops_in, weighed
 from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
+from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.names import free_or_refuse
 
 _PULSE = 5000  # functions between two words
 

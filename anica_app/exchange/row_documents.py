@@ -16,7 +16,7 @@ from django.db import models
 from django.utils.dateparse import parse_datetime
 
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 
 INFINITE = "infinite"
 

@@ -15,7 +15,7 @@ from typing import Any
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import LONGEST_CODE, Sample
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 
 _FAILURES = {failure.value: failure for failure in Failure}
 _DETAIL_LENGTH = 20_000

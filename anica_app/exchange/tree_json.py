@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from anica_app.exchange.file_trees import FileTree
-from inference.exchange.errors import ExchangeError
-from inference.exchange.problems import Problems, excerpt
-from inference.exchange.source import read_source
-from inference.exchange.strict_json import DEEPEST
+from inference.formats.json_fields import DEEPEST
+from inference.formats.problems import Problems, excerpt
+from inference.formats.source import read_source
+from inference.storage.errors import ExchangeError
 
 
 def read_json(tree: FileTree, path: str, *, finite: bool = True) -> Any:

@@ -17,9 +17,9 @@ from anica_app.models import BasicBlockSet, BlockColumn, Prediction
 from inference.core.arrays import Floats
 from inference.core.metrics import Scores, score
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Run
+from inference.storage.errors import ExchangeError
 
 KIND = "accuracy"
 AT_ONCE = 20_000

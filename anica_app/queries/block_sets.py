@@ -14,10 +14,9 @@ from django.db.models.functions import Coalesce
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
-from inference.exchange.errors import ExchangeError
 from inference.isa.x86.naming import mnemonics_named
-from inference.queries.by_name import having_words
-from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
+from inference.storage.errors import ExchangeError
+from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 SET_ORDERS: Mapping[str, str] = {
     "newest": "id",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from anica_app.models import BasicBlockSet, Campaign, Discovery
 from anica_app.queries.coverage_runs import CoverageRuns, coverage_runs
 from inference.core.protocols import Json
-from inference.queries.paging import Order, Page, page_in_memory
+from inference.web.paging import Order, Page, page_in_memory
 
 
 @dataclass(frozen=True)

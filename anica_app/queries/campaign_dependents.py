@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anica_app.models import Campaign
 from inference.models import Run
-from inference.queries.dependents import GONE, Dependent, counted
+from inference.web.naming import GONE, Dependent, counted
 
 
 def of_campaign(row: Campaign) -> list[Dependent]:

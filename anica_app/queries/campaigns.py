@@ -8,8 +8,7 @@ from django.db.models import Count, F, FloatField, IntegerField, OuterRef, Query
 from django.db.models.functions import Coalesce, Least
 
 from anica_app.models import Campaign, CampaignPredictor, Discovery, SampleBatch
-from inference.queries.by_name import having_words
-from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
+from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
 
 CAMPAIGN_ORDERS: Mapping[str, str] = {
     "newest": "id",

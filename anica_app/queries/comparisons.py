@@ -23,11 +23,11 @@ from inference.core.arrays import Bools
 from inference.core.metrics import Scores, Unit, score
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
-from inference.exchange.stored import measurements_of
+from inference.features.evaluations.query import Predicted
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.models import Measurement
 from inference.models.scheme_search import texts_found
-from inference.queries.predictions import Predicted
+from inference.storage.rows import measurements_of
 
 LISTED = 50
 """Experiments of a bin or a scheme that are listed: those predicted worst."""

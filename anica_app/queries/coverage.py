@@ -23,7 +23,7 @@ from anica_app.core.search.judging import Judge
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 
 _UOPS = "uops"
 _CHUNK = 2000

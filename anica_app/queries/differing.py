@@ -7,7 +7,7 @@ from django.db.models.functions import Abs
 
 from anica_app.core.search.judging import ABSOLUTE
 from anica_app.models import BasicBlock, BlockColumn
-from inference.queries.paging import PAGE_SIZE, Order, Page, page_of
+from inference.web.paging import PAGE_SIZE, Order, Page, page_of
 
 ORDERS = {"position": "position", "difference": "apart", "first": "first", "second": "second"}
 

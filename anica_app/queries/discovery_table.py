@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from anica_app.models import Campaign, Discovery
 from anica_app.queries.campaign_coverage import measure_of
 from anica_app.queries.saying import words_of
-from inference.exchange.csv_cells import written
-from inference.exchange.provenance import head_of
+from inference.formats.csv_cells import written
+from inference.formats.provenance import head_of
 
 HEADS = (
     *("number", "label", "kind", "words", "instructions", "interestingness", "generality", "covered_blocks"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anica_app.models import BasicBlockSet, Campaign
-from inference.queries.finding import Found, Hit, group, with_words
+from inference.features.search.query import Found, Hit, group, with_words
 
 
 def found_of_anica(text: str, most: int) -> list[Found]:

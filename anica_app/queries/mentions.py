@@ -9,11 +9,11 @@ from functools import lru_cache
 from anica_app.core.domain.mentions import Mention, mention_of
 from anica_app.core.errors import AnicaError
 from anica_app.models import Discovery
-from inference.exchange.instruction_sets import X86
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.schemes import schemes_of_bytes
 from inference.isa.x86.scheme_set import described
 from inference.models import InstructionScheme
+from inference.storage.instruction_sets import X86
 
 LOOKED_THROUGH = 1000
 """Newest discoveries that are looked through; those that others include are not among them."""

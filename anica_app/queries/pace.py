@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from anica_app.models import Campaign, CampaignPredictor
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
 from inference.models import ISA
 from inference.models.scheme_search import search_schemes
+from inference.storage.instruction_sets import X86
 
 _LOOKED_AT = 20
 

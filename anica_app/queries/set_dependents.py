@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anica_app.models import BasicBlockSet
 from inference.models import Run
-from inference.queries.dependents import ENDED, GONE, NEEDED, Dependent, counted
+from inference.web.naming import ENDED, GONE, NEEDED, Dependent, counted
 
 
 def of_block_set(row: BasicBlockSet) -> list[Dependent]:

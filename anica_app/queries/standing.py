@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from anica_app.models import Campaign
 from inference.core.protocols import Json
-from inference.exchange.strict_json import StrictJsonError, load
+from inference.formats.json_fields import StrictJsonError, load
 from inference.models import Run
 
 LIVE_COUNTERS = "counters"

@@ -12,9 +12,9 @@ from anica_app.queries.asked import Asked, asked_about
 from anica_app.queries.discoveries import Found
 from anica_app.queries.generalisations import BY_BLOCK, BY_INTEREST, BY_LENGTH, sample_page, samples_of_step
 from inference.core.protocols import Json
-from inference.exchange.csv_cells import written
-from inference.exchange.provenance import head_of
-from inference.queries.paging import Page
+from inference.formats.csv_cells import written
+from inference.formats.provenance import head_of
+from inference.web.paging import Page
 
 NOT_ASKED = "it was not asked about this block"
 

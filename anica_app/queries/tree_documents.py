@@ -10,7 +10,7 @@ from anica_app.queries.discoveries import Found
 from anica_app.queries.generalisations import Tree, all_samples
 from anica_app.queries.saying import decision, reason
 from inference.core.protocols import Json
-from inference.exchange.provenance import PRODUCT
+from inference.formats.provenance import PRODUCT
 
 
 def tree_document(found: Found, tree: Tree, *, samples: bool) -> Json:

@@ -8,9 +8,9 @@ from anica_app.core.search.judging import ABSOLUTE
 from anica_app.exchange.blocks_csv import Broken
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Predictor
 from inference.core.protocols import Json
+from inference.features.runs import asked
+from inference.features.runs.asked import Item, links
 from inference.models import Run
-from inference.views.runs import asked
-from inference.views.runs.asked import Item, links
 
 _BROKEN = {Broken.STOP: "stop the import", Broken.SKIP: "are left out and reported"}
 

@@ -19,13 +19,13 @@ from anica_app.exchange.incoming import Sort, sort_of_content
 from anica_app.models import BasicBlockSet, Campaign
 from anica_app.views.block_sets.reading import BlocksForm, beginning_of
 from anica_app.views.naming_form import ImportForm
-from inference.exchange.errors import ExchangeError
-from inference.exchange.names import free_name
+from inference.features.runs.pages import SUMMARIES
+from inference.features.uploads.query import waiting_uploads
 from inference.models import Upload
-from inference.queries.uploads import waiting_uploads
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.views.runs.pages import SUMMARIES
+from inference.storage.errors import ExchangeError
+from inference.storage.names import free_name
 
 KIND = "import-anica"
 

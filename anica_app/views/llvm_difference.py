@@ -14,16 +14,15 @@ from anica_app.campaigning.llvm_difference import KIND, TOLERANCE
 from anica_app.exchange.llvm_difference import LlvmDifference, markdown
 from anica_app.predictors.llvm.processors import processors
 from anica_app.predictors.llvm.releases import INSTALL, installed
-from inference.exchange.cores import core_of
-from inference.exchange.instruction_sets import X86
+from inference.features.runs.pages import SUMMARIES
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
-from inference.queries.paging import page_in_memory
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.views.address import whole_number
-from inference.views.files import file_answer
-from inference.views.runs.pages import SUMMARIES
+from inference.storage.cores import core_of
+from inference.storage.instruction_sets import X86
+from inference.web.paging import page_in_memory
+from inference.web.requests import file_answer, whole_number
 
 SUMMARIES[KIND] = "A port mapping beside LLVM’s scheduling model"
 

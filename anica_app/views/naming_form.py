@@ -5,8 +5,8 @@ from __future__ import annotations
 from django import forms
 
 from anica_app.models import BasicBlockSet, Campaign
-from inference.exchange.errors import ExchangeError, NameTakenError
-from inference.exchange.names import free_or_refuse
+from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.names import free_or_refuse
 
 
 class ImportForm(forms.Form):

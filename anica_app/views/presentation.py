@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
-from inference.views.presentation import UNKNOWN
+from inference.web.presentation import UNKNOWN
 
 register = template.Library()
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from inference.features.runs.query import RUN_COLUMNS, runs
 from inference.models import Run
-from inference.queries.paging import Order, page_of
-from inference.queries.runs import RUN_COLUMNS, runs
+from inference.web.paging import Order, page_of
 
 
 def newest_runs(request: HttpRequest, kind: str, *unread: str) -> dict[str, Any]:

@@ -17,13 +17,13 @@ from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.mixes import random_mixes
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
-from inference.exchange.mapping_json import write_mapping_json
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.formats.mapping_json import write_mapping_json
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
+from inference.storage.instruction_sets import X86
+from inference.storage.rows import store_mapping, store_measurements
 
 PORTS = "0123456"
 USAGE = {

@@ -13,7 +13,7 @@ class FrontPoint(models.Model):
 
     Places count from 0, the most accurate first. `error` is the mean relative error (a fraction) on the
     experiments learnt from, `volume` µops × ports, `kinds` the number of different µops. `content` is the
-    mapping and `judged` how it does on what the run judged by, both as `inference.exchange.fronts` has them.
+    mapping and `judged` how it does on what the run judged by, both as `inference.storage.fronts` has them.
     `picked` is the stored mapping that this point has become: that of the run itself for one of them.
     """
 

@@ -1,6 +1,6 @@
 """Which of the schemes that a search finds stand first: what it names, measured here, in the usual form.
 
-The order is one number per row (`FIT`), so that pages can go on from a row (`inference.queries.paging`).
+The order is one number per row (`FIT`), so that pages can go on from a row (`inference.web.paging`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class SetComparison(models.Model):
-    """Numbers and lists of a comparison: see `inference.exchange.set_comparing`.
+    """Numbers and lists of a comparison: see `inference.features.sets.comparing`.
 
     `rows` tells which measurements of both it is of, as the kept summary of a set does.
     """

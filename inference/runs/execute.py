@@ -11,7 +11,6 @@ from django.db import OperationalError
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.protocols import Checkpoint
-from inference.exchange.errors import ExchangeError
 from inference.models import Run, RunCheckpoint
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError, RunsError
@@ -19,6 +18,7 @@ from inference.runs.job import Task
 from inference.runs.lease import Lease
 from inference.runs.registry import job
 from inference.runs.reporter import JournalReporter
+from inference.storage.errors import ExchangeError
 
 logger = logging.getLogger(__name__)
 

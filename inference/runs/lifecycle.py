@@ -14,7 +14,6 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from inference.core.protocols import Json
-from inference.exchange.names import NAME_LIMIT, free_name, hold_names
 from inference.models import Run
 from inference.runs import doorbell, webhooks
 from inference.runs.errors import ConfigError, NameTakenError, RunStateError
@@ -22,6 +21,7 @@ from inference.runs.journal import hold, write
 from inference.runs.leases import abandoned
 from inference.runs.limits import room_for_run
 from inference.runs.registry import job
+from inference.storage.names import NAME_LIMIT, free_name, hold_names
 
 asked_of_run = Signal()
 """Sent when a run was paused, resumed or cancelled, or is about to be: `run`, `wish` as in the address."""

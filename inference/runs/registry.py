@@ -41,14 +41,14 @@ class Deferred:
 
 
 JOBS: dict[str, Job] = {
-    "infer": Deferred("inference.runs.jobs.infer.InferJob"),
-    "measure": Deferred("inference.runs.jobs.measure.MeasureJob"),
-    "check-model": Deferred("inference.runs.jobs.check_model.CheckModelJob"),
-    "block": Deferred("inference.runs.jobs.block.BlockJob"),
-    "import": Deferred("inference.runs.jobs.import_file.ImportJob", short=True),
-    "compare-sets": Deferred("inference.runs.jobs.sets.CompareSetsJob", short=True),
-    "merge-sets": Deferred("inference.runs.jobs.sets.MergeSetsJob", short=True),
-    "evaluate": Deferred("inference.runs.jobs.evaluate.EvaluateJob", short=True),
+    "infer": Deferred("inference.features.inferring.job.InferJob"),
+    "measure": Deferred("inference.features.measure.job.MeasureJob"),
+    "check-model": Deferred("inference.features.model_check.job.CheckModelJob"),
+    "block": Deferred("inference.features.blocks.job.BlockJob"),
+    "import": Deferred("inference.features.uploads.job.ImportJob", short=True),
+    "compare-sets": Deferred("inference.features.sets.job.CompareSetsJob", short=True),
+    "merge-sets": Deferred("inference.features.sets.job.MergeSetsJob", short=True),
+    "evaluate": Deferred("inference.features.evaluations.job.EvaluateJob", short=True),
 }
 
 

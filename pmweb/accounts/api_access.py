@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Model
 from django.http import HttpRequest
 
-from inference.api.access import Caller, Deed, Scope
+from inference.web.api.access import Caller, Deed, Scope
 from pmweb.accounts import api_tokens, audit, recent
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import Level
@@ -19,7 +19,7 @@ from pmweb.accounts.watching import SessionVisit, TokenVisit, Visit, watched
 
 
 class ApiAccess:
-    """What `inference.api.access.Access` asks for."""
+    """What `inference.web.api.access.Access` asks for."""
 
     def caller_of(self, request: HttpRequest) -> Caller | None:
         """A token counts where one is shown, whatever session comes with it."""

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from pydantic import Field
 
-from inference.api.errors import ProblemError
+from inference.web.api.errors import ProblemError
 from pmweb import installation
 
 router = Router()

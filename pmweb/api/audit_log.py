@@ -9,11 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.api.access import ADMINISTERS, administering
-from inference.api.document import FILE
-from inference.api.files import attachment
-from inference.api.paging import Id, PageOf, Paging, listed
-from inference.api.shapes import Text, Time
+from inference.web.api.access import ADMINISTERS, administering
+from inference.web.api.document import FILE
+from inference.web.api.paging import Id, PageOf, Paging, listed
+from inference.web.api.shapes import Text, Time, attachment
 from pmweb.accounts import audit
 from pmweb.accounts.audit_search import COLUMNS, VIA, Wanted
 from pmweb.models import AuditEntry

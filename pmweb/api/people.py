@@ -11,10 +11,10 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.api.access import ADMINISTERS, IN_PERSON, administering, confirmed_in_person
-from inference.api.errors import Flaw, ProblemError
-from inference.api.paging import Id
-from inference.api.shapes import Input, Time
+from inference.web.api.access import ADMINISTERS, IN_PERSON, administering, confirmed_in_person
+from inference.web.api.errors import Flaw, ProblemError
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Time
 from pmweb.accounts import api_tokens, people
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.links import invited_until, path_of

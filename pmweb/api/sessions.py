@@ -10,9 +10,9 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.api.access import ADMINISTERS, OPERATES, administering, operating
-from inference.api.paging import Id
-from inference.api.shapes import Time
+from inference.web.api.access import ADMINISTERS, OPERATES, administering, operating
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Time
 from pmweb.accounts import ending, sessions
 from pmweb.accounts.presentation import browser_name
 from pmweb.models import BrowserSession

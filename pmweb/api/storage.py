@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from inference.api.access import ADMINISTERS, administering
-from inference.api.paging import Id
-from inference.api.shapes import Input, Time
+from inference.web.api.access import ADMINISTERS, administering
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Time
 from pmweb.accounts import audit
 from pmweb.models import Pruning
 from pmweb.retention.overview import overview

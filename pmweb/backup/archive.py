@@ -22,7 +22,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from inference.exchange import strict_json
+from inference.formats import json_fields
 from inference.models.schema import OWN
 from pmweb import __version__
 from pmweb.backup.errors import BackupError
@@ -83,7 +83,7 @@ def read_manifest(path: Path) -> Manifest:
         with zipfile.ZipFile(path) as packed:
             if packed.getinfo(_MANIFEST).file_size > _MANIFEST_LIMIT:
                 raise BackupError(f"{path} is no back-up of pmweb: its manifest is too large")
-            facts = strict_json.load(packed.read(_MANIFEST), _MANIFEST)
+            facts = json_fields.load(packed.read(_MANIFEST), _MANIFEST)
     except FileNotFoundError:
         raise BackupError(f"there is no file {path}") from None
     except (OSError, *_DAMAGED) as error:

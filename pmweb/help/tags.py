@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from inference.exchange.provenance import CITATION, PRODUCT
+from inference.formats.provenance import CITATION, PRODUCT
 from pmweb.help.pages import HELP
 from pmweb.help.text import rendered
 from pmweb.permissions.context import level_of_request

@@ -11,9 +11,9 @@ import sys
 from django.conf import settings
 from django.db import connection
 
-from inference.exchange.names import free_name
 from inference.models import Machine
 from inference.runs.machines import tokens
+from inference.storage.names import free_name
 from pmweb.launcher.supervisor import Child
 
 log = logging.getLogger(__name__)

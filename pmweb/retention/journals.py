@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 
+from inference.features.inferring.evolution import CLOUD_FRAMES
+from inference.features.inferring.records import EvolutionRecord
+from inference.features.runs.record import thinned
 from inference.models import Run, RunEvent
 from inference.runs.journal import SUPERSEDED
-from inference.views.runs.evolution import EvolutionRecord
-from inference.views.runs.evolved import CLOUD_FRAMES
-from inference.views.runs.record import thinned
 from pmweb.retention.trace import DAYS, Weight, breathe, days_ago, length_of_json
 
 _AT_A_TIME = 500

@@ -7,8 +7,8 @@ from django.core.exceptions import BadRequest, RequestDataTooBig, TooManyFieldsS
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from inference.api.errors import answer
-from inference.api.site import ROOT
+from inference.web.api.errors import answer
+from inference.web.api.site import ROOT
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from anica_app.queries.newest import newest
 from anica_app.views.campaigns.shown import found_of
+from inference.features.machines.query import condition_of, microarchitecture_of, obstacle
+from inference.features.runs.query import Overview, overview
 from inference.models import Machine
-from inference.queries.machines import condition_of, microarchitecture_of, obstacle
-from inference.queries.overview import Overview, overview
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import X86, store_isa
-from inference.exchange.stored import store_mapping, store_measurements
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_bytes
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
+from inference.storage.instruction_sets import X86, store_isa
+from inference.storage.rows import store_mapping, store_measurements
 from tests.work import work_off
 
 ADD, IMUL, COUNT = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R", "popcnt GPR[64]:W, GPR[64]:R"

@@ -20,9 +20,6 @@ from anica_app.models import BasicBlockSet, Campaign, Discovery, Predictor
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, MixSummary, OrderSummary, Verdict
 from inference.core.resources import ResourceMapping as Resources
-from inference.exchange.evaluating import evaluate
-from inference.exchange.resource_mappings import store_resource_mapping
-from inference.exchange.stored import load_measurements, store_measurements
 from inference.figures.heatmap import heat_map
 from inference.models import (
     ISA,
@@ -37,6 +34,9 @@ from inference.models import (
 )
 from inference.runs import lifecycle
 from inference.runs.journal import write
+from inference.storage.evaluating import evaluate
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import load_measurements, store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import BrowserSession, Scope
 from tests.anica.compared import compare

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as drawing
 from hypothesis import strategies as st
 
-from inference.api.document import operations_of
-from inference.api.site import document
 from inference.models import ExperimentSet, PortMapping, Run
+from inference.web.api.document import operations_of
+from inference.web.api.site import document
 from tests.api.conftest import ADD, Program
 from tests.api.test_operations import filled
 

@@ -9,9 +9,9 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.features.doubts.query import REPEATS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.queries.deciding import REPEATS
+from inference.storage.rows import store_mapping, store_measurements
 from tests.api.conftest import Program
 from tests.explained import ADD, IMUL, LOAD, PORTS, TRUTH, explained_mapping, toy_isa
 from tests.heads import behind_head

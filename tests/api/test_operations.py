@@ -14,11 +14,11 @@ from django.test.utils import CaptureQueriesContext
 from ninja import Schema
 from pydantic import BaseModel
 
-from inference.api import registry
-from inference.api.document import BY_SESSION, FILE, SCOPE, STREAM, operations_of
-from inference.api.site import document
 from inference.models import ExperimentSet, PortMapping
 from inference.runs import lifecycle
+from inference.web.api import registry
+from inference.web.api.document import BY_SESSION, FILE, SCOPE, STREAM, operations_of
+from inference.web.api.site import document
 from pmweb.models import Scope
 from tests.api.conftest import ADD, Program, program_of
 
@@ -49,7 +49,7 @@ def schemas() -> dict[str, type[BaseModel]]:
         for view in router.path_operations.values()
         for operation in view.operations
     }
-    modules |= {"inference.api.shapes", "inference.api.document", "anica_app.api.shapes"}
+    modules |= {"inference.web.api.shapes", "inference.web.api.document", "anica_app.api.shapes"}
     found = [
         value
         for name in modules

@@ -13,10 +13,10 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from inference.api import reference
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs import doorbell, leases
 from inference.runs.execute import Wishes, execute
+from inference.web.api import reference
 from tests.api.conftest import Program
 from tests.api.test_operations import OPERATIONS
 

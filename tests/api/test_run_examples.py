@@ -8,7 +8,7 @@ import pytest
 
 from anica_app.models import BasicBlockSet, Discovery, Predictor
 from anica_app.predictors.llvm.releases import installed
-from inference.api.run_examples import CONFIGS
+from inference.features.runs.run_examples import CONFIGS
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.registry import JOBS, job
 from tests.api.conftest import measured_again

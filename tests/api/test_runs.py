@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from inference.api import run_events
+from inference.features.runs import events_api
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import leases
 from inference.runs.journal import append
@@ -206,7 +206,7 @@ def test_a_stream_goes_on_while_the_run_does_and_ends_with_it(
     async def followed() -> list[dict[str, str]]:
         return await asyncio.wait_for(_streamed(program.token, path), 20)
 
-    monkeypatch.setattr(run_events, "_news", news)
+    monkeypatch.setattr(events_api, "_news", news)
     events = async_to_sync(followed)()  # the database is that of this thread
     assert [each.get("id") for each in events] == ["1", "2", "3", "4", None]
     assert [each["event"] for each in events] == ["state", "state", "log", "state", "end"]

@@ -124,7 +124,7 @@ def test_first_requests_that_come_at_once_find_the_same_operations() -> None:
     program = """
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from inference.api.site import api
+from inference.web.api.site import api
 gate = Barrier(4)
 with ThreadPoolExecutor(4) as pool:
     print(len({id(found) for found in pool.map(lambda _: gate.wait() and None or api(), range(4))}))

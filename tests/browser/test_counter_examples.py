@@ -8,7 +8,7 @@ import re
 from playwright.sync_api import Page, expect
 
 from inference.core.mapping import PortMapping
-from inference.exchange.mapping_json import write_mapping_json
+from inference.formats.mapping_json import write_mapping_json
 from tests.browser.conftest import RUN_MILLISECONDS, import_file
 
 TRUTH = PortMapping(

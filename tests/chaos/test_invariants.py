@@ -12,10 +12,10 @@ from benchmarks._chaos.invariants import Expected, check, check_leases
 from benchmarks._chaos.kinds import KINDS, WITHOUT
 from benchmarks._chaos.outcome import difference
 from benchmarks._chaos.sampling import Sampling
-from inference.exchange.instruction_sets import new_isa
 from inference.models import ExperimentSet, Measurement, PortMapping, Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.registry import JOBS
+from inference.storage.instruction_sets import new_isa
 from tests.runs.agents import TRUTH, attempt
 from tests.runs.fixtures import done_with_interruptions
 from tests.simulated import simulated_machine

@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.resource_mappings import store_resource_mapping
-from inference.exchange.stored import scheme_ids, store_mapping, store_measurements
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import ResourceMapping as ResourceMappingRow
+from inference.storage.instruction_sets import new_isa
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import scheme_ids, store_mapping, store_measurements
 
 
 def manage(*arguments: object) -> str:

@@ -9,9 +9,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import X86, add_schemes, new_isa, store_isa, x86_source
-from inference.exchange.stored import load_mapping, load_measurements, store_mapping
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping
+from inference.storage.instruction_sets import X86, add_schemes, new_isa, store_isa, x86_source
+from inference.storage.rows import load_mapping, load_measurements, store_mapping
 
 CSV = 'experiment,cycles,tool:IACA\n"2*add R, R; mul R, R",1.5,1.5\n"add R, R",0.5,\n'
 MAPPING = {

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.stored import store_mapping
 from inference.models import ExperimentSet, PortMapping
+from inference.storage.rows import store_mapping
 from tests.explained import BSF, IMUL, PORTS, TRUTH, explained_mapping, toy_isa
 
 OTHER = Value(PORTS, {**TRUTH.usage, IMUL: ((0b1000, 1),)}, 5.0)

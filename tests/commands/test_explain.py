@@ -8,8 +8,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.exchange.stored import store_mapping
 from inference.models import PortMapping
+from inference.storage.rows import store_mapping
 from tests.explained import (
     ADD,
     ADD_LOAD,

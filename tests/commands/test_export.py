@@ -10,11 +10,11 @@ from django.core.management import CommandError, call_command
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.exporting import MAPPING_EXPORTS
-from inference.exchange.instruction_sets import X86, new_isa
-from inference.exchange.provenance import PRODUCT
-from inference.exchange.stored import load_mapping, load_measurements, store_mapping, store_measurements
+from inference.formats.exporting import MAPPING_EXPORTS
+from inference.formats.provenance import PRODUCT
 from inference.models import ExperimentSet, PortMapping
+from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 

@@ -9,10 +9,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.fronts import JudgedPoint, store_front
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import PortMapping
+from inference.storage.fronts import JudgedPoint, store_front
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 from tests.fronts import SIZE, front_of
 
 pytestmark = pytest.mark.django_db

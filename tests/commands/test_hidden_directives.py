@@ -8,9 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import X86, new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import Machine, PortMapping, Run
+from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.rows import store_mapping
 from tests.directives import SPELLINGS, watching, written
 
 ADD = "add GPR[64]:RW, GPR[64]:R"

@@ -11,9 +11,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.agent.protocol import Beat
-from inference.exchange.instruction_sets import X86, store_isa, x86_source
 from inference.models import ISA, Machine
 from inference.runs.machines import sessions, tokens
+from inference.storage.instruction_sets import X86, store_isa, x86_source
 
 
 @pytest.fixture

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 from inference.agent import rate
 from inference.agent.protocol import encode
-from inference.consumers import agent_urlpatterns, agents
-from inference.exchange.instruction_sets import new_isa
+from inference.features.machines import consumer
 from inference.models import ISA, AgentToken, Batch, Machine
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
+from inference.sockets import agent_urlpatterns
+from inference.storage.instruction_sets import new_isa
 from tests.runs.machines.answering import answers, hello
 from tests.runs.machines.fixtures import batch_of, claim, posting
 
@@ -142,7 +143,7 @@ async def test_hello_comes_first(lab):
 
 async def test_hello_comes_soon_and_signs_of_life_go_on(lab, monkeypatch):
     token = lab[1]
-    monkeypatch.setattr(agents, "SILENCE", agents.SILENCE / 20)
+    monkeypatch.setattr(consumer, "SILENCE", consumer.SILENCE / 20)
     async with dialled(token) as socket:
         assert (await refusal(socket))[1:] == (True, 4408)
     async with welcomed(token) as socket:
@@ -155,7 +156,7 @@ async def test_hello_comes_soon_and_signs_of_life_go_on(lab, monkeypatch):
 async def test_who_does_not_know_of_the_batch_it_was_given_begins_anew(lab, monkeypatch):
     """The message with the batch was lost, or the one with its results."""
     _, token, _, _, number = lab
-    monkeypatch.setattr(agents, "OUT_OF_STEP_SECONDS", 0.2)
+    monkeypatch.setattr(consumer, "OUT_OF_STEP_SECONDS", 0.2)
     async with welcomed(token) as socket:
         batch = await heard(socket)
         for _ in range(4):
@@ -165,7 +166,7 @@ async def test_who_does_not_know_of_the_batch_it_was_given_begins_anew(lab, monk
         await socket.send_to(text_data=encode("beat", state="idle"))
         await asyncio.sleep(0.3)
         await socket.send_to(text_data=encode("beat", state="idle"))
-        assert await closing_code(socket) == agents.OUT_OF_STEP
+        assert await closing_code(socket) == consumer.OUT_OF_STEP
     assert await state() == "waiting"
     async with welcomed(token, holds=[number, batch["fence"]]) as socket:
         await results(socket, batch)
@@ -211,15 +212,15 @@ async def test_a_revoked_token_ends_the_connection(lab):
     async with welcomed(token) as socket:
         await heard(socket)
         await database_sync_to_async(tokens.revoke_all)(machine)
-        assert await refusal(socket) == (agents.REVOKED, False, 4401)
+        assert await refusal(socket) == (consumer.REVOKED, False, 4401)
 
 
 async def test_a_token_that_expires_ends_the_connection(lab, monkeypatch):
-    monkeypatch.setattr(agents, "TOKEN_LOOKED_AT_EVERY", 0.05)
+    monkeypatch.setattr(consumer, "TOKEN_LOOKED_AT_EVERY", 0.05)
     async with welcomed(lab[1]) as socket:
         await heard(socket)
         await AgentToken.objects.aupdate(expires=timezone.now())
-        assert await refusal(socket) == (agents.REVOKED, False, 4401)
+        assert await refusal(socket) == (consumer.REVOKED, False, 4401)
 
 
 async def test_an_expired_token_lets_nobody_in(lab):

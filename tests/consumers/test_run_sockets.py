@@ -10,10 +10,10 @@ from asgiref.sync import sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 
-from inference.consumers import websocket_urlpatterns
 from inference.models import Run
 from inference.runs import journal, leases, lifecycle
 from inference.runs.watcher import shared_watcher
+from inference.sockets import websocket_urlpatterns
 
 SOON = 20.0  # seconds; a look happens twice per second, but the computer may be busy
 APPLICATION = URLRouter(websocket_urlpatterns)

@@ -11,8 +11,8 @@ import pytest
 from channels.db import database_sync_to_async
 from django.db import OperationalError
 
-from inference.consumers import shared_journal as module
-from inference.consumers.shared_journal import SharedJournal
+from inference.features.runs import consumer as module
+from inference.features.runs.consumer import SharedJournal
 from inference.runs import journal, leases
 
 ENTRY = ("log", {"level": "info", "text": "news"})

@@ -2,10 +2,10 @@
 
 import pytest
 
-from inference.exchange.instruction_sets import X86, store_isa
 from inference.isa import x86
 from inference.isa.scheme import Scheme
 from inference.models import ISA, ExperimentSet
+from inference.storage.instruction_sets import X86, store_isa
 
 
 def scheme(text: str, **facts: object) -> Scheme:

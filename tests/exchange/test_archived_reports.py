@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from inference.exchange.run_archive.documents import MappingTold
-from inference.exchange.run_archive.reports import ReportTold
+from inference.formats.run_archive.documents import MappingTold
+from inference.formats.run_archive.reports import ReportTold
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment, Measured
-from inference.exchange.csv_cells import cell, plain_text, safe_text, written
-from inference.exchange.experiment_csv import is_experiment_csv, read_experiment_csv, write_experiment_csv
-from inference.exchange.file_units import FileUnit
-from inference.exchange.problems import Problems
-from inference.exchange.source import Source
+from inference.formats.csv_cells import cell, plain_text, safe_text, written
+from inference.formats.experiment_csv import is_experiment_csv, read_experiment_csv, write_experiment_csv
+from inference.formats.file_units import FileUnit
+from inference.formats.problems import Problems
+from inference.formats.source import Source
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 TRICKY = st.text(alphabet="'=+-@ \tab1", max_size=6) | st.text(max_size=20)

@@ -9,12 +9,12 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.core.predicting import MappingPredictor
-from inference.exchange.errors import ExchangeError
-from inference.exchange.evaluating import compare, compare_tool, evaluate
-from inference.exchange.importing import commit, preview
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_measurements, store_mapping, store_measurements
+from inference.formats.importing import commit, preview
 from inference.models import ISA, Evaluation, ExperimentSet, PortMapping, Run
+from inference.storage.errors import ExchangeError
+from inference.storage.evaluating import compare, compare_tool, evaluate
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_measurements, store_mapping, store_measurements
 
 SKL = Path(settings.SHARED) / "data" / "pmevo" / "SKL"
 

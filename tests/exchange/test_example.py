@@ -4,16 +4,16 @@ import pytest
 
 from inference.core.doubting import DoubtKind
 from inference.core.experiment import Measured
-from inference.exchange.example import loading
-from inference.exchange.experiment_csv import write_experiment_csv
-from inference.exchange.instruction_sets import vocabulary
-from inference.exchange.parsing import AnyNames, parse
-from inference.exchange.stored import load_mapping, load_measurements
+from inference.features.doubts.query import doubts_of
+from inference.features.example import loading
+from inference.features.machines.query import condition_of, microarchitecture_of
+from inference.features.mappings.query import measured_slots_of
+from inference.formats.experiment_csv import write_experiment_csv
+from inference.formats.parsing import AnyNames, parse
 from inference.isa import x86
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping
-from inference.queries.doubts import doubts_of
-from inference.queries.machines import condition_of, microarchitecture_of
-from inference.queries.measured_slots import measured_slots_of
+from inference.storage.instruction_sets import vocabulary
+from inference.storage.rows import load_mapping, load_measurements
 
 FILES = (loading.SINGLETONS_AND_PAIRS, loading.MIXES, loading.SLOTS, loading.MAPPING)
 

@@ -12,15 +12,15 @@ from django.conf import settings
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import Outcome, Reason, Seen
-from inference.exchange.characterisations import KEY, Explained, load_characterisation
-from inference.exchange.errors import ExchangeError
-from inference.exchange.explaining import UNTOLD, blocking_classes, measured_floods
-from inference.exchange.importing import MEASURED_IN, Preview, commit, preview, rejects_of
-from inference.exchange.instruction_sets import X86, load_x86, new_isa, vocabulary
-from inference.exchange.parsing import NO_SCHEME, AnyNames, Parsed, parse
-from inference.exchange.rejects_json import rejection_of
-from inference.exchange.stored import load_mapping, store_measurements
+from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
+from inference.formats.importing import MEASURED_IN, Preview, commit, preview, rejects_of
+from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
+from inference.formats.rejects_json import rejection_of
 from inference.models import ISA, ExperimentSet, PortMapping
+from inference.storage.characterisations import KEY, Explained, load_characterisation
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86, load_x86, new_isa, vocabulary
+from inference.storage.rows import load_mapping, store_measurements
 
 GOLDEN = Path(__file__).parent / "golden"
 MAPPING = (GOLDEN / "explained-mapping.json").read_bytes()

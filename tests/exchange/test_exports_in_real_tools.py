@@ -10,9 +10,9 @@ from iced_x86 import Decoder, Formatter, FormatterSyntax
 
 from inference.core.experiment import Experiment
 from inference.core.throughput import inverse_throughput
-from inference.exchange.exegesis import write_exegesis
-from inference.exchange.llvm_td import Opcodes, write_llvm_td
-from inference.exchange.osaca_yaml import write_osaca_yaml
+from inference.formats.exegesis import write_exegesis
+from inference.formats.llvm_td import Opcodes, write_llvm_td
+from inference.formats.osaca_yaml import write_osaca_yaml
 from inference.isa import aarch64, llvm_mc
 from inference.isa.bodies import unrolled
 from inference.isa.llvm_opcodes import llvm_opcodes

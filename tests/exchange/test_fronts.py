@@ -12,14 +12,14 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.core.predicting import MappingPredictor
-from inference.exchange.errors import NameTakenError, UnknownNameError
-from inference.exchange.evaluating import compare, evaluate, store_evaluation
-from inference.exchange.fronts import JudgedPoint, mapping_from, mapping_json, pick, store_front
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_mapping, scheme_ids, store_mapping, store_measurements
+from inference.features.inferring.query import front_named, front_of, point_with
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Evaluation, ExperimentSet, FrontPoint, PortMapping, Run
-from inference.queries.fronts import front_named, front_of, point_with
+from inference.storage.errors import NameTakenError, UnknownNameError
+from inference.storage.evaluating import compare, evaluate, store_evaluation
+from inference.storage.fronts import JudgedPoint, mapping_from, mapping_json, pick, store_front
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, scheme_ids, store_mapping, store_measurements
 from tests.fronts import SIZE
 from tests.fronts import front_of as made_by_hand
 

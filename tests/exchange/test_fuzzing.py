@@ -12,16 +12,15 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
 from inference.core.resources import ResourceMapping
-from inference.exchange.errors import ExchangeError
-from inference.exchange.experiment_csv import write_experiment_csv
-from inference.exchange.importing import name_list_of
-from inference.exchange.mapping_json import write_mapping_json
-from inference.exchange.parsing import AnyNames, Parsed, parse
-from inference.exchange.pmevo_json import write_mapping3
-from inference.exchange.problems import SHOWN
-from inference.exchange.rejects_json import rejection_of
-from inference.exchange.resource_json import write_resource_json
+from inference.formats.experiment_csv import write_experiment_csv
+from inference.formats.importing import name_list_of
+from inference.formats.mapping_json import write_mapping_json, write_resource_json
+from inference.formats.parsing import AnyNames, Parsed, parse
+from inference.formats.pmevo_json import write_mapping3
+from inference.formats.problems import SHOWN
+from inference.formats.rejects_json import rejection_of
 from inference.isa.names import SchemeNames
+from inference.storage.errors import ExchangeError
 
 GOLDEN = Path(__file__).parent / "golden"
 FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -6,11 +6,11 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.exchange.errors import ExchangeError, NameTakenError, RefusedError
-from inference.exchange.importing import commit, preview
-from inference.exchange.stored import load_mapping, load_measurements
+from inference.formats.importing import commit, preview
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.models import Experiment as ExperimentRow
+from inference.storage.errors import ExchangeError, NameTakenError, RefusedError
+from inference.storage.rows import load_mapping, load_measurements
 
 GOLDEN = Path(__file__).parent / "golden"
 CSV = b'experiment,cycles\n"2*add R, R; mul R, R",1.5\nnop,0.25\n'

@@ -12,11 +12,11 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import AARCH64, load_aarch64, load_document
 from inference.isa import aarch64
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.models import ISA
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import AARCH64, load_aarch64, load_document
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden" / "instruction-set.json"

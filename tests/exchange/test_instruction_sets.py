@@ -9,8 +9,11 @@ from django.core.management import call_command
 from django.db import connection
 
 from inference.core.experiment import Experiment, Measured
-from inference.exchange.errors import NameTakenError
-from inference.exchange.instruction_sets import (
+from inference.isa import x86
+from inference.isa.scheme import Operand
+from inference.models import ISA, ExperimentSet, InstructionScheme
+from inference.storage.errors import NameTakenError
+from inference.storage.instruction_sets import (
     GONE,
     X86,
     likely_isa,
@@ -21,10 +24,7 @@ from inference.exchange.instruction_sets import (
     vocabulary,
     x86_source,
 )
-from inference.exchange.stored import scheme_ids, store_measurements
-from inference.isa import x86
-from inference.isa.scheme import Operand
-from inference.models import ISA, ExperimentSet, InstructionScheme
+from inference.storage.rows import scheme_ids, store_measurements
 from tests.exchange.conftest import scheme
 
 

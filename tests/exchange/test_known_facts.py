@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.known_facts import (
+from inference.formats.known_facts import (
     counts_text,
     ports_text,
     read_counts,
@@ -13,6 +12,7 @@ from inference.exchange.known_facts import (
     read_ports,
     unknown_schemes,
 )
+from inference.storage.instruction_sets import new_isa
 
 ADD, IMUL = "add GPR[64]:RW, GPR[64]:R", "imul GPR[64]:RW, GPR[64]:R"
 

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 
 from inference.core.mapping import PortMapping, uops_of
 from inference.core.metrics import Unit
-from inference.exchange.errors import ExchangeError
-from inference.exchange.exported import ExportedMapping
-from inference.exchange.llvm_td import Opcodes, write_llvm_td
-from inference.exchange.mapping_csv import write_mapping_csv
-from inference.exchange.osaca_yaml import write_osaca_yaml
-from inference.exchange.parsing import AnyNames, parse
-from inference.exchange.provenance import PRODUCT
-from inference.exchange.uops_info_xml import condensed
-from inference.exchange.uops_info_xml_writing import port_codes, write_uops_info_xml
+from inference.formats.exported import ExportedMapping
+from inference.formats.llvm_td import Opcodes, write_llvm_td
+from inference.formats.mapping_csv import write_mapping_csv
+from inference.formats.osaca_yaml import write_osaca_yaml
+from inference.formats.parsing import AnyNames, parse
+from inference.formats.provenance import PRODUCT
+from inference.formats.uops_info_xml import condensed
+from inference.formats.uops_info_xml_writing import port_codes, write_uops_info_xml
 from inference.isa import aarch64, x86
 from inference.isa.names import SchemeNames
 from inference.isa.uops_info import scheme_name
 from inference.isa.uops_info_writing import element
+from inference.storage.errors import ExchangeError
 from tests.exchange.exports import (
     ADD,
     ADD_BYTE,

@@ -11,10 +11,10 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.predicting import MappingPredictor
-from inference.exchange.file_units import FileUnit, likely_unit
-from inference.exchange.importing import commit, preview
-from inference.exchange.measurement_doubts import doubts_of, unit_in_doubt
-from inference.exchange.parsing import AnyNames, parse, read, resolve
+from inference.formats.file_units import FileUnit, likely_unit
+from inference.formats.importing import commit, preview
+from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
+from inference.formats.parsing import AnyNames, parse, read, resolve
 from inference.models import ISA
 from tests.exchange.test_parsing import TwoSchemes
 from tests.views.conftest import ADD, IMUL, isa

@@ -8,11 +8,11 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
-from inference.exchange import experiment_csv, parsing
-from inference.exchange.formats import FORMATS, Content, Format
-from inference.exchange.incoming import taken_in
-from inference.exchange.parsing import AnyNames, Parsed, parse, read, resolve
-from inference.exchange.problems import SHOWN
+from inference.formats import experiment_csv, parsing
+from inference.formats.formats import FORMATS, Content, Format
+from inference.formats.incoming import taken_in
+from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
+from inference.formats.problems import SHOWN
 
 GOLDEN = Path(__file__).parent / "golden"
 HEADER = b"experiment,cycles,unit,note\n"

@@ -10,14 +10,14 @@ import pytest
 from django.conf import settings
 
 from inference.core.resources import ResourceMapping
-from inference.exchange.errors import ExchangeError
-from inference.exchange.exporting import RESOURCE_EXPORTS
-from inference.exchange.importing import commit, name_list_of, preview
-from inference.exchange.instruction_sets import X86, load_x86, new_isa
-from inference.exchange.parsing import NO_SCHEME, AnyNames, Parsed, parse
-from inference.exchange.resource_mappings import load_resource_mapping
+from inference.formats.exporting import RESOURCE_EXPORTS
+from inference.formats.importing import commit, name_list_of, preview
+from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
 from inference.models import ISA
 from inference.models import ResourceMapping as ResourceMappingRow
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86, load_x86, new_isa
+from inference.storage.resource_mappings import load_resource_mapping
 
 GOLDEN = Path(__file__).parent / "golden"
 PALMED = (GOLDEN / "palmed-mapping.json").read_bytes()
@@ -145,7 +145,7 @@ def test_a_faulty_use_is_told_with_its_class(use: list[object], problem: str) ->
 
 
 def test_a_small_file_cannot_say_more_than_a_database_should_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inference.exchange.parsing.MAX_LOADS", 7)
+    monkeypatch.setattr("inference.formats.parsing.MAX_LOADS", 7)
     wide = {"wide": {"resource_use": [[1, f"R{k}"] for k in range(4)]}}
     entries = {f"scheme {k}": "wide" for k in range(2)}
     told = only_problem(palmed(instr_to_class=entries, class_to_resources=wide))

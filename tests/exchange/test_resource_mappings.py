@@ -8,17 +8,17 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import Conversion, ResourceMapping, TooManyResourcesError
 from inference.core.tables import ExperimentTable
-from inference.exchange.errors import MissingSchemesError, NameTakenError
-from inference.exchange.instruction_sets import store_isa
-from inference.exchange.resource_mappings import (
+from inference.models import ISA, PortMapping, ResourceLoad
+from inference.models import ResourceMapping as ResourceMappingRow
+from inference.storage.errors import MissingSchemesError, NameTakenError
+from inference.storage.instruction_sets import store_isa
+from inference.storage.resource_mappings import (
     convert,
     load_predictor,
     load_resource_mapping,
     store_resource_mapping,
 )
-from inference.exchange.stored import store_mapping
-from inference.models import ISA, PortMapping, ResourceLoad
-from inference.models import ResourceMapping as ResourceMappingRow
+from inference.storage.rows import store_mapping
 
 VALUE = ResourceMapping(("R1", "R2"), {"add R, R": ((1, 0.3),), "mul R, R": ((0, 2.0), (1, 0.1)), "nop": ()})
 IMPORT = ResourceMappingRow.Origin.IMPORT

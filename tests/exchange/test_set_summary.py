@@ -9,11 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.exchange.importing import commit, preview
-from inference.exchange.set_summary import SetSummary, keep_summary, kept_summary, summarise
-from inference.exchange.stored import store_measurements
+from inference.features.sets import query as experiment_sets
+from inference.formats.importing import commit, preview
 from inference.models import ExperimentSet, Run
-from inference.queries import experiment_sets
+from inference.storage.rows import store_measurements
+from inference.storage.set_summary import SetSummary, keep_summary, kept_summary, summarise
 
 ADD, MUL = Experiment.of(["add R, R"]), Experiment.of({"mul R, R": 2})
 

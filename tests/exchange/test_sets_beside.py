@@ -8,21 +8,21 @@ from statistics import mean, median
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.exchange.errors import ExchangeError, NameTakenError
-from inference.exchange.experiment_csv import write_experiment_csv
-from inference.exchange.exporting import SET_EXPORTS
-from inference.exchange.parsing import AnyNames, parse
-from inference.exchange.set_comparing import (
+from inference.features.sets.comparing import (
     TOLERANCES,
     SetReport,
     compare_sets,
     keep_comparison,
     kept_comparison,
 )
-from inference.exchange.set_merging import Conflicts, plan_merging, store_merged
-from inference.exchange.stored import load_measurements, store_measurements
+from inference.features.sets.merging import Conflicts, plan_merging, store_merged
+from inference.features.sets.query import pairs_of
+from inference.formats.experiment_csv import write_experiment_csv
+from inference.formats.exporting import SET_EXPORTS
+from inference.formats.parsing import AnyNames, parse
 from inference.models import ISA, ExperimentSet
-from inference.queries.set_comparing import pairs_of
+from inference.storage.errors import ExchangeError, NameTakenError
+from inference.storage.rows import load_measurements, store_measurements
 from tests.views.conftest import ADD, IMUL, LOAD, isa, scheme
 
 __all__ = ["isa", "scheme"]

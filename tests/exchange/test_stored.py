@@ -6,8 +6,10 @@ from django.test.utils import CaptureQueriesContext
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.errors import MissingSchemesError, NameTakenError
-from inference.exchange.stored import (
+from inference.models import ISA, ExperimentSet, ExperimentTerm, PortMapping
+from inference.models import Experiment as ExperimentRow
+from inference.storage.errors import MissingSchemesError, NameTakenError
+from inference.storage.rows import (
     load_mapping,
     load_measurements,
     measurements_of,
@@ -15,8 +17,6 @@ from inference.exchange.stored import (
     store_mapping,
     store_measurements,
 )
-from inference.models import ISA, ExperimentSet, ExperimentTerm, PortMapping
-from inference.models import Experiment as ExperimentRow
 
 ADD = Experiment.of({"add R, R": 1})
 MIX = Experiment.of({"add R, R": 2, "mul R, R": 1})

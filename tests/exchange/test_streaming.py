@@ -8,11 +8,11 @@ from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.core.predicting import MappingPredictor, known_to, predicted
-from inference.exchange.evaluating import compare, compare_chunks, judge, score_tools
-from inference.exchange.recorded import held_out_rows, recorded_shares
-from inference.exchange.stored import load_measurements, scheme_texts, store_measurements
-from inference.exchange.streaming import set_chunks, table_of_keys
 from inference.models import ISA, ExperimentSet
+from inference.storage.evaluating import compare, compare_chunks, judge, score_tools
+from inference.storage.recorded import held_out_rows, recorded_shares
+from inference.storage.rows import load_measurements, scheme_texts, store_measurements
+from inference.storage.streaming import set_chunks, table_of_keys
 
 ADD, MUL, NOP = "add R, R", "mul R, R", "nop"
 VALUE = Mapping(("0", "1"), {ADD: ((0b11, 1),), MUL: ((0b01, 1),)}, r_max=3.0)

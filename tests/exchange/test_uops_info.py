@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from inference.exchange.importing import commit, preview
-from inference.exchange.instruction_sets import load_x86, new_isa
-from inference.exchange.parsing import AnyNames, Parsed, read, resolve
-from inference.exchange.port_usages import SEVERAL
+from inference.formats.importing import commit, preview
+from inference.formats.parsing import AnyNames, Parsed, read, resolve
+from inference.formats.uops_info_json import SEVERAL
+from inference.storage.instruction_sets import load_x86, new_isa
 
 GOLDEN = Path(__file__).parent / "golden" / "uops-info.json"
 TABLE = {

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.exchange import uops_info_xml
-from inference.exchange.errors import ExchangeError
-from inference.exchange.importing import Preview, commit, preview
-from inference.exchange.incoming import taken_in
-from inference.exchange.parsing import NO_SCHEME, AnyNames, parse, read, resolve
-from inference.exchange.port_usages import SEVERAL
-from inference.exchange.uops_info_digest import NO_PORTS
-from inference.exchange.uops_info_xml import condensed
+from inference.formats import uops_info_xml
+from inference.formats.importing import Preview, commit, preview
+from inference.formats.incoming import taken_in
+from inference.formats.parsing import NO_SCHEME, AnyNames, parse, read, resolve
+from inference.formats.uops_info_digest import NO_PORTS
+from inference.formats.uops_info_json import SEVERAL
+from inference.formats.uops_info_xml import condensed
 from inference.isa import x86
 from inference.isa.names import SchemeNames
 from inference.models import ISA, ExperimentSet, PortMapping
+from inference.storage.errors import ExchangeError
 
 GOLDEN = Path(__file__).parent / "golden" / "uops-info-xml.xml"
 ADD = "add GPR[64]:RW, GPR[64]:R"

@@ -18,9 +18,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.urls import reverse
 
-from inference.consumers import agent_urlpatterns
-from inference.exchange.instruction_sets import new_isa
 from inference.runs.machines import tokens
+from inference.sockets import agent_urlpatterns
+from inference.storage.instruction_sets import new_isa
 from pmweb import environment
 from pmweb.access_log import AccessFormatter, Logged
 from pmweb.accounts import api_tokens, links

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from inference.exchange.instruction_sets import new_isa
 from inference.runs.machines import tokens
+from inference.storage.instruction_sets import new_isa
 from pmweb.asgi import application
 from tests.listening import is_open
 from tests.runs.fixtures import forget_connection

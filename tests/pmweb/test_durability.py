@@ -18,7 +18,7 @@ from django.db import connection
 from tests.launched import LaunchedSite, wait_until
 
 TOKEN = """
-from inference.exchange.example.loading import load_example
+from inference.features.example.loading import load_example
 from pmweb.accounts import api_tokens
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.models import Scope

@@ -13,9 +13,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from inference.exchange.instruction_sets import new_isa
 from inference.models import AgentToken, Machine
 from inference.runs.machines.tokens import add_machine
+from inference.storage.instruction_sets import new_isa
 from pmweb.accounts import api_tokens, audit, links, people, recent
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope

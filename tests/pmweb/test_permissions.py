@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver, reverse
 
-from inference.api import operations
-from inference.consumers import agent_urlpatterns, websocket_urlpatterns
-from inference.exchange.instruction_sets import new_isa
 from inference.models import AgentToken, Machine
 from inference.runs.machines import tokens
+from inference.sockets import agent_urlpatterns, websocket_urlpatterns
+from inference.storage.instruction_sets import new_isa
+from inference.web.api import operations
 from pmweb.accounts.people import change_role, deactivate, invite
 from pmweb.accounts.roles import Level, level_of
 from pmweb.models import Role

@@ -24,10 +24,10 @@ from anica_app.exchange.file_trees import Archive
 from anica_app.exchange.incoming import read_rows, tree_of_path
 from anica_app.models import AnswerCache, Campaign, GeneralisationStep, Predictor, SampleBatch
 from anica_app.queries.discoveries import Found
+from inference.features.inferring.evolution import CLOUD_FRAMES
+from inference.features.runs.record import fold, thinned
 from inference.models import Run, RunCheckpoint, RunEvent, Upload
 from inference.runs.journal import events_since
-from inference.views.runs.evolved import CLOUD_FRAMES
-from inference.views.runs.record import fold, thinned
 from pmweb.models import AuditEntry, Pruning
 from pmweb.retention import waiting
 from pmweb.retention.policy import TRACES, policy

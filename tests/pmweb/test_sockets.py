@@ -14,8 +14,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
-from inference.exchange.instruction_sets import new_isa
 from inference.runs.machines import tokens
+from inference.storage.instruction_sets import new_isa
 from pmweb.accounts import people, watching
 from pmweb.asgi import application
 from pmweb.models import Role

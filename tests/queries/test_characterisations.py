@@ -8,12 +8,11 @@ import pytest
 
 from inference.core.experiment import Measured, MeasurementState
 from inference.core.explain import Seen
-from inference.exchange.characterisations import Explained
-from inference.exchange.stored import store_measurements
+from inference.features.explained.proofs import blocker_uops, proof_of, untested
+from inference.features.explained.query import Wanted, counts_of, remeasured, unfinished, usages_in, verdicts
 from inference.models import ExperimentSet, Machine, Run
-from inference.queries.characterisations import Wanted, counts_of, usages_in, verdicts
-from inference.queries.proofs import blocker_uops, proof_of, untested
-from inference.queries.remeasured import remeasured, unfinished
+from inference.storage.characterisations import Explained
+from inference.storage.rows import store_measurements
 from tests.explained import (
     ADD,
     ADD_LOAD,

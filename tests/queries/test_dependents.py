@@ -4,9 +4,9 @@ import pytest
 from django.utils import timezone
 
 from inference.core.experiment import Experiment, Measured
-from inference.exchange.evaluating import evaluate
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.queries.dependents import dependents_of
+from inference.storage.evaluating import evaluate
+from inference.web.naming import dependents_of
 from tests.queries.conftest import ADD
 
 

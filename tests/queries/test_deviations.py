@@ -10,13 +10,13 @@ from django.conf import settings
 from inference.core.deviating import Sampling
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
-from inference.exchange.errors import ExchangeError
-from inference.exchange.importing import commit, name_list_of, preview
-from inference.exchange.instruction_sets import load_x86, new_isa
-from inference.exchange.resource_mappings import store_resource_mapping
-from inference.exchange.stored import store_mapping
+from inference.features.comparing.query import beside_loads, described_loads, deviation_of
+from inference.formats.importing import commit, name_list_of, preview
 from inference.models import PortMapping, ResourceMapping
-from inference.queries.deviations import beside_loads, described_loads, deviation_of
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import load_x86, new_isa
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import store_mapping
 
 ZEN = settings.SHARED / "data" / "zenplus"
 

@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from inference.features.machines import query as read
 from inference.models import ISA, AgentToken, Batch, ExperimentSet, Machine, MachineReading, Run
-from inference.queries import machines as read
-from inference.queries.dependents import dependents_of
+from inference.web.naming import dependents_of
 
 ZEN3 = {"vendor": "AuthenticAMD", "family": 25, "model": 1, "cores": 2, "counters": "none"}
 

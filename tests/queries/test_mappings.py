@@ -1,11 +1,11 @@
 """The list of port mappings with the evaluation that says most."""
 
 from inference.core.experiment import Experiment, Measured
-from inference.exchange.evaluating import evaluate
-from inference.exchange.stored import store_mapping
+from inference.features.mappings.query import MAPPING_COLUMNS, port_mappings
 from inference.models import ISA, ExperimentSet, PortMapping, Run
-from inference.queries.mappings import MAPPING_COLUMNS, port_mappings
-from inference.queries.paging import Order, page_of
+from inference.storage.evaluating import evaluate
+from inference.storage.rows import store_mapping
+from inference.web.paging import Order, page_of
 from tests.queries.conftest import ADD, VALUE
 
 

@@ -8,9 +8,9 @@ from django.db.models import FloatField, Value
 from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment, Measured
-from inference.exchange.stored import store_measurements
 from inference.models import ISA, ExperimentSet, Measurement
-from inference.queries.paging import Order, Page, page_of
+from inference.storage.rows import store_measurements
+from inference.web.paging import Order, Page, page_of
 from tests.queries.conftest import ADD, MUL
 
 COLUMNS = {"row": "id", "cycles": "cycles_or_0", "length": "experiment__length"}

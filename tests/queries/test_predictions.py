@@ -6,11 +6,16 @@ import pytest
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.core.predicting import MappingPredictor
-from inference.exchange.errors import UnknownNameError
-from inference.exchange.evaluating import evaluate
+from inference.features.evaluations.query import (
+    evaluations_of,
+    evaluations_on,
+    listed,
+    listing_in,
+    tool_scores,
+)
 from inference.models import ExperimentSet, PortMapping
-from inference.queries.evaluations import evaluations_of, evaluations_on, listing_in, tool_scores
-from inference.queries.predictions import listed
+from inference.storage.errors import UnknownNameError
+from inference.storage.evaluating import evaluate
 from tests.queries.conftest import ADD, VALUE
 
 PREDICTOR = MappingPredictor(VALUE)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from inference.exchange.instruction_sets import store_isa
 from inference.isa.search import SearchError
 from inference.isa.x86.scheme_set import described
 from inference.models import ISA
@@ -12,6 +11,7 @@ from inference.models.scheme_search import (
     searched_schemes,
     select_schemes,
 )
+from inference.storage.instruction_sets import store_isa
 
 
 @pytest.mark.parametrize(

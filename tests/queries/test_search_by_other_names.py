@@ -9,15 +9,15 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.instruction_sets import store_isa
-from inference.exchange.stored import store_mapping
+from inference.features.search.query import find
 from inference.isa.x86.scheme_set import schemes_of
 from inference.models import ISA, PortMapping
 from inference.models import Experiment as ExperimentRow
 from inference.models.experiment import ExperimentTerm
 from inference.models.scheme_order import FIT, by_fit
 from inference.models.scheme_search import search_schemes, searched_schemes, select_schemes
-from inference.queries.finding import find
+from inference.storage.instruction_sets import store_isa
+from inference.storage.rows import store_mapping
 
 MNEMONICS = (
     *(

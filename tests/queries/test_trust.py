@@ -8,18 +8,18 @@ import pytest
 from django.utils import timezone
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_measurements
-from inference.figures.noise import Reading
-from inference.figures.trust import disturbed_by_hour, disturbed_spans, trust_picture
-from inference.models import ExperimentSet, Machine, Run, RunEvent
-from inference.queries.trust import (
+from inference.features.machines.trust import (
     KnownAnswer,
     drift_rounds,
     findings,
     known_answers,
     shares_by_set,
 )
+from inference.figures.noise import Reading
+from inference.figures.trust import disturbed_by_hour, disturbed_spans, trust_picture
+from inference.models import ExperimentSet, Machine, Run, RunEvent
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_measurements
 
 NOW = timezone.now().replace(minute=30, second=0, microsecond=0)
 

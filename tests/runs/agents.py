@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from inference.core.mapping import PortMapping, uops_of
-from inference.exchange.instruction_sets import new_isa
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import Machine
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
-from inference.runs.jobs import on_machine
+from inference.runs.machines import measurer
+from inference.storage.instruction_sets import new_isa
 from tests.measuring.boards import MemoryBoard
 
 PORTS = {
@@ -61,7 +61,7 @@ class Boards:
 def put_agent(monkeypatch: pytest.MonkeyPatch, harness=None, **options) -> Boards:
     """Let machines be answered by a harness; a simulated one with these options unless it is given."""
     boards = Boards(harness or SimulatedHarness(TRUTH, **options))
-    monkeypatch.setattr(on_machine, "DatabaseBoard", boards)
+    monkeypatch.setattr(measurer, "DatabaseBoard", boards)
     return boards
 
 

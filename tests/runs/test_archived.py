@@ -15,13 +15,10 @@ from hypothesis import strategies as st
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
-from inference.exchange.errors import ExchangeError
-from inference.exchange.evaluating import evaluate
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.run_archive import reading
-from inference.exchange.run_archive.reading import is_archive, read_archive
-from inference.exchange.run_archive.writing import write_archive
-from inference.exchange.stored import load_mapping, load_measurements, store_mapping, store_measurements
+from inference.features.runs.archive import store_archive
+from inference.formats.run_archive import reading
+from inference.formats.run_archive.reading import is_archive, read_archive
+from inference.formats.run_archive.writing import write_archive
 from inference.models import (
     ISA,
     Characterisation,
@@ -36,9 +33,12 @@ from inference.models import (
 from inference.models import Experiment as ExperimentRow
 from inference.models import Witness as WitnessRow
 from inference.runs import leases
-from inference.runs.archived import store_archive
 from inference.runs.journal import append
 from inference.runs.lifecycle import submit
+from inference.storage.errors import ExchangeError
+from inference.storage.evaluating import evaluate
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, load_measurements, store_mapping, store_measurements
 from tests import explained
 from tests.fronts import fronted
 from tests.work import work_off

@@ -7,12 +7,12 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from inference.core.mapping import PortMapping
-from inference.exchange.instruction_sets import new_isa
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import Machine
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.jobs import on_machine
+from inference.runs.machines import measurer
+from inference.storage.instruction_sets import new_isa
 from tests.runs.agents import Boards, attempt, do, impatient
 from tests.runs.fixtures import payloads
 from tests.simulated import simulated_machine
@@ -33,7 +33,7 @@ def machine() -> Machine:
 @pytest.fixture
 def boards(monkeypatch: pytest.MonkeyPatch) -> Boards:
     found = Boards(SimulatedHarness(TRUTH))
-    monkeypatch.setattr(on_machine, "DatabaseBoard", found)
+    monkeypatch.setattr(measurer, "DatabaseBoard", found)
     return found
 
 

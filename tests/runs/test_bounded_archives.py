@@ -10,14 +10,14 @@ from collections.abc import Callable
 import pytest
 
 from anica_app.exchange import file_trees
-from inference.exchange import strict_json, zip_members
-from inference.exchange.errors import ExchangeError
-from inference.exchange.run_archive import reading
-from inference.exchange.run_archive.reading import glimpse_of, is_archive, read_archive
-from inference.exchange.run_archive.writing import write_archive
-from inference.exchange.zip_members import listed_files
+from inference.formats import json_fields, source
+from inference.formats.run_archive import reading
+from inference.formats.run_archive.reading import glimpse_of, is_archive, read_archive
+from inference.formats.run_archive.writing import write_archive
+from inference.formats.source import listed_files
 from inference.models import Run, Upload
 from inference.runs.lifecycle import submit
+from inference.storage.errors import ExchangeError
 from tests.runs.test_archived import ROWS, isa, measured
 from tests.work import work_off
 from tests.zips import packed, unpacked
@@ -39,7 +39,7 @@ def test_a_manifest_that_would_fill_the_memory_is_not_parsed(
     measured: Run, read: Callable[[bytes], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = unpacked(write_archive(measured))
-    monkeypatch.setattr(strict_json.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
+    monkeypatch.setattr(json_fields.json, "loads", lambda *_, **__: pytest.fail("it was parsed"))
     many = b"[" + b"{}," * reading.VALUE_LIMIT + b"{}]"
     with pytest.raises(ExchangeError, match=r"run\.json has more than 1,000,000 values"):
         read(bomb(files, "run.json", many))
@@ -102,7 +102,7 @@ def test_an_import_says_what_a_glimpse_did_not_see(measured: Run) -> None:
 def test_files_are_counted_wherever_pieces_of_the_zip_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     content = packed({f"{number}.txt": b"x" * number for number in range(50)})
     for piece in (1, 2, 3, 7, 4096):
-        monkeypatch.setattr(zip_members, "_PIECE", piece)
+        monkeypatch.setattr(source, "_PIECE", piece)
         file = io.BytesIO(content)
         assert listed_files(file) == 50
         assert file.tell() == 0

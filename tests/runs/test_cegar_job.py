@@ -11,15 +11,15 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mixes import random_mixes
-from inference.exchange.evidence import Evidence, verdict_in_words
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.features.inferring.algorithms import like_one_uop
 from inference.isa.x86.probes import PROBES
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.exploring import like_one_uop
+from inference.storage.evidence import Evidence, verdict_in_words
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for
 from tests.simulated import simulated_machine
 from tests.work import work_off
@@ -111,7 +111,7 @@ def test_of_recorded_data_only_recorded_experiments_are_asked(isa):
 
 
 def _experiments(row):
-    from inference.exchange.stored import load_measurements
+    from inference.storage.rows import load_measurements
 
     return [each.experiment for each in load_measurements(row)]
 

@@ -9,13 +9,13 @@ import pytest
 from inference.core.experiment import OrderedExperiment
 from inference.core.mapping import uops_of
 from inference.core.model_check import MIX_LENGTHS, ORDER_LENGTHS, Verdict
-from inference.exchange.stored import load_measurements, store_mapping
+from inference.features.model_check.request import check_effort
 from inference.measuring.remote import item_id
 from inference.measuring.simulated_agent import SimulatedHarness
 from inference.models import ExperimentSet, Measurement, PortMapping
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.check_config import check_effort
+from inference.storage.rows import load_measurements, store_mapping
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
 from tests.simulated import simulated_machine

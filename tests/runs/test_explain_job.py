@@ -9,9 +9,6 @@ import pytest
 
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.characterisations import Explained, load_characterisation
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_mapping, store_mapping
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import (
     Characterisation,
@@ -24,6 +21,9 @@ from inference.models import (
 )
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
+from inference.storage.characterisations import Explained, load_characterisation
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, store_mapping
 from tests.core.explain.small import STORES, ZENLIKE, mapping_of
 from tests.runs.agents import put_agent
 from tests.runs.fixtures import child_of, done_with_interruptions, numbers, payloads, state, wait_for

@@ -15,12 +15,12 @@ from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.mixes import random_mixes
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.mapping_json import write_mapping_json
-from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.formats.mapping_json import write_mapping_json
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Machine, PortMapping, Run
 from inference.runs import lifecycle
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.runs.fixtures import payloads, state, wait_for
 
 WIDE = Mapping(

@@ -9,13 +9,13 @@ from inference.core.holdout import held_out_experiments
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mixes import random_mixes
 from inference.core.pmevo import PMEvoSettings
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_mapping, store_mapping, store_measurements
-from inference.exchange.stored import load_measurements as loaded
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, Evaluation, ExperimentSet, Measurement, PortMapping, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, store_mapping, store_measurements
+from inference.storage.rows import load_measurements as loaded
 from tests.fronts import fronted
 from tests.runs.fixtures import done_with_interruptions, numbers, payloads, state
 from tests.simulated import simulated_machine

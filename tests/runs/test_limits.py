@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from inference.exchange import incoming
-from inference.exchange.uops_info_xml import condensed
+from inference.formats import incoming
+from inference.formats.uops_info_xml import condensed
 from inference.models import ExperimentSet, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import LimitError
@@ -82,7 +82,7 @@ def test_what_no_view_catches_has_a_page(visitor: Client, monkeypatch):
     def refuse(*_: object) -> None:
         raise LimitError("you have too much")
 
-    monkeypatch.setattr("inference.views.runs.pages.page_of", refuse)
+    monkeypatch.setattr("inference.features.runs.pages.page_of", refuse)
     page = visitor.get(reverse("runs"))
     assert page.status_code == 429
     assert "You have too much." in page.text

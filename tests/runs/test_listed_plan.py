@@ -8,12 +8,12 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from inference.exchange.stored import load_measurements
+from inference.features.measure.job import effort
+from inference.features.measure.listed import MOST_LENGTH, MOST_LISTED
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.listed import MOST_LENGTH, MOST_LISTED
-from inference.runs.jobs.measure import effort
+from inference.storage.rows import load_measurements
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
 from tests.simulated import simulated_machine

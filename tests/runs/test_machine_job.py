@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from inference.exchange.stored import load_mapping
 from inference.measuring.simulated_agent import SimulatedHarness
 from inference.models import Evaluation, ExperimentSet, Measurement, PortMapping
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes
-from inference.runs.jobs.machine_facts import seconds_for
-from inference.runs.jobs.on_machine import spread
+from inference.runs.machines.facts import seconds_for
+from inference.runs.machines.measurer import spread
+from inference.storage.rows import load_mapping
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import numbers, payloads
 

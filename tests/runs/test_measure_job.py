@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from inference.exchange.stored import load_measurements
+from inference.features.measure.job import effort
 from inference.models import ExperimentSet, Machine, Measurement
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.execute import Wishes, execute
-from inference.runs.jobs.measure import effort
+from inference.storage.rows import load_measurements
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
 from tests.simulated import simulated_machine

@@ -6,11 +6,11 @@ import pytest
 
 from inference.agent.protocol import Settings
 from inference.core.errors import MeasuringError
+from inference.features.measure.job import read_config
 from inference.isa.x86.assembling import unroll
 from inference.isa.x86.surroundings import Options
 from inference.measuring.remote import RemoteMeasurer, surroundings_of
 from inference.runs.errors import ConfigError
-from inference.runs.jobs.measure import read_config
 from tests.runs.agents import make_machine
 
 FLAGS = frozenset({"avx", "avx2", "sse", "sse2"})

@@ -6,7 +6,6 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
-from inference.exchange.instruction_sets import new_isa
 from inference.measuring.cached import CachedMeasurer
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, Run
@@ -14,6 +13,7 @@ from inference.runs import leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError
 from inference.runs.measurements import RunMeasurements
 from inference.runs.registry import JOBS
+from inference.storage.instruction_sets import new_isa
 from tests.runs.counting.job import CountJob
 
 pytestmark = pytest.mark.django_db

@@ -10,17 +10,18 @@ import pytest
 
 from inference.core.errors import CoreError
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
+from inference.features.blocks.job import BlockConfig
+from inference.features.evaluations import job as evaluate
+from inference.features.inferring.algorithms import ALGORITHMS, KNOWN
+from inference.features.inferring.request import NOISE, InferConfig
+from inference.features.measure.job import MeasureConfig
+from inference.features.model_check.request import CheckConfig
+from inference.features.uploads import job as import_file
 from inference.measuring.blocks import BlockOptions
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError
-from inference.runs.jobs import evaluate, import_file
-from inference.runs.jobs.algorithms import ALGORITHMS, KNOWN
-from inference.runs.jobs.block import BlockConfig
-from inference.runs.jobs.check_config import CheckConfig
-from inference.runs.jobs.infer_config import NOISE, InferConfig
-from inference.runs.jobs.measure import MeasureConfig
 from inference.runs.registry import job
+from inference.storage.errors import ExchangeError
 from tests.views.conftest import ADD, experiment_set, isa, mapping
 from tests.views.lab import machine
 

@@ -8,15 +8,15 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.errors import UnknownNameError
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.resource_mappings import convert
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.features.evaluations.job import EvaluateJob
 from inference.models import Evaluation, ExperimentSet, PortMapping, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
 from inference.runs.job import Task
-from inference.runs.jobs.evaluate import EvaluateJob
+from inference.storage.errors import UnknownNameError
+from inference.storage.instruction_sets import new_isa
+from inference.storage.resource_mappings import convert
+from inference.storage.rows import store_mapping, store_measurements
 from tests.runs.fixtures import payloads
 from tests.work import work_off
 

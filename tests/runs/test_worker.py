@@ -13,12 +13,12 @@ from channels.layers import InMemoryChannelLayer
 from django.utils import timezone
 
 from inference.core.compiling_ahead import compile_all
-from inference.exchange.instruction_sets import new_isa
 from inference.models import ISA, ExperimentSet, Run, RunCheckpoint, Upload
 from inference.runs import lifecycle
 from inference.runs import worker as worker_module
 from inference.runs.lease import Lease
 from inference.runs.worker import RunWorker
+from inference.storage.instruction_sets import new_isa
 from tests.launched import is_alive
 from tests.runs.counting.job import counted
 from tests.runs.fixtures import (

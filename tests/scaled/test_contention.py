@@ -15,13 +15,13 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from inference.core.experiment import Experiment
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.names import free_name
-from inference.exchange.stored import store_experiments
 from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent, Upload
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import ConfigError, NameTakenError, RunStateError
 from inference.runs.machines import batches, sessions, tokens
+from inference.storage.instruction_sets import new_isa
+from inference.storage.names import free_name
+from inference.storage.rows import store_experiments
 from pmweb.accounts import throttle
 from tests.runs.fixtures import assert_journal_is_whole, numbers, wait_for
 from tests.runs.machines.fixtures import batch_of, connected, posting

@@ -17,12 +17,12 @@ import pytest
 from django.urls import reverse
 from websockets.sync.client import connect
 
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.mapping_json import write_mapping_json
-from inference.exchange.stored import load_mapping
+from inference.formats.mapping_json import write_mapping_json
 from inference.models import ExperimentSet, Machine, Measurement, PortMapping, Run, RunEvent
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.models import AuditEntry
 from tests.processes import Process, Served

@@ -8,10 +8,10 @@ from django.test import Client
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import store_isa
-from inference.exchange.stored import store_mapping, store_measurements
 from inference.isa.scheme import Operand, Scheme
 from inference.models import ISA, ExperimentSet, PortMapping
+from inference.storage.instruction_sets import store_isa
+from inference.storage.rows import store_mapping, store_measurements
 
 ADD = "add GPR[64]:RW, GPR[64]:R"
 IMUL = "imul GPR[64]:RW, GPR[64]:R"

@@ -19,18 +19,18 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.run_archive.documents import EVENTS, RUN
-from inference.exchange.run_archive.payloads import PAYLOADS, REPLACED
-from inference.exchange.run_archive.reading import read_archive
-from inference.exchange.run_archive.writing import write_archive
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.features.runs.archive import store_archive
+from inference.formats.run_archive.documents import EVENTS, RUN
+from inference.formats.run_archive.payloads import PAYLOADS, REPLACED
+from inference.formats.run_archive.reading import read_archive
+from inference.formats.run_archive.writing import write_archive
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs import journal
-from inference.runs.archived import store_archive
 from inference.runs.lifecycle import submit
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping, store_measurements
 from tests.core.explain.small import ZENLIKE, mapping_of
 from tests.fronts import fronted
 from tests.runs import agents

@@ -13,10 +13,10 @@ from django.urls import reverse
 
 from inference.core.mapping import uops_of
 from inference.core.model_check import MIX_LENGTHS
-from inference.exchange.stored import store_mapping
+from inference.features.runs.asked import asked_of
 from inference.models import ISA, Machine, PortMapping, Run
 from inference.runs import lifecycle
-from inference.views.runs.asked import asked_of
+from inference.storage.rows import store_mapping
 from tests.runs.agents import TRUTH, do, make_machine, put_agent
 
 ASKED = {

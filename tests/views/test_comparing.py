@@ -11,10 +11,10 @@ from django.test import Client
 
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.resources import ResourceMapping as Resources
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.resource_mappings import store_resource_mapping
-from inference.exchange.stored import scheme_ids, store_mapping
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.storage.instruction_sets import new_isa
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import scheme_ids, store_mapping
 from tests.views.conftest import ADD, IMUL, LOAD
 
 RENAMED = Mapping(ports=("a", "b", "c"), usage={ADD: ((0b111, 1),), IMUL: ((0b100, 1),)})

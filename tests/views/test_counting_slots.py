@@ -10,14 +10,13 @@ from django.urls import reverse
 
 from inference.core.doubting import Doubt, DoubtKind
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_measurements, store_mapping
+from inference.features.doubts.query import again, doubts_of
+from inference.features.mappings.query import measured_slots_of
+from inference.features.measure.job import effort
 from inference.measuring.padding import padding_of
 from inference.models import ExperimentSet, Machine, PortMapping
-from inference.queries.deciding import again
-from inference.queries.doubts import doubts_of
-from inference.queries.measured_slots import measured_slots_of
-from inference.runs.jobs.measure import effort
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_measurements, store_mapping
 from tests.runs.agents import do
 from tests.simulated import simulated_machine
 

@@ -13,11 +13,11 @@ from pytest_django import DjangoAssertNumQueries
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.evaluating import evaluate
-from inference.exchange.evidence import KEY as SEARCHED
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.features.doubts.query import doubts_of
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.queries.doubts import doubts_of
+from inference.storage.evaluating import evaluate
+from inference.storage.evidence import KEY as SEARCHED
+from inference.storage.rows import store_mapping, store_measurements
 from tests.explained import (
     ADD,
     ADD_LOAD,

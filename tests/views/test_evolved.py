@@ -11,15 +11,15 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.features.inferring.evolution import CLASSES_SHOWN
+from inference.features.inferring.job import WORST_SCHEMES
+from inference.features.runs import record
+from inference.features.runs.record import fold, record_of, whole_record_of
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
-from inference.runs.jobs.infer import WORST_SCHEMES
-from inference.views.runs import record
-from inference.views.runs.evolved import CLASSES_SHOWN
-from inference.views.runs.record import fold, record_of, whole_record_of
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.fronts import SIZE, fronted
 from tests.work import work_off
 

@@ -12,9 +12,9 @@ from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping, store_measurements
 from inference.models import ExperimentSet, PortMapping
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping, store_measurements
 
 FP = Mapping(tuple("0123"), {"mul": ((0b0011, 1),), "add": ((0b1011, 1),), "shift": ((0b0100, 1),)})
 MEASURED = (({"mul": 1, "add": 1}, 0.733), ({"mul": 1, "add": 2}, 1.1), ({"shift": 2}, 2.01))

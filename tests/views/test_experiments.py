@@ -12,10 +12,10 @@ from django.utils.http import urlencode
 from inference.core.experiment import Experiment as ExperimentValue
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.schedule import schedule
-from inference.exchange.stored import load_mapping, store_mapping
+from inference.features.experiments.pages import MOST_INSTRUCTIONS, code_of
+from inference.features.experiments.picture import LEFT, picture
 from inference.models import ISA, Experiment, ExperimentSet, Machine, PortMapping
-from inference.views.experiments.code import MOST_INSTRUCTIONS, code_of
-from inference.views.experiments.picture import LEFT, picture
+from inference.storage.rows import load_mapping, store_mapping
 from tests.views.conftest import ADD, IMUL, LOAD
 
 MIX = ExperimentValue.of({ADD: 2, IMUL: 1})

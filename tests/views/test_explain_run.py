@@ -14,13 +14,13 @@ from inference.core.explain import REASONS, STAGES, Reason
 from inference.core.explain.events import Blocked, Bottleneck, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
 from inference.core.protocols import Event
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
+from inference.features.inferring.explainable import WIDTH, bars
+from inference.features.inferring.records import OPEN, ExplainRecord, Told, agreed
+from inference.features.runs.record import fold
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle
-from inference.views.runs.characterising import WIDTH, bars
-from inference.views.runs.funnel import OPEN, ExplainRecord, Told, agreed
-from inference.views.runs.record import fold
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 from tests.core.explain.small import ZENLIKE, mapping_of
 from tests.work import work_off
 

@@ -12,11 +12,11 @@ from django.urls import reverse
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mixes import random_mixes
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import load_mapping, store_mapping, store_measurements
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ISA, ExperimentSet, PortMapping, Run
 from inference.runs import lifecycle
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from pmweb.accounts.api_tokens import issue
 from pmweb.models import Scope
 from tests.work import work_off

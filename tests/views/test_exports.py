@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.exporting import MAPPING_EXPORTS
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.provenance import PRODUCT
-from inference.exchange.stored import store_mapping
+from inference.formats.exporting import MAPPING_EXPORTS
+from inference.formats.provenance import PRODUCT
 from inference.models import ExperimentSet, PortMapping
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 from tests.views.conftest import ADD, IMUL
 
 

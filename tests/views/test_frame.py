@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from inference.figures import palette
 from inference.models import ISA, ExperimentSet
-from inference.views.presentation import change, decimals, subscript
+from inference.web.presentation import change, decimals, subscript
 from pmweb.middleware import no_body_for_head
 
 PAGES = ["start", "isas", "sets", "machines", "upload"]
@@ -98,7 +98,7 @@ def test_a_server_error_gets_a_page_of_its_own(visitor: Client, monkeypatch: pyt
     def broken() -> None:
         raise RuntimeError("made by the test")
 
-    monkeypatch.setattr("inference.views.isas.instruction_sets", broken)
+    monkeypatch.setattr("inference.features.schemes.pages.instruction_sets", broken)
     visitor.raise_request_exception = False
     answer = visitor.get(reverse("isas"))
     assert answer.status_code == 500

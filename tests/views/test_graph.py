@@ -8,9 +8,9 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import ISA, InstructionScheme, PortMapping
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 from tests.views.conftest import ADD, IMUL, LOAD
 
 THERE = Value(("x", "y", "z", "w"), {ADD: ((0b0111, 1),), IMUL: ((0b1000, 2),), LOAD: ((0b0001, 1),)})

@@ -13,10 +13,10 @@ from django.test import Client
 from inference.core.cegar import CegarSettings
 from inference.core.pmevo.estimate import planned
 from inference.core.pmevo.settings import PMEvoSettings
-from inference.exchange.stored import load_measurements, store_measurements
+from inference.features.inferring.algorithm_texts import OFFERS
+from inference.features.inferring.request import DEFAULT_SEED
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
-from inference.runs.jobs.infer_config import DEFAULT_SEED
-from inference.views.infer.algorithms import OFFERS
+from inference.storage.rows import load_measurements, store_measurements
 from tests.views.conftest import ADD, IMUL
 
 

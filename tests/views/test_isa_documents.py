@@ -10,9 +10,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from inference.features.schemes import pages
 from inference.isa import llvm_mc
 from inference.models import ISA
-from inference.views import isa_documents
 
 GOLDEN = Path(__file__).parents[1] / "exchange" / "golden" / "instruction-set.json"
 
@@ -37,7 +37,7 @@ def test_what_is_wrong_with_a_document_is_said_and_nothing_loaded(
     answer = upload(visitor, content)
     assert answer.status_code == 400
     assert "scheme 1: the operand &#x27;GPR[64]&#x27; is not described" in answer.text
-    monkeypatch.setattr(isa_documents, "BYTES_AT_ONCE", 100)
+    monkeypatch.setattr(pages, "BYTES_AT_ONCE", 100)
     assert "manage.py load-isa FILE" in upload(visitor, content).text
     assert visitor.post(reverse("isa-load")).status_code == 400
     assert ISA.objects.count() == before

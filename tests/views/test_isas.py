@@ -8,12 +8,12 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from inference.core.resources import ResourceMapping
-from inference.exchange.instruction_sets import new_isa, store_isa
-from inference.exchange.resource_mappings import store_resource_mapping
 from inference.isa.x86.scheme_set import described
 from inference.models import ISA, ExperimentSet, InstructionScheme, PortMapping
 from inference.models import ResourceMapping as Row
-from inference.queries.paging import PAGE_SIZE
+from inference.storage.instruction_sets import new_isa, store_isa
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.web.paging import PAGE_SIZE
 from tests.views.conftest import ADD, IMUL, LOAD
 
 

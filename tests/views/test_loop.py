@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import PortMapping
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 
 LOOP = "add rax, rbx\nimul rcx, rdx\nimul rsi, rdi"
 

@@ -11,11 +11,11 @@ from django.test import Client
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.protocols import Json
-from inference.exchange.evaluating import evaluate
-from inference.exchange.stored import load_mapping, store_mapping, store_measurements
+from inference.features.evaluations.query import held_out_of
 from inference.models import ExperimentSet, PortMapping, Run
-from inference.queries.held_out import held_out_of
 from inference.runs.lifecycle import submit
+from inference.storage.evaluating import evaluate
+from inference.storage.rows import load_mapping, store_mapping, store_measurements
 from tests.views.conftest import ADD, IMUL
 from tests.work import work_off
 

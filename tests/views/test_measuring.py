@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from inference.features.inferring.algorithms import ALGORITHMS
 from inference.models import Machine, Run
-from inference.runs.jobs.algorithms import ALGORITHMS
 from tests.views.conftest import ADD
 from tests.views.lab import machine
 

@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from anica_app.models import Predictor
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import X86, new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import PortMapping, Run
+from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.rows import store_mapping
 from tests.anica.predictors.fakes import script
 from tests.runs.agents import attempt
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from django.urls import reverse
 
-from inference.exchange.stored import store_mapping
 from inference.models import Machine, PortMapping, Run
+from inference.storage.rows import store_mapping
 from tests.explained import (
     ADD,
     ADD_LOAD,

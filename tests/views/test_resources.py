@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from inference.core.resources import ResourceMapping as Resources
-from inference.exchange.evaluating import evaluate
-from inference.exchange.resource_mappings import convert, load_resource_mapping, store_resource_mapping
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
+from inference.storage.evaluating import evaluate
+from inference.storage.resource_mappings import convert, load_resource_mapping, store_resource_mapping
 from tests.views.conftest import ADD, IMUL, LOAD
 
 PALMED = json.dumps(

@@ -13,13 +13,13 @@ from django.test import Client
 from django.utils.html import escape
 
 from inference.core.protocols import Json
+from inference.features.runs.asked import asked_of
+from inference.features.runs.record import CURVE_POINTS, fold, thinned
 from inference.figures.heatmap import heat_map
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run, Upload
 from inference.runs.journal import append
 from inference.runs.leases import claim, fail
 from inference.runs.lifecycle import pause, submit
-from inference.views.runs.asked import asked_of
-from inference.views.runs.record import CURVE_POINTS, fold, thinned
 from tests.work import work_off
 
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -10,12 +10,12 @@ from pytest_django import DjangoAssertNumQueries
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Value
 from inference.core.resources import ResourceMapping
-from inference.exchange.evaluating import evaluate
-from inference.exchange.resource_mappings import store_resource_mapping
-from inference.exchange.stored import store_mapping, store_measurements
+from inference.features.schemes.query import PAGE
 from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, PortMapping
-from inference.queries.scheme_facts import PAGE
-from inference.views import scheme_panels
+from inference.storage.evaluating import evaluate
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import store_mapping, store_measurements
+from inference.web import offers
 from tests.explained import BSF, IMUL, explained_mapping, toy_isa
 from tests.views.conftest import ADD
 from tests.views.conftest import IMUL as MUL
@@ -104,10 +104,10 @@ def test_witnesses_and_verdicts_are_listed_also_where_a_scheme_is_excluded(visit
 def test_other_apps_add_sections_that_may_have_nothing_to_say(
     visitor: Client, isa: ISA, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(scheme_panels, "_PANELS", [])
+    monkeypatch.setattr(offers, "_PANELS", [])
     for key, path in (("told", "told"), ("silent", "silent")):
         context = f"{__name__}.{path}"
-        scheme_panels.register(scheme_panels.Panel(key, key.upper(), "partials/terms.html", context))
+        offers.show_on_scheme(offers.Panel(key, key.upper(), "partials/terms.html", context))
     text = page(visitor, ADD).content.decode()
     assert "TOLD" in text
     assert "SILENT" not in text

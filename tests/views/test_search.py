@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from anica_app.models import Campaign
+from inference.features.search.query import Found, find, pasted
 from inference.models import ISA, ExperimentSet, PortMapping
-from inference.queries.finding import Found, find, pasted
 from inference.runs import lifecycle
 from tests.views.conftest import IMUL
 

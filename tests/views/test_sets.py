@@ -8,8 +8,8 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.exchange.stored import store_measurements
 from inference.models import ISA, Evaluation, ExperimentSet, Machine, PortMapping, Run
+from inference.storage.rows import store_measurements
 from tests.views.conftest import ADD, IMUL
 
 

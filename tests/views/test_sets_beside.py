@@ -14,11 +14,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from inference.core.experiment import Experiment, Measured
-from inference.exchange.stored import load_measurements, store_measurements
+from inference.features.sets import query as set_comparing
 from inference.models import ExperimentSet, Run
-from inference.queries import set_comparing
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
+from inference.storage.rows import load_measurements, store_measurements
 from pmweb.models import Scope
 from tests.api.conftest import program_of
 from tests.views.conftest import ADD, IMUL, LOAD, experiment_set, isa, visitor

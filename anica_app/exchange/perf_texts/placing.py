@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from anica_app.exchange.perf_texts.samples import Mapped, Point, Samples
-from inference.exchange.errors import ExchangeError
 from inference.isa.x86.binaries import Program
+from inference.storage.errors import ExchangeError
 
 _ENOUGH = 0.5
 """Of the symbols of another file's samples that the program knows, to take them for its own."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from anica_app.exchange.perf_texts.annotate import is_annotate, read_annotate
 from anica_app.exchange.perf_texts.samples import Samples
 from anica_app.exchange.perf_texts.script import is_script, read_script
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 
 BEGINNING = 1 << 16
 """Bytes of a file by which it is recognised."""

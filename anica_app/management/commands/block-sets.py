@@ -16,11 +16,11 @@ from anica_app.queries.accuracy import accuracy_of, column_named
 from anica_app.queries.block_sets import block_sets, columns_of
 from anica_app.queries.column_facts import numbers_of
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.names import by_name
-from inference.management.run_command import RunCommand
 from inference.models import Run
 from inference.runs import lifecycle
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):

@@ -15,11 +15,11 @@ from anica_app.core.domain.wording import words
 from anica_app.core.errors import PredictorError
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.core.protocols import Json
-from inference.exchange.names import by_name
-from inference.management.run_command import RunCommand, add_set_option, named_values
+from inference.features.inferring.request import DEFAULT_SEED
 from inference.models import PortMapping, Run
 from inference.runs import lifecycle
-from inference.runs.jobs.infer_config import DEFAULT_SEED
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand, add_set_option, named_values
 
 _SHOWN = 20
 _TELL_EVERY = 5.0  # seconds of searching

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.management.run_command import RunCommand
+from inference.web.run_command import RunCommand
 
 UNITS = ("cycles", "cpi", "ipc")
 
@@ -98,9 +98,9 @@ def _config(options: dict[str, Any]) -> dict[str, Any]:
     """The description of the run. Raises `CommandError` for names that nothing has."""
     from anica_app.campaigning.predictors import chosen
     from anica_app.core.errors import PredictorError
-    from inference.exchange.errors import ExchangeError
-    from inference.exchange.names import by_name
     from inference.models import ExperimentSet, PortMapping, ResourceMapping
+    from inference.storage.errors import ExchangeError
+    from inference.storage.names import by_name
 
     try:
         resources = list(ResourceMapping.objects.filter(name__in=options["mapping"]))

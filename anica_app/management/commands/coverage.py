@@ -12,12 +12,12 @@ from anica_app.campaigning.covering import KIND, MOST_BLOCKS
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.models import BasicBlockSet, Campaign
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.names import by_name
 from inference.isa.x86.blocks.listing import intel_of_bytes
-from inference.management.run_command import RunCommand
 from inference.models import Run
 from inference.runs import lifecycle
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
 
 _SHOWN = 20
 

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from anica_app.core.errors import PredictorError
 from inference.core.errors import InvalidInputError
-from inference.exchange.errors import ExchangeError
-from inference.management.data_command import DataCommand
+from inference.storage.errors import ExchangeError
+from inference.web.data_command import DataCommand
 
 
 class Command(DataCommand):
@@ -39,10 +39,10 @@ class Command(DataCommand):
         """Ask, and write."""
         from anica_app.campaigning.llvm_difference import TOLERANCE, DifferenceConfig, difference
         from anica_app.exchange.llvm_difference import markdown
-        from inference.exchange.exported import exported
-        from inference.exchange.instruction_sets import X86
-        from inference.exchange.names import by_name
+        from inference.formats.exported import exported
         from inference.models import PortMapping
+        from inference.storage.instruction_sets import X86
+        from inference.storage.names import by_name
 
         tolerance = TOLERANCE if options["tolerance"] is None else options["tolerance"]
         try:

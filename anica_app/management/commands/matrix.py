@@ -15,11 +15,11 @@ from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.models import BasicBlockSet
 from anica_app.queries.accuracy import column_named
 from inference.core.protocols import Json
-from inference.exchange.errors import ExchangeError
-from inference.exchange.names import by_name
-from inference.management.run_command import RunCommand
 from inference.models import Run
 from inference.runs import lifecycle
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
 
 
 class Command(RunCommand):

@@ -20,15 +20,15 @@ from anica_app.core.errors import AnicaError, PredictorError
 from anica_app.core.memory_variants import Memory, variants
 from anica_app.models import Predictor
 from anica_app.predictors.loops import asked_as
-from inference.exchange.csv_cells import written
-from inference.exchange.errors import ExchangeError
-from inference.exchange.names import by_name
+from inference.features.blocks.query import BlockLoad, load_of
+from inference.features.experiments.command import Command as PredictExperiment
+from inference.formats.csv_cells import written
 from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes
-from inference.management.commands.predict import Command as PredictExperiment
-from inference.management.piece_options import add_piece_option, blocks_of_file
 from inference.models import PortMapping
-from inference.queries.block_load import BlockLoad, load_of
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.piece_options import add_piece_option, blocks_of_file
 
 MOST_BLOCKS = 100_000
 _SHOWN = 44

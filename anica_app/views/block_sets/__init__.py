@@ -9,11 +9,11 @@ from anica_app.queries.set_dependents import of_block_set
 from anica_app.views import asked_runs
 from anica_app.views.block_sets import accuracy, actions, asking, coverage, listing, loops, page
 from anica_app.views.block_sets.outcomes import imports_of, loops_of, sets_of
-from inference.queries import dependents
-from inference.views.runs import outcome
+from inference.features.runs import outcome
+from inference.web import naming
 
 asked_runs.register()
-dependents.register(BasicBlockSet, of_block_set)
+naming.register(BasicBlockSet, of_block_set)
 outcome.register("import-anica", imports_of)
 outcome.register(searching_loops.KIND, loops_of)
 outcome.register(new_columns.KIND, sets_of)

@@ -17,14 +17,12 @@ from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn
 from anica_app.queries.accuracy import KIND, Accuracy, ColumnAccuracy, accuracy_known, bin_ends
 from anica_app.queries.block_sets import COMPARED_ORDERS, answers_of, blocks_at, columns_of, compared_in_bin
 from inference.core.protocols import Json
-from inference.exchange.csv_cells import written
+from inference.features.comparing.pages import Cell, cells_of
+from inference.features.runs.pages import SUMMARIES
 from inference.figures.heatmap import HeatMap
-from inference.queries.paging import Order, Page
-from inference.views.address import chosen_bin, row_number, whole_number
-from inference.views.files import table_answer
-from inference.views.mappings.deviating import Cell, cells_of
-from inference.views.runs.pages import SUMMARIES
-from inference.views.starting import start_or_tell
+from inference.formats.csv_cells import written
+from inference.web.paging import Order, Page
+from inference.web.requests import chosen_bin, row_number, start_or_tell, table_answer, whole_number
 
 SUMMARIES[KIND] = "How well the columns of a basic-block set agree with one of them"
 LISTED = 50

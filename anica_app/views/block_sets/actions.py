@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from anica_app.exchange.block_sets import export
 from anica_app.models import BasicBlockSet, BlockColumn
-from inference.views.naming import delete_page, edit_page
+from inference.web.naming import delete_page, edit_page
 
 
 def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:

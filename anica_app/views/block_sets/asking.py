@@ -12,9 +12,9 @@ from django.urls import path, reverse
 from anica_app.campaigning.new_columns import KIND
 from anica_app.models import BasicBlockSet
 from anica_app.views.choosing import ChoosingForm
-from inference.views.naming import NOTE_LIMIT
-from inference.views.runs.pages import SUMMARIES
-from inference.views.starting import start_run
+from inference.features.runs.pages import SUMMARIES
+from inference.web.naming import NOTE_LIMIT
+from inference.web.requests import start_run
 
 SUMMARIES[KIND] = "Predictors asked about all blocks of a set"
 

@@ -22,14 +22,12 @@ from anica_app.queries.block_sets import answers_of, blocks_at, columns_of
 from anica_app.queries.coverage_runs import CoverageRuns, coverage_of_set
 from anica_app.views.presentation import asm
 from inference.core.protocols import Json
-from inference.exchange.csv_cells import written
+from inference.formats.csv_cells import written
 from inference.models import Run
-from inference.queries.paging import page_in_memory
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.views.address import whole_number
-from inference.views.files import table_answer
-from inference.views.starting import start_or_tell
+from inference.web.paging import page_in_memory
+from inference.web.requests import start_or_tell, table_answer, whole_number
 
 GENERALISE = "generalise"
 OFFERED = 40

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_POST
 from anica_app.exchange.incoming import sort_of_content
 from anica_app.models import BasicBlockSet
 from anica_app.queries.block_sets import SET_ORDERS, block_sets
-from inference.exchange.errors import ExchangeError
-from inference.queries.paging import Order, page_of
+from inference.features.uploads.query import keep_all
 from inference.runs.errors import LimitError
-from inference.runs.incoming import keep_all
+from inference.storage.errors import ExchangeError
+from inference.web.paging import Order, page_of
 
 
 def block_set_list(request: HttpRequest) -> HttpResponse:

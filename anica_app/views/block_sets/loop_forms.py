@@ -15,9 +15,9 @@ from anica_app.exchange.program_loops import Weighing
 from anica_app.models import BasicBlockSet
 from anica_app.views.naming_form import ImportForm
 from inference.core.protocols import Json
-from inference.exchange.other_formats import BEGINNING
+from inference.features.uploads.query import waiting_uploads
+from inference.formats.other_formats import BEGINNING
 from inference.models import Upload
-from inference.queries.uploads import waiting_uploads
 
 ALL, SHARE, TICKED = "all", "share", "ticked"
 

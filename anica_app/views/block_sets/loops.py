@@ -13,15 +13,15 @@ from anica_app.exchange.incoming import Sort, sort_of_content
 from anica_app.models import BasicBlockSet
 from anica_app.views.block_sets.loop_forms import ChooseForm, ListingForm, SearchForm, waiting_programs
 from inference.core.protocols import Json
-from inference.exchange.names import free_name
+from inference.features.runs.pages import SUMMARIES
+from inference.features.uploads.query import waiting_uploads
 from inference.isa.x86.binaries import BinaryFileError
 from inference.isa.x86.binaries.headers import described
 from inference.models import Run, Upload
-from inference.queries.uploads import waiting_uploads
 from inference.runs.errors import RunsError
 from inference.runs.lifecycle import submit, unused_name
-from inference.views.address import whole_number
-from inference.views.runs.pages import SUMMARIES
+from inference.storage.names import free_name
+from inference.web.requests import whole_number
 
 IMPORT = "import-anica"
 _HEADER = 64

@@ -8,9 +8,9 @@ from django.urls import reverse
 
 from anica_app.models import BasicBlockSet
 from anica_app.views.campaigns.outcomes import campaigns_of
+from inference.features.runs.outcome import Outcome
+from inference.features.uploads.query import waiting_uploads
 from inference.models import Run
-from inference.queries.uploads import waiting_uploads
-from inference.views.runs.outcome import Outcome
 
 _TABS = {"columns": "?tab=columns", "accuracy": "?tab=accuracy&reference={reference}"}
 

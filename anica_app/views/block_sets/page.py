@@ -22,10 +22,10 @@ from anica_app.queries.block_sets import (
 from anica_app.queries.column_facts import ColumnNumbers, numbers_of
 from anica_app.views.block_sets.accuracy import accuracy_tab
 from anica_app.views.block_sets.coverage import coverage_tab
-from inference.exchange.errors import ExchangeError
 from inference.models import Run
-from inference.queries.paging import Order, Page
-from inference.views.address import one_of, whole_number
+from inference.storage.errors import ExchangeError
+from inference.web.paging import Order, Page
+from inference.web.requests import one_of, whole_number
 
 TABS = {
     "blocks": "Blocks",

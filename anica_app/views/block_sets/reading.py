@@ -14,8 +14,8 @@ from anica_app.exchange.blocks_csv import WORDS, Broken, Scale
 from anica_app.models import BasicBlockSet
 from anica_app.views.naming_form import ImportForm
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
 from inference.models import PortMapping
+from inference.storage.instruction_sets import X86
 
 SEEN = 1 << 19
 """Bytes of a file with blocks that its preview looks at; the import reads all of it."""

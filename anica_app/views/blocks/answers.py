@@ -32,16 +32,15 @@ from anica_app.views.blocks.origin import origin_of
 from anica_app.views.blocks.ports import ports_context
 from anica_app.views.discoveries.step import lines_of as instructions_of
 from inference.core.protocols import Json
-from inference.exchange.csv_cells import written
-from inference.exchange.instruction_sets import X86
+from inference.features.blocks.query import scheme_rows
+from inference.features.blocks.shown import rows_of
+from inference.formats.csv_cells import written
 from inference.isa.x86.blocks import block_of_hex
 from inference.models import ISA, Run
-from inference.queries.blocks import scheme_rows
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.views.address import whole_number
-from inference.views.blocks.shown import rows_of
-from inference.views.files import table_answer
+from inference.storage.instruction_sets import X86
+from inference.web.requests import table_answer, whole_number
 
 PAGE_SIZE = 25
 

@@ -12,7 +12,7 @@ from anica_app.core.search.settings import SearchSettings
 from anica_app.queries.block_answers import Line, furthest_apart
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import body_of
-from inference.views.field_help import describe_fields
+from inference.web.presentation import describe_fields
 
 KIND = "generalise"
 MOST_SHOWN = 10

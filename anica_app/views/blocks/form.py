@@ -11,11 +11,11 @@ from anica_app.models import Predictor
 from anica_app.predictors import machine
 from anica_app.views.choosing import ChoosingForm
 from inference.core.protocols import Json
+from inference.features.blocks.job import MOST_BLOCKS
 from inference.isa.x86.blocks import Block, BlockError, Reading, read
 from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, START, UNROLLED, BlockOptions
-from inference.runs.jobs.block import MOST_BLOCKS
-from inference.views.field_help import describe_fields
-from inference.views.naming import NOTE_LIMIT
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
 
 TEXT_LIMIT = 100_000
 MODES = ((UNROLLED, "unrolled"), (LOOP, "in a loop"))

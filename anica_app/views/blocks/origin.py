@@ -8,10 +8,10 @@ from django.urls import reverse
 
 from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Generalisation
+from inference.features.runs.asked import Link
+from inference.features.runs.outcome import Outcome
 from inference.models import Run
-from inference.runs.jobs.described_rows import is_id
-from inference.views.runs.asked import Link
-from inference.views.runs.outcome import Outcome
+from inference.runs.described_rows import is_id
 
 
 def origin_of(run: Run) -> Link | None:

@@ -16,14 +16,13 @@ from anica_app.exchange.asked_answers import KIND
 from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
 from anica_app.views.blocks.form import SURROUNDINGS, BlockForm
-from inference.exchange.instruction_sets import X86
+from inference.features.blocks.shown import shown
+from inference.features.runs.pages import SUMMARIES
 from inference.isa.blocks_of import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_hex
 from inference.models import ISA, Machine, Run
-from inference.views.address import whole_number
-from inference.views.blocks.shown import shown
-from inference.views.runs.pages import SUMMARIES
-from inference.views.starting import start_run
+from inference.storage.instruction_sets import X86
+from inference.web.requests import start_run, whole_number
 
 SUMMARIES[KIND] = "Predictors asked about basic blocks"
 

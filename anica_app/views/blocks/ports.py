@@ -6,11 +6,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from inference.features.blocks.query import describing, load_of
+from inference.features.blocks.shown import load_context
 from inference.isa.x86.blocks import Block
 from inference.models import ISA
-from inference.queries.block_load import describing, load_of
-from inference.views.address import whole_number
-from inference.views.blocks.load import load_context
+from inference.web.requests import whole_number
 
 
 def ports_context(

@@ -6,10 +6,10 @@ from anica_app.models import Campaign
 from anica_app.queries.campaign_dependents import of_campaign
 from anica_app.views.campaigns import actions, compare, coverage, listing, page, rounds, starting
 from anica_app.views.campaigns.outcomes import campaigns_of, coverages_of, matrices_of
-from inference.queries import dependents
-from inference.views.runs import outcome
+from inference.features.runs import outcome
+from inference.web import naming
 
-dependents.register(Campaign, of_campaign)
+naming.register(Campaign, of_campaign)
 for _kind in ("campaign", "generalise"):
     outcome.register(_kind, campaigns_of)
 outcome.register("coverage", coverages_of)

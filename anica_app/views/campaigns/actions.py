@@ -15,8 +15,8 @@ from django.utils.text import slugify
 from anica_app.exchange.campaign_zip import write_campaign
 from anica_app.models import Campaign, CampaignFile
 from anica_app.queries.discovery_table import discoveries_csv
-from inference.views.files import file_answer
-from inference.views.naming import delete_page, edit_page
+from inference.web.naming import delete_page, edit_page
+from inference.web.requests import file_answer
 
 _IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
 

@@ -14,8 +14,8 @@ from anica_app.core.search.settings import Termination
 from anica_app.models import Campaign, Discovery
 from anica_app.queries.comparing_campaigns import flattened
 from anica_app.views.campaigns.settings import LABELS
+from inference.features.runs.asked import Item, Link
 from inference.models import PortMapping
-from inference.views.runs.asked import Item, Link
 
 _PLAIN = ("preset", "seed", "scheme_filter", "evaluate", "block", "minimise", "tolerance")
 _OWN_LABELS = {

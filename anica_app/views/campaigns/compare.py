@@ -18,9 +18,9 @@ from anica_app.queries.comparing_campaigns import ComparedCampaigns, compared_ca
 from anica_app.views.campaigns.asked import asked_of
 from anica_app.views.campaigns.coverage import start_coverage
 from anica_app.views.campaigns.shown import Found, found_of
-from inference.queries.paging import page_in_memory
-from inference.views.address import row_numbers, whole_number
-from inference.views.presentation import UNKNOWN
+from inference.web.paging import page_in_memory
+from inference.web.presentation import UNKNOWN
+from inference.web.requests import row_numbers, whole_number
 
 
 def campaign_compare(request: HttpRequest) -> HttpResponse:

@@ -16,9 +16,8 @@ from anica_app.queries.campaign_coverage import coverage_config, measure_of, mea
 from anica_app.queries.coverage_runs import coverage_runs
 from anica_app.views.campaigns.shown import Found, found_of
 from inference.core.protocols import Json
-from inference.views.address import row_number, whole_number
-from inference.views.runs.pages import SUMMARIES
-from inference.views.starting import start_or_tell
+from inference.features.runs.pages import SUMMARIES
+from inference.web.requests import row_number, start_or_tell, whole_number
 
 SUMMARIES[KIND] = "How much of what is interesting discoveries explain"
 OWN = "own"

@@ -15,13 +15,13 @@ from anica_app.core.errors import PredictorError
 from anica_app.models import Discovery, Predictor
 from anica_app.views.campaigns.settings import END, SETTING, end_of, setting_fields, settings_of
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
+from inference.features.inferring.request import DEFAULT_SEED
+from inference.features.measure.pages import search_field
 from inference.models import PortMapping
-from inference.runs.jobs.infer_config import DEFAULT_SEED
-from inference.views.address import row_numbers
-from inference.views.field_help import describe_fields
-from inference.views.machines.measuring_form import search_field
-from inference.views.naming import NOTE_LIMIT
+from inference.storage.instruction_sets import X86
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+from inference.web.requests import row_numbers
 
 NOBODY = ""
 SECTIONS = (

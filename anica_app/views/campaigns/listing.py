@@ -9,8 +9,8 @@ from django.urls import path
 from anica_app.models import Campaign, Predictor
 from anica_app.queries.campaigns import CAMPAIGN_ORDERS, campaigns
 from inference.models import Run
-from inference.queries.paging import Order
-from inference.views.address import one_of, whole_number
+from inference.web.paging import Order
+from inference.web.requests import one_of, whole_number
 
 
 def campaign_list(request: HttpRequest) -> HttpResponse:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from django.urls import reverse
 
 from anica_app.models import Campaign
+from inference.features.runs.outcome import Outcome
 from inference.models import Run
-from inference.views.runs.outcome import Outcome
 
 
 def campaigns_of(runs: Sequence[Run]) -> dict[int, Outcome]:

@@ -17,8 +17,8 @@ from anica_app.views.campaigns.asked import asked_of
 from anica_app.views.campaigns.coverage import selection
 from anica_app.views.campaigns.shown import chart_of, found_of
 from inference.models import Run
-from inference.queries.paging import PAGE_SIZE, Order
-from inference.views.address import one_of, whole_number
+from inference.web.paging import PAGE_SIZE, Order
+from inference.web.requests import one_of, whole_number
 
 TABS = {
     "discoveries": "Discoveries",

@@ -9,8 +9,8 @@ from django.urls import path
 from anica_app.models import SampleBatch
 from anica_app.queries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
 from anica_app.queries.judging import judge_of
-from inference.queries.paging import Order
-from inference.views.address import whole_number
+from inference.web.paging import Order
+from inference.web.requests import whole_number
 
 
 def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:

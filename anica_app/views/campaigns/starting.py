@@ -15,10 +15,9 @@ from anica_app.models import Campaign, Predictor
 from anica_app.queries.pace import Plan, plan_of
 from anica_app.views.campaigns.form import CampaignForm
 from anica_app.views.campaigns.settings import SETTING, WordsField, initial_settings
+from inference.features.runs.pages import SUMMARIES
 from inference.runs.errors import ConfigError
-from inference.views.address import one_of, row_numbers, whole_number
-from inference.views.runs.pages import SUMMARIES
-from inference.views.starting import start_run
+from inference.web.requests import one_of, row_numbers, start_run, whole_number
 
 SUMMARIES |= {
     "campaign": "Search for blocks on which predictors disagree",

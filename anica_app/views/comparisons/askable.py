@@ -12,9 +12,9 @@ from anica_app.predictors.kinds import Found
 from anica_app.predictors.llvm import mca
 from anica_app.predictors.osaca import predictor as osaca
 from inference.core.protocols import Json
-from inference.exchange.cores import core_of
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet
+from inference.storage.cores import core_of
 
 _CPU_OF = {mca.KIND: "cpu", osaca.KIND: "arch"}
 """Kinds that are told the processor, by the option that tells it."""

@@ -16,9 +16,9 @@ from anica_app.core.comparing.points import Selection
 from anica_app.models import ComparedColumn, Comparison
 from anica_app.queries.comparisons import biases_in
 from anica_app.views.comparisons.choosing import Choice, column_in
-from inference.exchange.stored import ids_of_schemes
-from inference.queries.paging import Order, page_in_memory
-from inference.views.address import one_of, whole_number
+from inference.storage.rows import ids_of_schemes
+from inference.web.paging import Order, page_in_memory
+from inference.web.requests import one_of, whole_number
 
 TWICE = 1 + STEPS.index(2.0)
 """The grade from which on a predictor is wrong by a factor of two or more."""

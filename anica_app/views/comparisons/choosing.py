@@ -16,7 +16,7 @@ from anica_app.models import ComparedColumn, Comparison
 from anica_app.queries.comparisons import numbers_of, schemes_found
 from inference.core.metrics import Unit
 from inference.models import InstructionScheme
-from inference.views.address import one_of, whole_number
+from inference.web.requests import one_of, whole_number
 
 WITH, ONLY = "with", "only"
 AMONG = ((WITH, "contain such a scheme"), (ONLY, "have no other scheme"))

@@ -21,9 +21,9 @@ from anica_app.queries.comparisons import (
     selected,
 )
 from anica_app.views.comparisons.choosing import choice_of, column_in
-from inference.exchange.provenance import head_of
+from inference.formats.provenance import head_of
 from inference.isa.search import SearchError
-from inference.views.files import table_answer
+from inference.web.requests import table_answer
 
 
 def comparison_scores_csv(request: HttpRequest, pk: int) -> HttpResponse:

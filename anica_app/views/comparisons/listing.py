@@ -10,8 +10,8 @@ from django.urls import path, reverse
 
 from anica_app.campaigning.comparison_config import KIND
 from anica_app.views.runs_of_kind import newest_runs
+from inference.features.runs.outcome import Outcome
 from inference.models import Run
-from inference.views.runs.outcome import Outcome
 
 
 def comparisons(request: HttpRequest) -> HttpResponse:

@@ -30,7 +30,7 @@ from inference.core.protocols import Json
 from inference.figures.heatmap import HeatMap
 from inference.isa.search import SearchError
 from inference.models import Run
-from inference.views.address import chosen_bin, one_of
+from inference.web.requests import chosen_bin, one_of
 
 TABS = (("scores", "Scores"), ("map", "Heat map"), ("schemes", "Bias by scheme"))
 _KEPT = ("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "common", "colours")

@@ -18,12 +18,11 @@ from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.osaca.predictor import ARCHITECTURES
 from anica_app.views.comparisons.askable import Processor, askable, likely_names, row_of
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import X86
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.views.address import whole_number
-from inference.views.field_help import describe_fields
-from inference.views.naming import NOTE_LIMIT
-from inference.views.starting import start_run
+from inference.storage.instruction_sets import X86
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+from inference.web.requests import start_run, whole_number
 
 _LOOKED_AT = 300
 """Measurements at either end of a set in which the names of tools are looked for."""

@@ -10,7 +10,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from anica_app.models import Discovery
-from inference.views.naming import NOTE_LIMIT
+from inference.web.naming import NOTE_LIMIT
 
 
 class JudgementForm(forms.Form):

@@ -18,8 +18,7 @@ from anica_app.queries.steps import blocks_csv
 from anica_app.queries.tree_documents import tree_document
 from anica_app.views.discoveries.step import chosen_node, lines_of, step_context
 from anica_app.views.discoveries.tree import picture
-from inference.views.address import whole_number
-from inference.views.files import file_answer
+from inference.web.requests import file_answer, whole_number
 
 PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""

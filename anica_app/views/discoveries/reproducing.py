@@ -15,7 +15,7 @@ from anica_app.queries.reproducing import Chosen, chosen_block, commands_of, rep
 from anica_app.views.discoveries.page import found_or_404
 from anica_app.views.discoveries.step import lines_of
 from inference.isa.x86.blocks import BlockError
-from inference.views.files import file_answer
+from inference.web.requests import file_answer
 
 
 def _chosen(request: HttpRequest, found: Found) -> Chosen:

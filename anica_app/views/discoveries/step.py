@@ -15,7 +15,7 @@ from anica_app.queries.saying import compared, decision, reason
 from anica_app.queries.steps import blocks_of_step, orders_of, page_of_blocks
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
-from inference.views.address import one_of, whole_number
+from inference.web.requests import one_of, whole_number
 
 PAGE_SIZE = 25
 

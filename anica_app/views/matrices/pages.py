@@ -14,10 +14,10 @@ from anica_app.models import BasicBlockSet, BlockColumn
 from anica_app.queries.differing import ORDERS, differing_blocks
 from anica_app.views.runs_of_kind import newest_runs
 from inference.core.protocols import Json
-from inference.exchange.csv_cells import written
+from inference.formats.csv_cells import written
 from inference.models import Run
-from inference.queries.paging import Order
-from inference.views.files import table_answer
+from inference.web.paging import Order
+from inference.web.requests import table_answer
 
 _SHADES = 8
 

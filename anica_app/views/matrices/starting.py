@@ -16,11 +16,10 @@ from anica_app.core.errors import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE
 from anica_app.models import BasicBlockSet, BlockColumn
 from inference.core.protocols import Json
-from inference.views.address import row_number, whole_number
-from inference.views.field_help import describe_fields
-from inference.views.naming import NOTE_LIMIT
-from inference.views.runs.pages import SUMMARIES
-from inference.views.starting import start_run
+from inference.features.runs.pages import SUMMARIES
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+from inference.web.requests import row_number, start_run, whole_number
 
 SUMMARIES[KIND] = "How often tools disagree about basic blocks"
 

@@ -13,10 +13,10 @@ from anica_app.core.errors import PredictorError
 from anica_app.models import Predictor
 from anica_app.predictors import machine
 from anica_app.predictors.kinds import Kind
-from inference.exchange.errors import NameTakenError
-from inference.exchange.names import free_or_refuse
-from inference.views.field_help import describe_fields
-from inference.views.naming import NOTE_LIMIT
+from inference.storage.errors import NameTakenError
+from inference.storage.names import free_or_refuse
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
 
 _LIMITS = ("processes", "batch", "seconds", "dependency_seconds", "memory")
 """Options of programs that change no number."""

@@ -1,51 +1,5 @@
-"""`manage.py load-isa`: instruction sets that come with the software, or in a document."""
+"""`manage.py load-isa`."""
 
-from __future__ import annotations
+from inference.features.schemes.command import Command
 
-from argparse import ArgumentParser
-from pathlib import Path
-from typing import Any
-
-from django.core.management.base import CommandError
-
-from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import SUPPLIED, X86, load_document
-from inference.management.data_command import DataCommand
-from inference.models import ISA
-
-
-class Command(DataCommand):
-    """Instruction sets in the shell; see the module."""
-
-    help = (
-        "Load an instruction set, or bring it up to date; does nothing where it is. docs/formats.md has the "
-        "format of documents."
-    )
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the arguments."""
-        parser.add_argument(
-            "sets",
-            nargs="*",
-            default=[X86],
-            metavar="NAME-OR-FILE",
-            help=f"{' or '.join(SUPPLIED)}, or a JSON document (default: {X86})",
-        )
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Load the instruction sets."""
-        for wanted in options["sets"] or [X86]:
-            isa, changed = SUPPLIED[wanted]() if wanted in SUPPLIED else (_from_file(wanted), True)
-            state = f"{isa.schemes.count()} schemes loaded" if changed else "already up to date"
-            self.stdout.write(f"{isa.name}: {state} ({isa.source})")
-
-
-def _from_file(wanted: str) -> ISA:
-    try:
-        return load_document(Path(wanted).read_bytes())
-    except OSError as error:
-        raise CommandError(
-            f"{wanted!r} is neither {' nor '.join(SUPPLIED)}, nor a file that can be read: {error.strerror}"
-        ) from error
-    except ExchangeError as error:
-        raise CommandError(f"{wanted}: {error}") from error
+__all__ = ["Command"]

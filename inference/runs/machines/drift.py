@@ -8,12 +8,12 @@ from django.db import transaction
 
 from inference.core.experiment import Measured
 from inference.core.protocols import Json
-from inference.exchange.stored import store_experiments, store_measurements
 from inference.measuring.drift import EVENT, Comparison, DriftCheck, Verdict
 from inference.models import ISA, ExperimentSet, Measurement
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import held
 from inference.runs.lease import Lease
+from inference.storage.rows import store_experiments, store_measurements
 
 Tell = Callable[[str, Json], None]
 

@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from inference.agent.protocol import Beat
 from inference.core.protocols import Json
-from inference.exchange.instruction_sets import SUPPLIED
 from inference.models import Machine
 from inference.runs import doorbell
 from inference.runs.errors import SessionLostError
 from inference.runs.machines import batches, readings
 from inference.runs.machines.checking import clean_text
+from inference.storage.instruction_sets import SUPPLIED
 
 _CPU_LIMIT = 200
 

@@ -13,10 +13,10 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from inference.exchange.instruction_sets import load_x86
-from inference.exchange.names import free_or_refuse
 from inference.models import ISA, AgentToken, Machine
 from inference.runs.machines.sessions import end_all
+from inference.storage.instruction_sets import load_x86
+from inference.storage.names import free_or_refuse
 
 
 def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Machine:

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.dateparse import parse_date
 
-from inference.queries.paging import Order, page_of
-from inference.views.address import one_of
+from inference.web.paging import Order, page_of
+from inference.web.requests import one_of
 from pmweb.accounts.audit_search import COLUMNS, MOST_ROWS, VIA, Wanted
 from pmweb.models import AuditEntry
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
-from inference.management.data_command import DataCommand
+from inference.web.data_command import DataCommand
 from pmweb.accounts import ending, people, sessions
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.links import path_of

@@ -10,12 +10,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from inference.exchange.errors import ExchangeError
-from inference.exchange.names import by_name
-from inference.management.data_command import DataCommand
 from inference.models import Machine
 from inference.runs.machines.starting import agent_line
 from inference.runs.machines.tokens import add_machine, issue
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.data_command import DataCommand
 from pmweb.launcher.instance import running_site
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
-from inference.management.data_command import DataCommand
+from inference.web.data_command import DataCommand
 from pmweb.accounts import api_tokens
 from pmweb.accounts.administrator import ADMINISTRATOR
 from pmweb.models import ApiToken, Scope

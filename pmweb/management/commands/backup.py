@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from inference.management.data_command import DataCommand
+from inference.web.data_command import DataCommand
 from pmweb.backup import archive, postgresql, sqlite
 from pmweb.backup.errors import BackupError
 

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
-from inference.management.data_command import DataCommand
+from inference.web.data_command import DataCommand
 from pmweb.accounts import links
 from pmweb.accounts.administrator import ensure_administrator
 from pmweb.launcher.instance import running_site

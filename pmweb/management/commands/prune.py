@@ -9,8 +9,8 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from inference.management.data_command import DataCommand
 from inference.runs.child import PARENT_VARIABLE, bind_to_parent
+from inference.web.data_command import DataCommand
 from pmweb.models import Pruning
 from pmweb.retention.policy import BY_KEY, FOR_EVER, policy
 from pmweb.retention.pruning import prune

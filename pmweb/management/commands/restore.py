@@ -12,9 +12,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from inference.management.data_command import DataCommand
 from inference.runs.data_directory import repair
 from inference.runs.errors import NotPrivateError
+from inference.web.data_command import DataCommand
 from pmweb.backup import archive, postgresql, sqlite, ways_in
 from pmweb.backup.errors import BackupError
 

@@ -14,11 +14,11 @@ from anica_app.core.errors import PredictorError
 from anica_app.core.samples import unpack
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep, Predictor
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import PortMapping
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
+from inference.storage.instruction_sets import new_isa
+from inference.storage.rows import store_mapping
 from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
 from tests.runs.fixtures import numbers, payloads
 

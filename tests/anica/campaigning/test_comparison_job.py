@@ -22,11 +22,11 @@ from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit, score
 from inference.core.tables import ExperimentTable
-from inference.exchange.importing import commit, preview
-from inference.exchange.instruction_sets import X86, store_isa
+from inference.formats.importing import commit, preview
 from inference.isa import x86
 from inference.isa.x86.blocks import block_of_bytes
 from inference.runs.errors import ConfigError
+from inference.storage.instruction_sets import X86, store_isa
 from tests.anica import compared as small
 from tests.anica.compared import ADD, IMUL
 from tests.core.published import EVALUATION, published_experiments, published_mapping

@@ -12,11 +12,11 @@ from django.test import Client
 from anica_app.campaigning.llvm_difference import KIND
 from anica_app.exchange.llvm_difference import LlvmDifference
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import X86, new_isa
-from inference.exchange.stored import store_mapping
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
+from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.rows import store_mapping
 from tests.anica.llvm import newest
 from tests.work import work_off
 

@@ -10,10 +10,10 @@ from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
 from anica_app.models import AnswerCache, Predictor
 from inference.core.mapping import PortMapping as Mapping
-from inference.exchange.instruction_sets import X86, new_isa
-from inference.exchange.mapping_json import write_mapping_json
-from inference.exchange.stored import load_mapping, store_mapping
+from inference.formats.mapping_json import write_mapping_json
 from inference.models import ISA, Machine, PortMapping
+from inference.storage.instruction_sets import X86, new_isa
+from inference.storage.rows import load_mapping, store_mapping
 from tests.anica.predictors.fakes import asked, script
 
 pytestmark = pytest.mark.django_db

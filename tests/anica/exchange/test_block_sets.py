@@ -12,7 +12,7 @@ from anica_app.exchange.block_doubts import Bounds
 from anica_app.exchange.block_sets import Look, Reading, export, look, store
 from anica_app.exchange.blocks_csv import Broken, Scale, is_block_csv
 from anica_app.models import BasicBlockSet, Prediction
-from inference.exchange.errors import ExchangeError, NameTakenError, RefusedError
+from inference.storage.errors import ExchangeError, NameTakenError, RefusedError
 from tests.heads import behind_head
 
 SKIP = Reading(Broken.SKIP)

@@ -18,7 +18,7 @@ from anica_app.exchange.bug_report import Report, markdown
 from anica_app.exchange.commands import commands_for, core_of, osaca_name
 from anica_app.exchange.compiler_explorer import link, state
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
-from inference.exchange.provenance import PRODUCT
+from inference.formats.provenance import PRODUCT
 
 GOLDEN = Path(__file__).with_name("golden_bug_report.md")
 BLOCK = bytes.fromhex("4801d8480fafcb")

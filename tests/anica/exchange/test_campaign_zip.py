@@ -27,7 +27,7 @@ from anica_app.models import (
     SampleBatch,
     identity_key,
 )
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 from tests.anica.exchange.published import write_directory
 
 pytestmark = pytest.mark.django_db

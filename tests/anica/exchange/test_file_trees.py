@@ -12,7 +12,7 @@ import pytest
 
 from anica_app.exchange import file_trees
 from anica_app.exchange.file_trees import Archive, Directory
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 
 
 def zipped(files: dict[str, bytes], **options: int) -> io.BytesIO:

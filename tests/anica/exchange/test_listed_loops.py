@@ -9,7 +9,7 @@ import pytest
 
 from anica_app.exchange.listed_loops import find_listed_loops
 from anica_app.exchange.program_loops import Found, Wanted, find_loops
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool
 
 ANNOTATED = """\

@@ -9,9 +9,9 @@ import pytest
 
 from anica_app.exchange.incoming import Sort, sort_of_content
 from anica_app.exchange.perf_texts import Placed, Samples, placed, read_samples
-from inference.exchange.errors import ExchangeError
 from inference.isa.x86.binaries import Program, read_program
 from inference.isa.x86.blocks.surrounding import object_file
+from inference.storage.errors import ExchangeError
 from tests.compiled import compiled
 
 ONE_LINE = """\

@@ -18,7 +18,7 @@ from anica_app.exchange.anica_campaigns import read_campaign
 from anica_app.exchange.file_trees import Archive, Directory
 from anica_app.exchange.incoming import Sort, read_rows, sort_of_content, sort_of_path
 from anica_app.models import Campaign, Predictor
-from inference.exchange.errors import ExchangeError, NameTakenError
+from inference.storage.errors import ExchangeError, NameTakenError
 from tests.anica.exchange.published import LABEL, RESULT, START, documents, write_directory
 
 pytestmark = pytest.mark.django_db

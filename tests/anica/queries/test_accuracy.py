@@ -19,7 +19,7 @@ from anica_app.queries.block_sets import columns_of, compared_in_bin
 from inference.core.metrics import score
 from inference.figures.heatmap import BINS, HeatMap, heat_map
 from inference.models import Run
-from inference.queries.paging import Order
+from inference.web.paging import Order
 
 BLOCKS = 120
 

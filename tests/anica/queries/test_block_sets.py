@@ -18,8 +18,8 @@ from anica_app.queries.block_sets import (
     columns_of,
 )
 from anica_app.queries.column_facts import numbers_of
-from inference.exchange.errors import ExchangeError
-from inference.queries.paging import Order
+from inference.storage.errors import ExchangeError
+from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db
 

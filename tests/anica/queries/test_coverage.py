@@ -16,7 +16,7 @@ from anica_app.queries.coverage import (
     interesting_blocks,
     standing_discoveries,
 )
-from inference.exchange.errors import ExchangeError
+from inference.storage.errors import ExchangeError
 
 pytestmark = pytest.mark.django_db
 

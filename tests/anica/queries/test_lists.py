@@ -29,7 +29,7 @@ from anica_app.queries.generalisations import (
     samples_of_step,
     tree_of,
 )
-from inference.queries.paging import Order
+from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db
 

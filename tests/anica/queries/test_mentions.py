@@ -7,9 +7,9 @@ import pytest
 from anica_app.core.domain.mentions import Mention, mention_of
 from anica_app.models import Campaign, Discovery
 from anica_app.queries.mentions import mentions_of
-from inference.exchange.instruction_sets import new_isa
 from inference.isa.x86.scheme_set import described
 from inference.models import ISA, InstructionScheme
+from inference.storage.instruction_sets import new_isa
 
 ADD = "add GPR[64]:RW, GPR[64]:R"
 CMOV = "cmovb GPR[64]:RW, GPR[64]:R"

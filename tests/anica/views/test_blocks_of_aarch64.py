@@ -17,13 +17,13 @@ from anica_app.campaigning.importing import reading_of
 from anica_app.exchange.block_sets import Reading, look
 from anica_app.exchange.blocks_csv import Broken
 from inference.core.mapping import PortMapping as Value
-from inference.exchange.errors import ExchangeError
-from inference.exchange.instruction_sets import AARCH64, new_isa
-from inference.exchange.stored import store_mapping
+from inference.features.search.query import find, pasted
 from inference.models import Machine, PortMapping
-from inference.queries.finding import find, pasted
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import AARCH64, new_isa
+from inference.storage.rows import store_mapping
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from anica_app.campaigning.predictors import Listed
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from anica_app.predictors.kinds import KINDS
 from anica_app.views.campaigns import starting
-from inference.exchange.instruction_sets import new_isa
 from inference.models import Run
+from inference.storage.instruction_sets import new_isa
 
 pytestmark = pytest.mark.django_db
 

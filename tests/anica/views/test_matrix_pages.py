@@ -16,7 +16,7 @@ from anica_app.predictors.kinds import KINDS
 from anica_app.queries.differing import differing_blocks
 from anica_app.views.matrices import starting
 from inference.models import Run
-from inference.queries.paging import Order
+from inference.web.paging import Order
 
 pytestmark = pytest.mark.django_db
 

@@ -14,12 +14,12 @@ import pytest
 from django.conf import settings
 
 from inference.agent.protocol import Batch, Frame, Item, Settings
-from inference.exchange.instruction_sets import new_isa
 from inference.models import Batch as BatchRow
 from inference.models import Machine
 from inference.runs import leases
 from inference.runs.machines import sessions, tokens
 from inference.runs.machines.board import DatabaseBoard
+from inference.storage.instruction_sets import new_isa
 from pmweb.launcher.lifeline import die_with
 from pmweb.launcher.site import DAPHNE
 from tests.runs.fixtures import Site, wait_for

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.exchange.stored import load_measurements
+from inference.features.inferring.subject import Subject
 from inference.measuring.drift import Comparison, DriftCheck, Verdict
 from inference.measuring.recorded import RecordedMeasurer
 from inference.models import Run
 from inference.runs.errors import LeaseLostError
-from inference.runs.jobs.subject import Subject
 from inference.runs.machines.drift import DriftJournal
 from inference.runs.measurements import RunMeasurements
+from inference.storage.rows import load_measurements
 from tests.runs.machines.fixtures import claim
 
 ADD, MUL = Experiment.of(["add R, R"]), Experiment.of(["mul R, R"])

@@ -11,13 +11,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from inference.exchange.mapping_json import write_mapping_json
-from inference.exchange.stored import load_measurements
+from inference.formats.mapping_json import write_mapping_json
 from inference.measuring.remote import BATCH
 from inference.measuring.simulated import SimulatedProcessor
 from inference.models import Batch, ExperimentSet, Machine, Measurement, Run
 from inference.runs import lifecycle
 from inference.runs.machines import tokens
+from inference.storage.rows import load_measurements
 from tests.runs.agents import TRUTH, make_machine
 from tests.runs.fixtures import child_of, numbers, payloads, state, wait_for
 from tests.runs.machines.fixtures import wait_until_online

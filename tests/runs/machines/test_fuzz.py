@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from benchmarks._fuzz_server import Server
-from inference.exchange.instruction_sets import new_isa
 from inference.runs.machines import tokens
+from inference.storage.instruction_sets import new_isa
 from tests.runs.machines.fixtures import claim
 
 

@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from inference.agent.protocol import Beat
 from inference.agent.reading import ProtocolError
-from inference.exchange.instruction_sets import AARCH64, X86, new_isa
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import SessionLostError
 from inference.runs.machines import batches, readings, sessions, tokens
 from inference.runs.machines.sessions import Refusal, open_session
+from inference.storage.instruction_sets import AARCH64, X86, new_isa
 from tests.runs.machines.answering import FACTS, answers
 from tests.runs.machines.fixtures import batch_of, claim, connected, posting, state_of
 

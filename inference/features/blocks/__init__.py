@@ -1,0 +1,1 @@
+"""Basic blocks: decoded, measured, and the load they put on ports."""

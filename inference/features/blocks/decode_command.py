@@ -1,0 +1,74 @@
+"""`manage.py decode`: what code is read to, block by block. Needs no database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from inference.formats.decoded import decoded_json
+from inference.isa.x86.blocks import BlockError, Piece, Reading, read
+from inference.web.piece_options import text_of_file
+
+MOST_BLOCKS = 100_000
+_TEXT_WIDTH = 44
+
+
+class Command(BaseCommand):
+    """Reading of code; see the module."""
+
+    help = (
+        "Read assembly in Intel or AT&T syntax, what compilers, disassemblers, debuggers and perf print, or "
+        "machine code in hexadecimal digits: its loops and straight pieces, and the scheme of each "
+        "instruction. With --json, one object; an error is one, too, with exit status 1."
+    )
+    requires_system_checks: tuple[str, ...] = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("file", nargs="?", default="-", help="- or nothing: the standard input")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read and print."""
+        try:
+            reading = read(text_of_file(options["file"]), MOST_BLOCKS)
+        except CommandError as error:
+            self._fail(str(error), as_json=options["json"])
+        except BlockError as error:
+            self._fail(error.message, error.line, error.column, as_json=options["json"])
+        else:
+            if options["json"]:
+                self.stdout.write(json.dumps(decoded_json(reading), ensure_ascii=False))
+            else:
+                self._write(reading)
+
+    def _fail(self, message: str, line: int = 0, column: int = 0, *, as_json: bool) -> None:
+        if not as_json:
+            raise CommandError(str(BlockError(message, line, column)))
+        self.stdout.write(json.dumps({"error": message, "line": line, "column": column}, ensure_ascii=False))
+        sys.exit(1)
+
+    def _write(self, reading: Reading) -> None:
+        for piece in reading.pieces:
+            for line in _table(piece):
+                self.stdout.write(line)
+        for note in reading.notes:
+            self.stdout.write(f"{note[0].upper()}{note[1:]}.")
+
+
+def _table(piece: Piece) -> list[str]:
+    """A heading, an instruction a line beside its scheme, and what was assumed."""
+    block = piece.block
+    rows = [(one.text, one.scheme or "no scheme") for one in block.instructions]
+    if block.closing is not None:
+        rows.append((block.closing_text, "closes the loop"))
+    return [
+        f"{piece.name} ({block.kind}, line {piece.line})",
+        *(f"  {text:<{_TEXT_WIDTH}}  {scheme}" for text, scheme in rows),
+        *(f"  {note}" for note in piece.notes),
+        "",
+    ]

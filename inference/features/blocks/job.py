@@ -1,0 +1,191 @@
+"""Runs that measure basic blocks on a machine: each result is told when it comes, and kept with the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from inference.agent.protocol import Result, Settings
+from inference.core.experiment import Experiment
+from inference.core.protocols import Json
+from inference.features.inferring.request import read_machine
+from inference.isa.blocks_of import obstacle_to_blocks
+from inference.isa.x86.availability import flags_of
+from inference.isa.x86.blocks import Block, BlockError, block_of_hex
+from inference.measuring.blocks import BlockMeasurer, BlockOptions, obstacle
+from inference.measuring.results import result_of
+from inference.models import Machine, Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.runs.machines.measurer import agent_board, simulated_machine
+
+MOST_BLOCKS = 500
+"""In one run: its results travel with its row and its page."""
+
+Measure = Callable[[Sequence[Block]], Iterator[tuple[int, Result]]]
+"""From blocks to (index, result)."""
+
+_STAGE = "measuring"
+_OPTIONS = BlockOptions.__dataclass_fields__
+
+
+@dataclass(frozen=True)
+class BlockConfig:
+    """What is measured where: `machine` is an id, `blocks` are machine code in hexadecimal digits.
+
+    `options` are the fields of `BlockOptions`.
+    """
+
+    machine: int
+    isa: str
+    blocks: list[str]
+    options: Json
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> BlockConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    unknown = sorted(config.keys() - BlockConfig.__dataclass_fields__.keys())
+    if unknown:
+        known = ", ".join(BlockConfig.__dataclass_fields__)
+        raise ConfigError(f"a run over basic blocks has no field {unknown[0]!r}; its fields are {known}")
+    machine = read_machine("", config.get("machine"))
+    if hindered := obstacle_to_blocks(machine.name, machine.isa.name):
+        raise ConfigError(hindered)
+    options = read_options(config.get("options", {}))
+    return BlockConfig(
+        machine=machine.pk,
+        isa=machine.isa.name,
+        blocks=read_blocks(config.get("blocks"), options),
+        options=options.as_json(),
+    )
+
+
+def read_options(given: object) -> BlockOptions:
+    """How blocks are surrounded. Raises `ConfigError`."""
+    if not isinstance(given, dict):
+        raise ConfigError(f"options must be an object, not {given!r:.80}")
+    unknown = sorted(given.keys() - _OPTIONS.keys())
+    if unknown:
+        raise ConfigError(f"blocks have no option {unknown[0]!r}; there are {', '.join(_OPTIONS)}")
+    options = BlockOptions(**given)
+    for name, problem in options.problems().items():
+        raise ConfigError(f"{name} {problem}")
+    return options
+
+
+def read_blocks(given: object, options: BlockOptions) -> list[str]:
+    """The blocks in hexadecimal digits. Raises `ConfigError` where not one can be measured."""
+    if not isinstance(given, list) or not all(isinstance(code, str) for code in given):
+        raise ConfigError("blocks must be a list of machine code in hexadecimal digits, like '4801d8'")
+    if not 1 <= len(given) <= MOST_BLOCKS:
+        raise ConfigError(f"blocks must be a list of 1 to {MOST_BLOCKS}, not {len(given):,}")
+    blocks = [_block(number, code) for number, code in enumerate(given, start=1)]
+    obstacles = [obstacle(block, options, None) for block in blocks]
+    if all(obstacles):  # some among others are results of their own
+        raise ConfigError(f"block 1 cannot be measured: {obstacles[0]}")
+    return [block.hex for block in blocks]
+
+
+def _block(number: int, code: str) -> Block:
+    try:
+        return block_of_hex(code)
+    except BlockError as error:
+        raise ConfigError(f"block {number}: {error}") from None
+
+
+class BlockJob:
+    """Runs of kind `block`; `BlockConfig` is their description."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to a run over blocks."""
+
+    def work(self, task: Task) -> Store:
+        """Measure, telling every result."""
+        config = BlockConfig(**task.run.config)
+        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
+        if machine is None:
+            raise JobError("the machine that this run needs has been deleted")
+        reporter = task.reporter
+        reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [f"Measure on {machine.name}"]})
+        blocks = [block_of_hex(code) for code in config.blocks]
+        results: dict[int, Json] = {}
+        with measuring_blocks(task, machine, BlockOptions(**config.options)) as (identity, measure):
+            for index, result in measure(blocks):
+                results[index] = _told(index, result)
+                reporter.tell("block", results[index])
+                _tell_progress(task, results, len(blocks))
+                reporter.pulse()
+        ordered = [results[index] | {"hex": code} for index, code in enumerate(config.blocks)]
+        return partial(_store, task.run, ordered, identity)
+
+
+@contextmanager
+def measuring_blocks(task: Task, machine: Machine, options: BlockOptions) -> Iterator[tuple[Json, Measure]]:
+    """Who measures: its identity, and a function from blocks to (index, result)."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        processor, known = simulated_machine(machine)
+
+        def simulate(blocks: Sequence[Block]) -> Iterator[tuple[int, Result]]:
+            for index, block in enumerate(blocks):
+                unknown = block.unknown or [text for text, _ in block.terms if text not in known]
+                if unknown:
+                    note = f"has an instruction that the simulated processor does not know: {unknown[0]}"
+                    yield index, Result("", "failed", note=note)
+                else:
+                    experiment = Experiment.of(dict(block.terms))
+                    yield index, result_of("", next(iter(processor.measure([experiment]))))
+
+        yield processor.identity, simulate
+        return
+    facts = machine.facts
+    simulated = bool(facts.get("simulated"))
+    if not simulated and not facts.get("blocks"):
+        raise JobError(
+            f"the agent of {machine.name} is too old for basic blocks: start the one this site offers"
+        )
+    with agent_board(task, machine) as (board, identity):
+        flags = None if simulated else flags_of(facts)
+        measurer = BlockMeasurer(board, identity, flags, Settings(), options)
+        yield measurer.identity, measurer.measure
+
+
+def _told(index: int, result: Result) -> Json:
+    return {"index": index, **{k: v for k, v in result.as_json().items() if k != "id"}}
+
+
+def _tell_progress(task: Task, results: dict[int, Json], total: int) -> None:
+    states = [result["state"] for result in results.values()]
+    counts = {state: states.count(state) for state in ("settled", "unsettled", "contended", "failed")}
+    task.reporter.tell("experiments", {"asked": len(results), **counts})
+    task.reporter.tell(
+        "progress",
+        {
+            "phase": _STAGE,
+            "done": len(results),
+            "total": total,
+            "rate": 0.0,
+            "unit": "blocks",
+            "eta": None if len(results) < total else 0.0,
+        },
+    )
+
+
+def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Sequence[Entry]]:
+    settled = sum(result["state"] == "settled" for result in results)
+    made: Json = {"name": run.name, "blocks": list(results), "settled": settled, "identity": identity}
+    text = f"{len(results)} basic blocks measured, {settled} of them settled"
+    told: Json = {"name": run.name, "settled": settled}
+    return made, [("log", {"level": "info", "text": text}), ("result", told)]

@@ -1,0 +1,150 @@
+"""The load that a block puts on the ports of a mapping: the table of its instructions, and the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from inference.core.mapping import Uops
+from inference.core.protocols import Json
+from inference.features.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
+from inference.features.experiments.picture import picture
+from inference.features.runs.record import RunRecord
+from inference.isa.x86.blocks import Block, block_of_hex
+from inference.measuring.closing import iteration_of
+from inference.models import ISA, Run
+from inference.storage.instruction_sets import X86
+from inference.web.requests import whole_number
+
+SHADES = 4
+"""Steps from no load to the load of the busiest port."""
+
+
+def load_context(block: Block, load: BlockLoad) -> dict[str, Any]:
+    """What `inference/block/load.html` needs."""
+    drawn = picture(load.schedule, load.experiment.terms)
+    letters = {text: letter for letter, text, _ in drawn.schemes}
+    return {"load": load, "drawing": drawn, "load_rows": list(_rows(block, load, letters))}
+
+
+def _rows(
+    block: Block, load: BlockLoad, letters: dict[str, str]
+) -> Sequence[tuple[str, str, Uops | None, list[tuple[float, int]]]]:
+    """Letter in the picture, text, µops, and per port (cycles, shade) of every instruction."""
+    most = max((max(one.ports) for one in load.instructions if one.ports), default=0.0)
+    return [
+        (
+            letters.get(instruction.scheme or "", ""),
+            instruction.text,
+            one.uops,
+            [(cycles, _shade(cycles, most)) for cycles in one.ports or ()],
+        )
+        for instruction, one in zip(block.instructions, load.instructions, strict=True)
+    ]
+
+
+def _shade(cycles: float, most: float) -> int:
+    """0 for no load, else 1 to `SHADES`."""
+    return 0 if cycles <= 0 else max(1, round(SHADES * cycles / most))
+
+
+# A basic block as pages show it: instructions with their schemes, what is predicted, what was measured.
+
+
+@dataclass(frozen=True)
+class Row:
+    """One instruction; `scheme_row` is None for a scheme that the site does not have."""
+
+    hex: str
+    text: str
+    scheme: str | None
+    scheme_row: int | None
+    obstacle: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A block; `result` is what a run says of it, {} while it has not come. `number` counts from 1."""
+
+    number: int
+    block: Block
+    rows: tuple[Row, ...]
+    predictions: Sequence[tuple[BlockPrediction, float | None]]
+    """each with its difference from the measurement in per cent"""
+    obstacle: str
+    result: Json
+    closed: str
+    """how machines close a loop, "" of a straight block"""
+
+
+def shown(
+    blocks: Sequence[Block], isa: ISA | None, results: Mapping[int, Json] | None = None, first: int = 1
+) -> list[Shown]:
+    """Blocks numbered from `first`; `results` by these numbers."""
+    known = {} if isa is None else scheme_rows(blocks, isa)
+    predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
+    found = []
+    for number, (block, predictions) in enumerate(zip(blocks, predicted, strict=True), start=first):
+        result = (results or {}).get(number, {})
+        compared = [(each, _change(each.cycles, result)) for each in predictions]
+        found.append(
+            Shown(
+                number,
+                block,
+                rows_of(block, known),
+                compared,
+                block.obstacle(),
+                result,
+                iteration_of(block).words,
+            )
+        )
+    return found
+
+
+def rows_of(block: Block, known: Mapping[str, int]) -> tuple[Row, ...]:
+    """The instructions, the jump that closes a loop last; `known`: {text of a scheme: its row id}."""
+    rows = [
+        Row(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
+        for one in block.instructions
+    ]
+    if block.closing is not None:
+        rows.append(
+            Row(block.closing.code.hex(), block.closing_text, None, None, "leads back to the beginning")
+        )
+    return tuple(rows)
+
+
+def _change(predicted: float, result: Json) -> float | None:
+    """Prediction against measurement in per cent of the measurement, where that has settled."""
+    measured = result.get("cycles")
+    if result.get("state") != "settled" or not measured:
+        return None
+    return 100 * (predicted - float(measured)) / float(measured)
+
+
+# What a run over basic blocks has measured so far, from its journal.
+
+
+PAGE = 10
+"""Blocks on one page, each with its instructions."""
+
+
+def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[str, Any]:
+    """The blocks of the page that the address asks for (`from`, counted from 1), with their results."""
+    codes = run.config["blocks"]
+    asked = (whole_number(request, "from", 1) or 1) - 1
+    first = min(max(asked, 0), len(codes) - 1) // PAGE * PAGE
+    results = {index + 1: result for index, result in record.blocks.items()}
+    page = [block_of_hex(code) for code in codes[first : first + PAGE]]
+    isa = ISA.objects.filter(name=X86).first()
+    return {
+        "blocks": shown(page, isa, results, first + 1),
+        "block_count": len(codes),
+        "previous_blocks": first - PAGE + 1 if first else None,
+        "next_blocks": first + PAGE + 1 if first + PAGE < len(codes) else None,
+        "options": run.config["options"],
+        "ended": run.state in Run.FINAL,
+    }

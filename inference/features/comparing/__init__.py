@@ -1,0 +1,1 @@
+"""Two models of a processor side by side."""

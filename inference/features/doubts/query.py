@@ -1,0 +1,336 @@
+"""What is doubtful in a port mapping, scheme by scheme, and the experiments that speak for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from statistics import median
+
+from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
+from inference.core.experiment import Experiment
+from inference.core.explain import REASONS, Outcome, Reason
+from inference.core.identity import Comparison, Distinction, Kind, deciding_experiment
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.mapping import Uops, described
+from inference.core.predicting import MappingPredictor
+from inference.core.residuals import SchemeError
+from inference.features.comparing.query import comparable, comparison_of
+from inference.features.comparing.reference import named_after
+from inference.features.evaluations.query import residuals_in, worst_with
+from inference.features.explained.query import is_explained, regularity_of, rows_of
+from inference.features.mappings.query import measured_slots_of
+from inference.formats.csv_cells import written
+from inference.formats.provenance import provenance_of
+from inference.measuring.padding import padding_of
+from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
+from inference.storage.characterisations import load_characterisation
+from inference.storage.evidence import Evidence
+from inference.storage.rows import load_mapping, measurements_of
+
+# What is doubtful in a port mapping, scheme by scheme: ambiguous, excluded, badly predicted, in conflict.
+
+
+USUAL_ERROR = 20.0
+"""Per cent by which the experiments with a scheme may be off on average before it counts as badly
+predicted."""
+
+
+def doubts_of(
+    row: PortMapping,
+    other: PortMapping | None = None,
+    evaluation: Evaluation | None = None,
+    over: float = USUAL_ERROR,
+    value: Mapping | None = None,
+) -> Doubts:
+    """The doubts of a mapping.
+
+    Conflicts are those with `other`, up to a renaming of ports. Badly predicted are the schemes whose
+    experiments in `evaluation` are off by more than `over` per cent on average. `value` is the mapping, where
+    it is at hand.
+    """
+    value = load_mapping(row) if value is None else value
+    found = [*_undetermined(row, value), *_judged(row, value), *_other_slots(row, value)]
+    if evaluation is not None:
+        found += _mispredicted(residuals_in(evaluation), value, over)
+    ports = value.ports
+    if other is not None:
+        comparison = comparison_of(row, other)
+        ports = comparison.ports
+        found += _conflicts(comparison, other.name)
+    places = {kind: place for place, kind in enumerate(DoubtKind)}
+    merged = sorted(_merged(found), key=lambda each: (places[each.kind], -each.size, each.scheme))
+    return Doubts(tuple(merged), ports)
+
+
+def usual_other(row: PortMapping) -> PortMapping | None:
+    """What a mapping is held against unless somebody says otherwise.
+
+    Another one of the same machine, the imported ones first, or an imported one named after the machine's
+    microarchitecture. None where nothing says that another mapping is of the same processor.
+    """
+    if row.machine is None:
+        return None
+    others = list(comparable(row).order_by("origin", "-id"))
+    own = (each for each in others if each.machine_id == row.machine_id)
+    imported = (each for each in others if each.origin == PortMapping.Origin.IMPORT)
+    return next(own, None) or named_after(row.machine, imported)
+
+
+def _undetermined(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
+    """What a search by counter-examples left open, and what it left out."""
+    evidence = Evidence.of(row.report)
+    if evidence is None:
+        return
+    for doubt in evidence.doubts(value):
+        number = sum(each.alternatives for each in doubt.elsewhere)
+        reasons = dict.fromkeys(reason for each in doubt.elsewhere for reason in each.reasons)
+        explains = "another port mapping explains" if number == 1 else f"{number} other port mappings explain"
+        words = f"{explains} the measurements as well: {'; '.join(reasons)}"
+        others = tuple(each.uops for each in doubt.elsewhere)
+        yield Doubt(DoubtKind.AMBIGUOUS, doubt.scheme, words, doubt.uops, others, float(number))
+    for clash in evidence.clashes:
+        for scheme in clash["dropped"]:
+            yield Doubt(DoubtKind.EXCLUDED, scheme, f"left out after a clash: {clash['text']}")
+
+
+def _judged(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
+    """What explainable inference said of schemes, and those that break a pattern (§6.3.5)."""
+    if not is_explained(row):
+        return
+    rows = row.characterisations.exclude(outcome=Outcome.CHARACTERISED.value, doubts=[], alternatives=[])
+    for each in rows.select_related("scheme"):
+        reason = REASONS[Reason(each.reason)] if each.reason else ""
+        told = [text for text in (reason, each.text, *map(str, each.doubts)) if text]
+        others = tuple(tuple((mask, count) for mask, count in uops) for uops in each.alternatives)
+        excluded = each.outcome == Outcome.EXCLUDED.value
+        yield Doubt(
+            DoubtKind.EXCLUDED if excluded else DoubtKind.AMBIGUOUS,
+            each.scheme.text,
+            "; ".join(told) or "the evidence allows other µops as well",
+            value.usage.get(each.scheme.text),
+            others,
+            float(len(others)),
+        )
+    for check in regularity_of(row).breakers:
+        words = f"irregular: {check.in_words(value.ports)}"
+        yield Doubt(DoubtKind.AMBIGUOUS, check.scheme, words, check.usage, check.expected[:1])
+
+
+def _other_slots(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
+    """Where padding shows other numbers of slots than the mapping has; a bound only where that has more."""
+    measured = None if value.issue_width is None else measured_slots_of(row)
+    if measured is None:
+        return
+    for scheme, reading in measured.readings.items():
+        said, shown = value.slots_of(scheme), reading.number
+        if scheme not in value.usage or said == shown or (said < shown and not reading.exact):
+            continue
+        many = f"{'' if reading.exact else 'at most '}{shown} slot{'' if shown == 1 else 's'}"
+        words = (
+            f"{many} measured, {said} here: {reading.experiment} takes {reading.cycles:.3g} cycles, "
+            f"and the core issues {measured.width:.3g} slots per cycle"
+        )
+        yield Doubt(DoubtKind.SLOTS, scheme, words, value.usage[scheme], (), float(abs(said - shown)))
+
+
+def _mispredicted(errors: Iterable[SchemeError], value: Mapping, over: float) -> Iterator[Doubt]:
+    for error in errors:
+        if error.absolute <= over:
+            continue
+        side = "too long" if error.signed > 0 else "too short"
+        experiments = "1 experiment" if error.n == 1 else f"{error.n:,} experiments"
+        words = f"{error.absolute:.0f} % off on average over {experiments}"
+        if abs(error.signed) > error.absolute / 2:
+            words += f", predictions {side}"
+        yield Doubt(
+            DoubtKind.MISPREDICTED, error.scheme, words, value.usage.get(error.scheme), (), error.absolute
+        )
+
+
+def _conflicts(comparison: Comparison, name: str) -> Iterator[Doubt]:
+    for each in comparison.schemes:
+        here, there = each.uops
+        if each.kind is not Kind.DIFFERENT or there is None:
+            continue
+        first, second = each.cycles
+        alone = "as long alone" if first == second else f"{second:.4g} cycles alone, not {first:.4g}"
+        words = f"other µops in {name}: {alone}"
+        yield Doubt(DoubtKind.CONFLICT, each.scheme, words, here, (there,), each.factor)
+
+
+def _merged(found: Sequence[Doubt]) -> Iterator[Doubt]:
+    """One doubt of a kind for each scheme."""
+    together: dict[tuple[DoubtKind, str], list[Doubt]] = {}
+    for each in found:
+        together.setdefault((each.kind, each.scheme), []).append(each)
+    for (kind, scheme), same in together.items():
+        others = tuple(dict.fromkeys(uops for each in same for uops in each.others))
+        words = "; ".join(dict.fromkeys(each.words for each in same))
+        yield Doubt(kind, scheme, words, same[0].here, others, max(each.size for each in same))
+
+
+# Which experiments speak for a doubtful scheme: those that are its evidence, and one that would decide.
+
+
+MOST_AGAIN = 20
+"""Experiments that are measured again for one doubt."""
+
+REPEATS = 5
+"""Measurements of each experiment that is measured again: enough for a median."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An experiment that tells what a scheme's µops are, and what measuring it gave.
+
+    `distinction.first` is predicted with the µops that the mapping gives the scheme, `second` with the
+    others, in cycles. `measured`: the median of the settled measurements, None without one; `experiment_id`
+    the row it is stored under.
+    """
+
+    distinction: Distinction
+    measured: float | None = None
+    experiment_id: int | None = None
+
+    @property
+    def nearer(self) -> int | None:
+        """Which prediction is nearer to the measurement: 0 the first, 1 the second; None if neither is."""
+        if self.measured is None:
+            return None
+        said = self.distinction
+        first, second = (abs(cycles - self.measured) for cycles in (said.first, said.second))
+        return None if first == second else int(second < first)
+
+
+def decisions(row: PortMapping, other: PortMapping | None, doubts: Sequence[Doubt]) -> dict[Doubt, Decision]:
+    """For each doubt about other µops an experiment that would decide, where a short one does."""
+    found = {each: told for each in doubts if (told := _decider(row, other, each)) is not None}
+    stored = rows_of(row.isa, {each.experiment for each in found.values()})
+    cycles = _settled(stored.values())
+    return {
+        doubt: Decision(told, cycles.get(stored.get(told.experiment, 0)), stored.get(told.experiment))
+        for doubt, told in found.items()
+    }
+
+
+def again(
+    row: PortMapping, doubt: Doubt, other: PortMapping | None = None, evaluation: Evaluation | None = None
+) -> list[Experiment]:
+    """The experiments that a doubt rests on, at most `MOST_AGAIN`; the scheme alone where there are none."""
+    found: list[Experiment] = []
+    if doubt.kind in (DoubtKind.AMBIGUOUS, DoubtKind.EXCLUDED):
+        found = [*_asked(row, doubt.scheme), *_witnessed(row, doubt.scheme)]
+    elif doubt.kind is DoubtKind.MISPREDICTED and evaluation is not None:
+        scheme = InstructionScheme.objects.select_related("isa").get(isa=row.isa_id, text=doubt.scheme)
+        ids, _ = worst_with(evaluation, scheme, MappingPredictor(load_mapping(row)))
+        by_id = {each.id: each.value for each in measurements_of(Measurement.objects.filter(pk__in=ids))}
+        found = [by_id[pk].experiment for pk in ids if pk in by_id]
+    elif doubt.kind is DoubtKind.SLOTS and (padding := padding_of(row.isa.name)) is not None:
+        found = [*padding.around(doubt.scheme), *padding.calibration()]
+    elif doubt.kind is DoubtKind.CONFLICT and (told := _decider(row, other, doubt)) is not None:
+        found = [told.experiment]
+    alone = Experiment.of([doubt.scheme])
+    return list(dict.fromkeys([alone, *found]))[:MOST_AGAIN]
+
+
+def _decider(row: PortMapping, other: PortMapping | None, doubt: Doubt) -> Distinction | None:
+    if doubt.here is None or not doubt.others:
+        return None
+    if doubt.kind is DoubtKind.CONFLICT:
+        if other is None:
+            return None
+        return _between(_key(row), _key(other), doubt.scheme)
+    return next(filter(None, (_instead(_key(row), doubt.scheme, uops) for uops in doubt.others)), None)
+
+
+_Key = tuple[int, datetime]
+
+
+def _key(row: PortMapping) -> _Key:
+    return row.pk, row.created
+
+
+@lru_cache(maxsize=8)
+def _loaded(key: _Key) -> Mapping:
+    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    return load_mapping(PortMapping.objects.get(pk=key[0]))
+
+
+@lru_cache(maxsize=2000)
+def _between(row: _Key, other: _Key, scheme: str) -> Distinction | None:
+    """What tells two mappings apart by this scheme."""
+    first, second = (PortMapping.objects.get(pk=key[0]) for key in (row, other))
+    comparison: Comparison = comparison_of(first, second)
+    return deciding_experiment(_loaded(row), _loaded(other), scheme, comparison.agreement.agreeing)
+
+
+@lru_cache(maxsize=2000)
+def _instead(row: _Key, scheme: str, uops: Uops) -> Distinction | None:
+    """What tells the mapping from itself with other µops for this scheme."""
+    value = _loaded(row)
+    if any(mask >> len(value.ports) for mask, _ in uops):
+        return None
+    changed = replace(value, usage={**value.usage, scheme: uops})
+    return deciding_experiment(value, changed, scheme, value.usage.keys() - {scheme})
+
+
+def _asked(row: PortMapping, scheme: str) -> list[Experiment]:
+    """What a search by counter-examples measured with the scheme, and what clashed because of it."""
+    evidence = Evidence.of(row.report)
+    if evidence is None:
+        return []
+    found = [each.experiment for each in evidence.asked if scheme in each.experiment.schemes]
+    return sorted(found, key=lambda each: each.length)
+
+
+def _witnessed(row: PortMapping, scheme: str) -> list[Experiment]:
+    """What explainable inference measured with the scheme: facts, then the witnesses' pairs."""
+    found = row.characterisations.filter(scheme__text=scheme).select_related("scheme").first()
+    if found is None:
+        return []
+    value = load_characterisation(found, ())
+    pairs = [each for witness in value.witnesses for each in (witness.base, witness.tested)]
+    return [*(fact.experiment for fact in value.facts), *pairs]
+
+
+def _settled(experiments: Iterable[int]) -> dict[int, float]:
+    """{experiment: median of its settled measurements in cycles} of those that have any (one query)."""
+    times: dict[int, list[float]] = {}
+    rows = Measurement.objects.filter(experiment__in=list(experiments), state=Measurement.State.SETTLED)
+    for experiment, cycles in rows.values_list("experiment_id", "cycles"):
+        times.setdefault(experiment, []).append(cycles)
+    return {experiment: median(values) for experiment, values in times.items()}
+
+
+# The doubts of a port mapping as CSV: a row for every doubt of every scheme.
+#
+#     kind,scheme,µops,other µops,why
+#
+# µops are written as on the pages, `2×[0,1] + 1×[5]`, several possibilities joined by " or "; cells are empty
+# where there are none.
+
+
+HEADER = ("kind", "scheme", "µops", "other µops", "why")
+
+
+def write_doubts_csv(doubts: Doubts, head: str = "") -> str:
+    """All of them, in their order, below the lines of `head`."""
+    rows = (
+        (
+            LABELS[each.kind],
+            each.scheme,
+            "" if each.here is None else described(each.here, doubts.ports),
+            " or ".join(described(uops, doubts.ports) for uops in each.others),
+            each.words,
+        )
+        for each in doubts.rows
+    )
+    return written(HEADER, rows, head)
+
+
+def doubts_head(row: PortMapping, other: PortMapping | None) -> str:
+    """Lines of comments: whose doubts, and what it was held against."""
+    head = provenance_of(row).commented("#")
+    return head if other is None else f"{head}# held against\n{provenance_of(other).commented('#')}"

@@ -1,0 +1,1 @@
+"""How well whatever predicts agrees with measurements."""

@@ -1,0 +1,114 @@
+"""Evaluation runs: the predictions of a port or resource mapping against an experiment set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from inference.core.metrics import Scores, Unit
+from inference.core.protocols import Json
+from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.storage.evaluating import Judged, judge, store_evaluation
+from inference.storage.resource_mappings import load_predictor
+
+_PREDICTORS: dict[str, type[PortMapping] | type[ResourceMapping]] = {
+    "mapping": PortMapping,
+    "resource_mapping": ResourceMapping,
+}
+_FIELDS = (*_PREDICTORS, "experiment_set", "unit")
+
+
+class EvaluateJob:
+    """Runs of kind `evaluate`: {"mapping": id, "experiment_set": id, "unit": "cycles" | "cpi" | "ipc"}.
+
+    A resource mapping instead has the field "resource_mapping".
+    """
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The description with its unit; raises `ConfigError`."""
+        unknown = sorted(config.keys() - set(_FIELDS))
+        if unknown:
+            raise ConfigError(
+                f"an evaluation has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}"
+            )
+        unit = config.get("unit", Unit.CYCLES.value)
+        if unit not in [known.value for known in Unit]:  # it may be anything, also what no set can hold
+            raise ConfigError(f"unit must be one of {', '.join(Unit)}, not {unit!r}")
+        field = _field(config)
+        complete = {field: config.get(field), "experiment_set": config.get("experiment_set"), "unit": unit}
+        predicts, experiment_set = _rows(complete)
+        if predicts is None:
+            kind = _PREDICTORS[field]._meta.verbose_name
+            raise ConfigError(f"{field}: there is no {kind} with the id {complete[field]!r}")
+        if experiment_set is None:
+            raise ConfigError(f"experiment_set: there is none with the id {complete['experiment_set']!r}")
+        if predicts.isa_id != experiment_set.isa_id:
+            raise ConfigError(
+                f"{predicts.name!r} and {experiment_set.name!r} are for different instruction sets"
+            )
+        return complete
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to an evaluation run."""
+
+    def work(self, task: Task) -> Store:
+        """Predict, to be stored when the run is finished. Raises `JobError` where the rows are gone."""
+        config = task.run.config
+        predicts, experiment_set = _existing(config)
+        return partial(_store, config, judge(load_predictor(predicts), experiment_set, Unit(config["unit"])))
+
+
+def _field(config: Json) -> str:
+    """Which kind of predictor is to be evaluated."""
+    named = [field for field in _PREDICTORS if config.get(field) is not None]
+    if len(named) > 1:
+        raise ConfigError(f"an evaluation is of one predictor: give one of {', '.join(named)}")
+    return named[0] if named else "mapping"
+
+
+def _rows(config: Json) -> tuple[PortMapping | ResourceMapping | None, ExperimentSet | None]:
+    field = _field(config)
+    ids = config.get(field), config["experiment_set"]
+    if not all(type(pk) is int for pk in ids):
+        raise ConfigError(f"{field} and experiment_set must be ids, not {ids[0]!r} and {ids[1]!r}")
+    predicts = _PREDICTORS[field].objects.filter(pk=ids[0]).first()
+    return predicts, ExperimentSet.objects.filter(pk=ids[1]).first()
+
+
+def _existing(config: Json) -> tuple[PortMapping | ResourceMapping, ExperimentSet]:
+    predicts, experiment_set = _rows(config)
+    if predicts is None or experiment_set is None:
+        raise JobError("the mapping or the experiment set to evaluate has been deleted")
+    return predicts, experiment_set
+
+
+def _store(config: Json, judged: Judged) -> tuple[Json, Sequence[Entry]]:
+    predicts, experiment_set = _existing(config)
+    evaluation = store_evaluation(
+        predicts, experiment_set, Unit(config["unit"]), judged.comparison, judged.listing
+    )
+    result = {
+        "evaluation": evaluation.pk,
+        _field(config): predicts.pk,
+        "name": predicts.name,
+        "scores": scores_of(evaluation),
+    }
+    return result, [log_of(evaluation), ("result", result)]
+
+
+def log_of(evaluation: Evaluation) -> Entry:
+    """What a stored evaluation found, as a line of the log."""
+    judge = evaluation.experiment_set
+    source = f"{evaluation.n} held-out experiments" if judge is None else f"{evaluation.n} of {judge.name}"
+    mape = "undefined" if evaluation.mape is None else f"{evaluation.mape:.2f} %"
+    return "log", {"level": "info", "text": f"mean absolute percentage error on {source}: {mape}"}
+
+
+def scores_of(evaluation: Evaluation) -> Json:
+    """The numbers of a stored evaluation, as results and events carry them."""
+    return Scores(evaluation.n, evaluation.mape, evaluation.pearson, evaluation.kendall).as_json()

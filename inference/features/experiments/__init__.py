@@ -1,0 +1,1 @@
+"""Single experiments: measured ones, and those that are typed in."""

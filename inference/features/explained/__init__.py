@@ -1,0 +1,1 @@
+"""What explainable inference concluded, and the proof of each scheme's µops."""

@@ -1,0 +1,375 @@
+"""The inference algorithms behind one face. A new one is a class here and a line in `ALGORITHMS`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from inference.core import cegar, explain, pmevo
+from inference.core.blocking_by_cegar import solve_by_cegar
+from inference.core.bottleneck import Bottleneck
+from inference.core.cegar import CegarProblem, CegarSettings
+from inference.core.errors import InvalidInputError
+from inference.core.experiment import Measured
+from inference.core.explain import STAGES, ExplainProblem, ExplainResult, ExplainSettings, Outcome
+from inference.core.mapping import PortMapping, uops_of
+from inference.core.pmevo import FrontPoint, PMEvoProblem, PMEvoSettings
+from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
+from inference.isa.domains import domains_of, undivided
+from inference.isa.register_forms import forms_among
+from inference.isa.x86.probes import PREFERRED
+from inference.runs.machines.measurer import Log
+from inference.runs.workshop import open_workshop
+from inference.storage import characterisations
+from inference.storage.evidence import KEY, Evidence, evidence_json, verdict_in_words
+
+DEFAULT_PORTS = 8
+
+KNOWN = ("uops", "widths", "improper", "documented")
+"""What may be known of schemes beforehand, see `CegarProblem` and `ExplainProblem`; `documented` are their
+ports by name, {scheme: [port]}."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be inferred: schemes, complete settings, what is known beforehand, and the seed.
+
+    `known` has the fields of `KNOWN` as far as there is something to say. `held_out` judges mappings on the
+    way.
+    """
+
+    schemes: Sequence[str]
+    settings: Json
+    known: Json
+    held_out: Sequence[Measured]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A mapping, how many experiments it was learnt from, and what else the algorithm has to say about it.
+
+    `report` is kept with the mapping; `told` goes into the run's result, for scripts; `summary` is a line
+    for the run's log. `front`: other mappings that it found, more accurate or more compact than one another.
+    `explained`: the verdict on every scheme, with its witnesses.
+    """
+
+    mapping: PortMapping
+    experiments: int
+    report: Json
+    summary: str
+    told: Json = field(default_factory=dict)
+    front: Sequence[FrontPoint] = ()
+    explained: ExplainResult | None = None
+
+
+class Algorithm(Protocol):
+    """An inference algorithm as a run needs it.
+
+    `default_ports`: where neither the user nor the machine says how many; None: it searches for the number.
+    `mixes`: how many are measured to judge by, unless the user says. `exact`: it takes measurements at their
+    word, so that a bottleneck that it is not told of would mislead it. `knows`: what it can make use of that
+    is known of schemes. `explores`: it measures schemes alone and the bottleneck itself, and which schemes
+    can be judged is known only afterwards. `never_held_out`: of recorded data,
+    experiments of up to so many different schemes, which it needs.
+    """
+
+    title: str
+    default_ports: int | None
+    mixes: int
+    exact: bool
+    knows: Sequence[str]
+    explores: bool
+    never_held_out: int
+
+    def settings(self, options: Mapping[str, Any]) -> Json:
+        """The complete settings, `ports` among them, from names to values or their text.
+
+        Raises `InvalidInputError`.
+        """
+        ...
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """The labels of the phases that it tells of with these settings."""
+        ...
+
+    def check_known(self, known: Json) -> None:
+        """Raise `InvalidInputError` for facts about schemes that make no sense, or that it cannot use."""
+        ...
+
+    def infer(
+        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+    ) -> Inferred:
+        """The port mapping of whatever the measurer measures."""
+        ...
+
+
+class PMEvo:
+    """Evolution (§5)."""
+
+    title = "PMEvo"
+    default_ports: int | None = DEFAULT_PORTS
+    mixes = 1000
+    exact = False
+    knows: Sequence[str] = ()
+    explores = False
+    never_held_out = 0
+
+    def settings(self, options: Mapping[str, Any]) -> Json:
+        """As `PMEvoSettings` has them."""
+        return PMEvoSettings.parse(options).as_json()
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """They depend on the kind of search."""
+        return tuple(pmevo.phases(PMEvoSettings.parse(settings)).values())
+
+    def check_known(self, known: Json) -> None:
+        """It makes no use of any."""
+        if known:
+            raise InvalidInputError(
+                f"PMEvo finds out {', '.join(known)} itself: leave it out, or use another algorithm"
+            )
+
+    def infer(
+        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+    ) -> Inferred:
+        """Measure, filter, evolve, climb."""
+        settings = PMEvoSettings.parse(question.settings)
+        schemes = tuple(question.schemes)
+        problem = PMEvoProblem(schemes, settings, question.held_out, forms_among(schemes), undivided(schemes))
+        with open_workshop(settings.threads) as workshop:
+            found = pmevo.infer(problem, measurer, reporter, question.seed, resume, workshop)
+        report: Json = {
+            "generations": found.generations,
+            "final_error": found.final_error,
+            "congruence_classes": [list(members) for members in found.congruence_classes],
+            "experiments": found.experiments,
+            "exhaustive": found.exhaustive,
+            "assumptions": list(pmevo.assumptions(settings)),
+            "excess": found.excess,
+        }
+        summary = f"mean relative error on the experiments learnt from: {100 * found.final_error:.2f} %"
+        told: Json = {
+            "assumptions": report["assumptions"],
+            "excess": found.excess,
+            "classes": len(found.congruence_classes),
+            "exhaustive": found.exhaustive,
+            "front": [
+                {"error": point.error, "volume": point.volume, "kinds": point.kinds} for point in found.front
+            ],
+        }
+        return Inferred(found.mapping, found.experiments, report, summary, told, found.front)
+
+
+class Cegar:
+    """Counter-example-guided inference (ch. 4)."""
+
+    title = "CEGAR"
+    default_ports: int | None = None
+    mixes = 200
+    exact = True
+    knows: Sequence[str] = ("uops", "widths", "improper")
+    explores = False
+    never_held_out = 0
+
+    def settings(self, options: Mapping[str, Any]) -> Json:
+        """As `CegarSettings` has them."""
+        return CegarSettings.parse(options).as_json()
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """Always the same."""
+        return tuple(cegar.PHASES.values())
+
+    def check_known(self, known: Json) -> None:
+        """Of the schemes that are named, beside some other one with a single µop."""
+        refuse_others(self, known)
+        named = {scheme for facts in known.values() for scheme in facts}
+        CegarProblem((*sorted(named), ""), CegarSettings(), **known)
+
+    def infer(
+        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+    ) -> Inferred:
+        """Ask what tells mappings apart; what is known of schemes that are not asked for plays no part."""
+        asked = frozenset(question.schemes)
+        known = question.known
+        problem = CegarProblem(
+            tuple(question.schemes),
+            CegarSettings.parse(question.settings),
+            {scheme: count for scheme, count in known.get("uops", {}).items() if scheme in asked},
+            {scheme: width for scheme, width in known.get("widths", {}).items() if scheme in asked},
+            tuple(scheme for scheme in known.get("improper", ()) if scheme in asked),
+            domains_of(question.schemes),
+        )
+        found = cegar.infer(problem, measurer, reporter, question.seed, resume)
+        report: Json = {
+            KEY: evidence_json(found, problem.settings),
+            "assumptions": list(found.assumptions),
+            "excess": len(found.unexplained),
+        }
+        evidence = Evidence.of(report)
+        assert evidence is not None
+        told: Json = {
+            "verdict": found.verdict.value,
+            "counter_examples": found.counter_examples,
+            "alternatives": len(found.alternatives),
+            "ambiguous": list(found.ambiguous_schemes),
+            "dropped": sorted({scheme for clash in found.clashes for scheme in clash.dropped}),
+            "assumptions": report["assumptions"],
+            "excess": report["excess"],
+        }
+        return Inferred(found.mapping, len(found.experiments), report, verdict_in_words(evidence), told)
+
+
+class Explain:
+    """Explainable inference (ch. 6)."""
+
+    title = "Explainable inference"
+    default_ports: int | None = None
+    mixes = 1000
+    exact = False
+    knows: Sequence[str] = ("uops", "improper", "documented")
+    explores = True
+    never_held_out = 2  # pairs and floods: each is asked for by name
+
+    def settings(self, options: Mapping[str, Any]) -> Json:
+        """As `ExplainSettings` has them."""
+        return ExplainSettings.parse(options).as_json()
+
+    def stages(self, settings: Json) -> tuple[str, ...]:
+        """Always the same."""
+        return tuple(STAGES.values())
+
+    def check_known(self, known: Json) -> None:
+        """Of the schemes that are named, whatever others there are."""
+        refuse_others(self, known)
+        named = {scheme for facts in known.values() for scheme in facts}
+        ExplainProblem((*sorted(named), ""), ExplainSettings(), uops=known.get("uops", {}))
+        hint_of(known.get("documented", {}))
+
+    def infer(
+        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+    ) -> Inferred:
+        """Find blocking instructions and their ports, then block these beside every scheme."""
+        known = question.known
+        settings = ExplainSettings.parse(question.settings)
+        problem = ExplainProblem(
+            tuple(question.schemes),
+            settings,
+            uops=known.get("uops", {}),
+            improper=tuple(known.get("improper", ())),
+            preferred=PREFERRED,
+            hint=hint_of(known.get("documented", {})),
+            domains=domains_of(question.schemes),
+        )
+        found = explain.infer(problem, measurer, reporter, question.seed, resume, solve_by_cegar)
+        told: Json = {outcome.value: found.outcomes[outcome] for outcome in Outcome}
+        told |= {
+            "asked": len(problem.schemes),
+            "per_scheme": found.per_scheme,
+            "warnings": list(found.warnings),
+        }
+        if (answer := found.blocking_answer) is not None:
+            told |= {"assumptions": list(answer.assumptions), "excess": len(answer.unexplained)}
+        summary = (
+            f"{told['characterised']:,} of {told['asked']:,} schemes characterised, {told['excluded']:,} "
+            f"excluded with a reason, {told['ambiguous']:,} ambiguous"
+        )
+        report: Json = {
+            characterisations.KEY: characterisations.report_of(found, settings.epsilon, settings.evidence),
+            **{key: told[key] for key in ("assumptions", "excess") if key in told},
+        }
+        return Inferred(found.mapping, found.experiments, report, summary, told, explained=found)
+
+
+def refuse_others(algorithm: Algorithm, known: Json) -> None:
+    """Raise `InvalidInputError` for facts that the algorithm can make no use of."""
+    others = sorted(known.keys() - set(algorithm.knows))
+    if others:
+        raise InvalidInputError(f"{algorithm.title} makes no use of {', '.join(others)}: leave it out")
+
+
+def hint_of(documented: Mapping[str, Sequence[str]]) -> PortMapping | None:
+    """The documented ports of schemes with one µop, {scheme: port names}, as a mapping; None for none.
+
+    Raises `InvalidInputError`.
+    """
+    if not documented:
+        return None
+    for scheme, ports in documented.items():
+        if (
+            not isinstance(ports, Sequence)
+            or isinstance(ports, str)
+            or not all(isinstance(p, str) for p in ports)
+        ):
+            raise InvalidInputError(f"{scheme!r} must have a list of port names, not {ports!r}"[:300])
+    names = sorted({port for ports in documented.values() for port in ports}, key=lambda p: (len(p), p))
+    bits = {name: 1 << k for k, name in enumerate(names)}
+    usage = {}
+    for scheme, ports in documented.items():
+        if not ports or len(set(ports)) < len(ports):
+            raise InvalidInputError(f"{scheme!r} must have different documented ports, not {ports!r}")
+        usage[scheme] = uops_of([(sum(bits[port] for port in ports), 1)])
+    return PortMapping(tuple(names), usage)
+
+
+ALGORITHMS: dict[str, Algorithm] = {"pmevo": PMEvo(), "cegar": Cegar(), "explain": Explain()}
+
+
+# What is found out about a processor before a search: schemes like one µop, and the bottleneck's rate.
+
+
+MOST_PORTS = 20
+_SHOWN = 5
+_SLACK = 1.02  # a rate that was measured may be as much above the documented one
+
+
+def like_one_uop(cycles: float, epsilon: float) -> bool:
+    """Whether a scheme that takes so long alone may be one µop: 1/k cycles for k ports, but for ε.
+
+    More µops, and µops that keep their port busy for longer than a cycle, take a cycle or more; more µops
+    may also end up between two fractions.
+    """
+    return any(abs(cycles - 1 / ports) <= epsilon for ports in range(1, MOST_PORTS + 1))
+
+
+def single_uops(alone: Mapping[str, float], epsilon: float, log: Log) -> list[str]:
+    """Of probes measured alone, {scheme: cycles}, those that look like one µop; the log names the others."""
+    others = {scheme: cycles for scheme, cycles in alone.items() if not like_one_uop(cycles, epsilon)}
+    if others:
+        shown = "; ".join(
+            f"{scheme} takes {cycles:.3g} cycles" for scheme, cycles in [*others.items()][:_SHOWN]
+        )
+        more = " …" if len(others) > _SHOWN else ""
+        log(f"{len(others)} left out, not like a single µop: {shown}{more}", "warning")
+    return [scheme for scheme in alone if scheme not in others]
+
+
+def bottleneck_facts(found: Bottleneck, documented: float | None, log: Log) -> Json:
+    """What was found, for the report and the log; a documented rate stands in where none was seen.
+
+    It only does so if nothing exceeded it.
+    """
+    facts = found.as_json()
+    if found.r_max is not None:
+        log(
+            f"bottleneck: {found.r_max:g} instructions per cycle, seen as {found.highest:.2f} in "
+            f"{found.experiment} ({found.experiments} experiments)",
+            "info",
+        )
+    elif documented is not None and found.highest <= _SLACK * documented:
+        facts["r_max"] = facts["documented"] = documented
+        log(
+            f"no bottleneck beside the ports was seen ({found.highest:.2f} instructions per cycle at most); "
+            f"the documented one of this core is used, {documented:g}",
+            "info",
+        )
+    else:
+        log(
+            f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle at "
+            "most, which the ports may explain, so none is modelled",
+            "info",
+        )
+    if found.warning:
+        log(found.warning, "warning")
+    return facts

@@ -1,0 +1,168 @@
+"""Inference runs: from measurements to a port mapping and how well it predicts what it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+
+import numpy as np
+
+from inference.core.mapping import PortMapping as Mapping
+from inference.core.metrics import Unit, score
+from inference.core.pmevo.events import Snapshot
+from inference.core.predicting import MappingPredictor
+from inference.core.protocols import Event, Json
+from inference.core.residuals import Residuals
+from inference.features.evaluations.job import log_of, scores_of
+from inference.features.inferring.algorithms import ALGORITHMS, Inferred, Question
+from inference.features.inferring.request import InferConfig, read_config
+from inference.features.inferring.subject import Subject, last_stages, open_subject, own_stages
+from inference.figures.heatmap import heat_map
+from inference.models import Machine, PortMapping, Run
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.runs.machines.facts import documented_width
+from inference.runs.stages import Stages
+from inference.storage.characterisations import store_characterisations
+from inference.storage.evaluating import Comparison, chunk_of, compare_chunks, store_evaluation
+from inference.storage.fronts import JudgedPoint, store_front
+from inference.storage.listing import lengths_json, schemes_json
+from inference.storage.names import free_name
+from inference.storage.rows import store_mapping
+from inference.storage.streaming import Chunk
+
+_PICTURE_EVERY = 2.0
+_WIDEST, _SAMPLES = "widest", "most_samples"
+
+SAMPLES_OF_A_MACHINE = 11
+"""As in §6.3. Its results are medians of passes that agree, so that more of them would tell little more."""
+
+WORST_SCHEMES = 20
+"""Schemes that a run tells of while it goes on, those with the largest errors; an evaluation has them all."""
+
+
+class InferJob:
+    """Runs of kind `infer`; `infer_config.InferConfig` is their description."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to an inference run before it has a result."""
+
+    def work(self, task: Task) -> Store:
+        """Infer, with a live heat map of the best mapping so far."""
+        config = InferConfig(**task.run.config)
+        algorithm = ALGORITHMS[config.algorithm]
+        stages = Stages(
+            task.reporter, own_stages(config), algorithm.stages(config.settings), last_stages(config)
+        )
+        task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
+        with open_subject(task, config, stages) as subject:
+            question = Question(
+                subject.schemes, _settings(config, subject), config.known, subject.held_out, config.seed
+            )
+            inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
+            judge = subject.judged_afterwards(tuple(inferred.mapping.usage)).as_stored(task.run)
+        stages.log(inferred.summary)
+        # Judged here: the transaction that stores it all holds the database's only write lock.
+        held_out = chunk_of(judge.held_out)
+        judged = _judged(inferred.mapping, held_out)
+        front = []
+        for point in inferred.front:
+            stages.pulse()
+            front.append(JudgedPoint(point, _judged(point.mapping, held_out) if judge.held_out else None))
+        return partial(_store, task, config, judge, inferred, judged, front)
+
+
+def _judged(mapping: Mapping, held_out: Chunk) -> Comparison:
+    return compare_chunks(MappingPredictor(mapping), [held_out], Unit.CYCLES).worked_out()
+
+
+def _settings(config: InferConfig, subject: Subject) -> Json:
+    """The algorithm's settings, with what was measured or is documented of the machine."""
+    settings = {**config.settings, "ports": config.ports}
+    if subject.bottleneck is not None:
+        settings["r_max"] = subject.bottleneck["r_max"]
+    machine = subject.machine
+    if machine is not None and settings.get(_WIDEST, 0) is None:
+        settings[_WIDEST] = documented_width(machine)
+    if machine is not None and machine.kind == Machine.Kind.AGENT and settings.get(_SAMPLES, 0) is None:
+        settings[_SAMPLES] = max(settings["samples"], SAMPLES_OF_A_MACHINE)
+    return settings
+
+
+def draw_heat_map(event: Event) -> Json:
+    """The `heat_map` event that a snapshot of a search becomes, with the errors by length and by scheme."""
+    assert isinstance(event, Snapshot)
+    residuals = Residuals()
+    residuals.add(event.table, np.arange(len(event.table)), event.measured, event.predicted)
+    schemes = residuals.by_scheme
+    return {
+        "figure": heat_map(event.measured, event.predicted).as_json(),
+        "scores": score(event.measured, event.predicted).as_json(),
+        "on": event.on,
+        "lengths": lengths_json(residuals.by_length),
+        "worst": schemes_json(schemes[:WORST_SCHEMES]),
+        "schemes": len(schemes),
+    }
+
+
+def _store(
+    task: Task,
+    config: InferConfig,
+    subject: Subject,
+    inferred: Inferred,
+    judged: Comparison,
+    front: Sequence[JudgedPoint],
+) -> tuple[Json, Sequence[Entry]]:
+    """The mapping and its evaluation; the run's result tells what a script wants to know."""
+    row = store_mapping(
+        free_name(PortMapping, task.run.name),
+        subject.isa,
+        inferred.mapping,
+        origin=PortMapping.Origin.RUN,
+        source=ALGORITHMS[config.algorithm].title,
+        machine=subject.machine,
+        run=task.run,
+        report=_report(config, subject, inferred),
+    )
+    result: Json = {
+        "mapping": row.pk,
+        "name": row.name,
+        "url": f"/mappings/{row.pk}/",  # not looked up: a fault in a page must not cost a result
+        "schemes": len(inferred.mapping.usage),
+        "experiments": inferred.experiments,
+        "held_out": None,
+        "kinds": inferred.mapping.uop_kinds,
+        "limits": inferred.mapping.limits,
+        "assumptions": [],
+        **inferred.told,
+    }
+    store_front(row, front, inferred.mapping, subject.judged_on)
+    if inferred.explained is not None:
+        store_characterisations(row, inferred.explained.characterisations)
+    entries: list[Entry] = []
+    if subject.held_out:
+        evaluation = store_evaluation(row, subject.judged_on, Unit.CYCLES, judged)
+        result["held_out"] = scores_of(evaluation)
+        if subject.settled_share is not None:
+            result["held_out"]["settled_share"] = round(subject.settled_share, 4)
+        entries.append(log_of(evaluation))
+    told = {key: result[key] for key in ("mapping", "name", "url", "held_out")}
+    return result, [*entries, ("result", {**told, **inferred.told})]
+
+
+def _report(config: InferConfig, subject: Subject, inferred: Inferred) -> Json:
+    report = {**inferred.report, "seed": config.seed, "versions": _versions()}
+    if subject.bottleneck is not None:
+        report["bottleneck"] = subject.bottleneck
+    return report
+
+
+def _versions() -> Json:
+    return {name: version(name) for name in ("numpy", "numba", "z3-solver")}

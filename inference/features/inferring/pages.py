@@ -1,0 +1,383 @@
+"""From a filled-in form to the description of a run, and what that run will take."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from inference.core.protocols import Json
+from inference.features.inferring.algorithm_texts import OFFERS, as_text
+from inference.features.inferring.algorithms import ALGORITHMS, DEFAULT_PORTS
+from inference.features.inferring.form import SETTING, InferForm, text_of
+from inference.features.inferring.request import MOST_SCHEMES
+from inference.features.machines.pages import Shown, shown
+from inference.features.machines.query import machines
+from inference.features.measure.pages import measurable_schemes
+from inference.features.sets.query import experiment_sets
+from inference.formats.known_facts import counts_text, ports_text
+from inference.isa.search import SearchError
+from inference.measuring.simulated import NOISE
+from inference.models import ISA, ExperimentSet, InstructionScheme, Machine, Measurement, PortMapping, Run
+from inference.models.scheme_search import PROBE_SELECTION, select_schemes
+from inference.runs.machines.facts import likely_ports, obstacle_to_measuring, seconds_for
+from inference.web.requests import one_of, row_number, start_run, whole_number
+
+EXAMPLES = 3  # schemes that the count shows by name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the form asks for: the run's description, its schemes, and the effort.
+
+    `recorded`: the experiments come from sets and are not measured. `held_out`: experiments to judge by.
+    `measuring`: the part of the seconds that a machine measures. `note`: what the estimate rests on.
+    """
+
+    config: Json
+    schemes: int
+    examples: tuple[str, ...]
+    experiments: int
+    held_out: int
+    seconds: float
+    recorded: bool
+    measuring: float = 0.0
+    note: str = ""
+
+    @property
+    def more(self) -> bool:
+        """Whether there are schemes beside the examples."""
+        return self.schemes > len(self.examples)
+
+
+def plan(form: InferForm) -> Plan:
+    """Of a valid form. Raises `SearchError` for a search that cannot be read."""
+    data = form.cleaned_data
+    selection = data["filter"] if data["selection"] == "filter" else data["selection"]
+    isa, known = _known(data, selection)
+    form.check_known(isa)
+    chosen = known if selection == "all" else select_schemes(known, selection)
+    schemes = min(chosen.count(), data.get("sample") or MOST_SCHEMES)
+    settings = form.settings()
+    held_out, recorded = _experiments(data, chosen if selection != "all" else None)
+    effort = OFFERS[data["algorithm"]].effort
+    processors = len(os.sched_getaffinity(0))  # those that the search will use
+    machine: Machine | None = data["machine"] if data["source"] == "machine" else None
+    pace = 0.0 if machine is None else seconds_for(1, machine)
+    experiments, seconds = effort(schemes, settings, recorded, processors, pace) if schemes else (0, 0.0)
+    judging = 0.0 if data.get("evaluate") else pace * held_out
+    return Plan(
+        config=_config(data, settings, form.known(), isa, chosen),
+        schemes=schemes,
+        examples=tuple(chosen.order_by("id").values_list("text", flat=True)[:EXAMPLES]),
+        experiments=experiments,
+        held_out=held_out,
+        seconds=seconds + judging,
+        recorded=recorded is not None,
+        measuring=pace * experiments + judging,
+        note=_pace_of(machine),
+    )
+
+
+def _pace_of(machine: Machine | None) -> str:
+    """What a machine measures per second, and how that is known."""
+    if machine is None or machine.kind != Machine.Kind.AGENT:
+        return ""
+    rate = round(1 / seconds_for(1, machine))
+    if machine.rate:
+        return f"{machine.name} has measured {rate} experiments per second lately."
+    return f"Reckoned with {rate} experiments per second: {machine.name} has not measured since it connected."
+
+
+def _known(data: Mapping[str, Any], selection: str) -> tuple[ISA, QuerySet[InstructionScheme]]:
+    """The schemes that the chosen source can answer for."""
+    if data["source"] == "datasets":
+        sets = list(data["datasets"])
+        measured = Measurement.objects.filter(experiment_set__in=sets, state=Measurement.State.SETTLED)
+        isa = sets[0].isa
+        # Terms first: a set has far fewer schemes than measurements.
+        used = measured.values("experiment__terms__scheme").distinct()
+        return isa, isa.schemes.filter(pk__in=used)
+    if data["source"] == "simulate":
+        mapping: PortMapping = data["mapping"]
+        used = mapping.usages.filter(count__gt=0).values("scheme").distinct()
+        return mapping.isa, mapping.isa.schemes.filter(pk__in=used)
+    machine: Machine = data["machine"]
+    return machine.isa, measurable_schemes(machine, selection)
+
+
+def _experiments(
+    data: Mapping[str, Any], chosen: QuerySet[InstructionScheme] | None
+) -> tuple[int, int | None]:
+    """(held out, recorded to learn from); the latter None where fresh experiments are measured."""
+    judge: ExperimentSet | None = data.get("evaluate")
+    if data["source"] != "datasets":
+        mixes = ALGORITHMS[data["algorithm"]].mixes
+        return (judge.measurements.count() if judge else mixes), None
+    rows = Measurement.objects.filter(experiment_set__in=data["datasets"], state=Measurement.State.SETTLED)
+    if chosen is not None:
+        others = data["datasets"][0].isa.schemes.exclude(pk__in=chosen.values("pk"))
+        rows = rows.exclude(experiment__terms__scheme__in=others.values("pk"))
+    if judge:
+        judged = judge.measurements.filter(state=Measurement.State.SETTLED)
+        rows = rows.exclude(experiment__in=judged.order_by().values("experiment"))  # they are not learnt from
+        return judged.count(), rows.count()
+    total = rows.count()
+    held_out = round(total * (data["held_out"] or 0))
+    return held_out, total - held_out
+
+
+def _config(
+    data: Mapping[str, Any], settings: Json, known: Json, isa: ISA, chosen: QuerySet[InstructionScheme]
+) -> Json:
+    source: Json = {
+        "datasets": lambda: {"datasets": [row.pk for row in data["datasets"]]},
+        "simulate": lambda: {
+            "simulate": data["mapping"].pk,
+            **{name: data[name] for name in NOISE if data[name] not in (None, "")},
+        },
+        "machine": lambda: {"machine": data["machine"].pk},
+    }[data["source"]]()
+    exact = ALGORITHMS[data["algorithm"]].exact
+    measures = data["source"] == "machine" and data["machine"].kind == Machine.Kind.AGENT
+    measures |= exact and data["source"] != "datasets"
+    measures &= not ALGORITHMS[data["algorithm"]].explores
+    ports = settings.pop("ports")
+    config: Json = {
+        "algorithm": data["algorithm"],
+        "isa": isa.name,
+        "source": source,
+        "ports": ports,
+        "settings": settings,
+        "schemes": data["selection"],
+        "seed": data["seed"],
+        "held_out": data["held_out"] or 0.0,
+        "evaluate": data["evaluate"].pk if data["evaluate"] else None,
+    }
+    if measures:
+        config["bottleneck"] = data["bottleneck"]
+    if known:
+        config["known"] = known
+    if data["sample"] is not None:
+        config["sample"] = data["sample"]
+    if data["selection"] == "filter":
+        config["schemes"] = list(chosen.order_by("id").values_list("pk", flat=True))
+        config["scheme_filter"] = data["filter"]
+    return config
+
+
+def initial_of(run: Run) -> dict[str, Any]:
+    """The form as it was for a run of kind "infer"."""
+    config = run.config
+    source = config["source"]
+    kind = next(kind for kind in ("datasets", "simulate", "machine") if kind in source)
+    initial: dict[str, Any] = {
+        "source": kind,
+        {"simulate": "mapping"}.get(kind, kind): source[kind],
+        "selection": "filter" if config["scheme_filter"] else config["schemes"],
+        "filter": config["scheme_filter"],
+        "sample": config.get("sample"),
+        "algorithm": config["algorithm"],
+        "seed": config["seed"],
+        "held_out": config["held_out"],
+        "evaluate": config["evaluate"],
+        "bottleneck": config.get("bottleneck", True),
+        SETTING + "ports": "" if config["ports"] is None else config["ports"],
+    }
+    known = config.get("known", {})
+    initial |= {name: counts_text(known[name]) for name in ("uops", "widths") if name in known}
+    if "documented" in known:
+        initial["documented"] = ports_text(known["documented"])
+    initial["improper"] = "\n".join(known.get("improper", ()))
+    initial |= {name: source[name] for name in NOISE if name in source}
+    initial |= {SETTING + name: as_text(value) for name, value in config["settings"].items()}
+    return initial
+
+
+# The page of the infer form: estimate, presets and start are buttons of the same form.
+
+
+def infer(request: HttpRequest) -> HttpResponse:
+    """Show the form, fill it in, estimate, or start the run."""
+    if request.method != "POST":
+        return _page(request, InferForm(initial=_initial(request)), _forked(request.GET))
+    press = request.POST.get("press", "estimate")
+    forked = _forked(request.POST)
+    if press.startswith("preset:"):
+        return _page(request, InferForm(_with_preset(request.POST, press.removeprefix("preset:"))), forked)
+    form = InferForm(request.POST)
+    wanted = _plan(form)
+    if press == "start" and wanted is not None:
+        usual_name = _made_up_name(form.cleaned_data)
+        run = start_run(request, form, "infer", wanted.config, usual_name, forked)
+        if run is not None:
+            return redirect("run", pk=run.pk)
+    status = 400 if press == "start" else 200
+    return _page(request, form, forked, wanted, status=status)
+
+
+def _plan(form: InferForm) -> Plan | None:
+    """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
+    if not form.is_valid():
+        return None
+    try:
+        wanted = plan(form)
+    except SearchError as error:
+        form.add_error("filter", str(error))
+        return None
+    if form.errors:
+        return None
+    if not wanted.schemes:
+        form.add_error("selection", "None of these schemes is known there: choose others, or another source.")
+        return None
+    return wanted
+
+
+def _made_up_name(data: dict[str, Any]) -> str:
+    if data["source"] == "datasets":
+        sets = [row.name for row in data["datasets"]]
+        what = sets[0] if len(sets) == 1 else f"{sets[0]} and {len(sets) - 1} more"
+    else:
+        what = str(data["mapping"] or data["machine"])
+    return f"{ALGORITHMS[data['algorithm']].title} on {what}, seed {data['seed']}"
+
+
+def _forked(query: QueryDict) -> Run | None:
+    number = row_number(query.get("from", ""))
+    return None if number is None else get_object_or_404(Run, pk=number, kind="infer")
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    if whole_number(request, "from") is not None:
+        forked = _forked(request.GET)
+        assert forked is not None
+        return initial_of(forked)
+    algorithm = one_of(request, "algorithm", tuple(OFFERS), next(iter(OFFERS)))
+    has_sets = ExperimentSet.objects.exists()
+    initial: dict[str, Any] = {
+        "algorithm": algorithm,
+        "source": "datasets" if has_sets else "simulate",
+        SETTING + "ports": OFFERS[algorithm].ports_text,
+    }
+    named = request.GET.getlist("dataset")
+    if named:
+        initial["datasets"] = list(ExperimentSet.objects.filter(name__in=named).values_list("pk", flat=True))
+    if simulated := whole_number(request, "simulate"):
+        initial |= {"source": "simulate", "mapping": simulated}
+    machine = Machine.objects.filter(pk=whole_number(request, "machine")).first()
+    if machine is not None:
+        selection = first_selection(machine)
+        if OFFERS[algorithm].exact and machine.kind == Machine.Kind.AGENT:
+            selection = PROBE_SELECTION
+        elif OFFERS[algorithm].explores and machine.kind == Machine.Kind.AGENT:
+            selection = "default"
+        initial |= {"source": "machine", "machine": machine.pk, "selection": selection}
+        if OFFERS[algorithm].ports_text:
+            initial[SETTING + "ports"] = likely_ports(machine) or DEFAULT_PORTS
+    return initial
+
+
+def first_selection(machine: Machine) -> str:
+    """The schemes to begin with: of a real machine those that are measured within minutes."""
+    return "starter" if machine.kind == Machine.Kind.AGENT else "all"
+
+
+@dataclass(frozen=True)
+class MachineChoice:
+    """A machine that the form offers, with what suits it; `hindered` says why it cannot be chosen."""
+
+    row: Shown
+    picked: bool
+    ports: int | None
+    selection: str
+    hindered: str
+
+
+def _machine_choices(form: InferForm) -> list[MachineChoice]:
+    picked = str(form["machine"].value() or "")
+    return [
+        MachineChoice(
+            shown(machine),
+            str(machine.pk) == picked,
+            likely_ports(machine),
+            first_selection(machine),
+            obstacle_to_measuring(machine),
+        )
+        for machine in machines().exclude(kind=Machine.Kind.PUBLISHED)
+    ]
+
+
+def _with_preset(data: QueryDict, name: str) -> QueryDict:
+    """The form's data with the preset's values in place of the settings."""
+    offer = InferForm(data).offer
+    filled = data.copy()
+    for key, value in preset_values(offer.key, name).items():
+        filled[key] = value
+    return filled
+
+
+def preset_values(algorithm: str, name: str) -> dict[str, str]:
+    """{form field: text} for every setting but the number of ports; an unknown preset is the defaults."""
+    form = InferForm(initial={"algorithm": algorithm})
+    special = form.offer.presets.get(name, {})
+    return {
+        SETTING + setting.name: special.get(setting.name, setting.default_text)
+        for setting in form.offer.tunables()
+        if setting.name not in ("ports", "r_max")
+    }
+
+
+def _preset(form: InferForm, name: str) -> dict[str, Any]:
+    """A preset's button: pressed where the form holds exactly its values."""
+    values = preset_values(form.offer.key, name)
+    active = all(
+        text_of(form[field]) == (text or form[field].field.initial) for field, text in values.items()
+    )
+    return {"name": name, "values": json.dumps(values), "active": active}
+
+
+def _page(
+    request: HttpRequest,
+    form: InferForm,
+    forked: Run | None,
+    wanted: Plan | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    picked = {str(pk) for pk in form["datasets"].value() or []}
+    sets = list(experiment_sets().order_by("-id"))
+    for row in sets:
+        row.picked = str(row.pk) in picked  # type: ignore[attr-defined]
+    choices = _machine_choices(form)
+    context = {
+        "form": form,
+        "forked_from": forked,
+        "sets": sets,
+        "machines": choices,
+        "sources": [
+            ("datasets", "Measurements", bool(sets)),
+            ("simulate", "A simulated processor", PortMapping.objects.exists()),
+            ("machine", "A machine", bool(choices)),
+        ],
+        "presets": [_preset(form, name) for name in form.offer.presets],
+        "estimate": wanted,
+        "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
+        "pressed_start": status == 400,
+    }
+    return render(request, "inference/infer.html", context, status=status)
+
+
+def _first_complaint(form: InferForm) -> str:
+    """Why there is no estimate yet: what is wrong with the first field that is."""
+    field, complaints = next(iter(form.errors.items()), ("", [""]))
+    label = form[field].label if field in form.fields and not field.endswith("s") else ""
+    return f"{label}: {complaints[0]}" if label else str(complaints[0])
+
+
+urlpatterns = [path("infer/", infer, name="infer")]

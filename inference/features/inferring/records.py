@@ -1,0 +1,160 @@
+"""What evolution and explainable inference have told so far, folded from a run's journal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from inference.core.explain import REASONS, Outcome, Reason
+from inference.core.protocols import Json
+
+# What an evolution and its re-fit have told so far, folded from a run's journal; live or years later.
+
+
+EVOLUTION_KINDS = ("generation", "cloud", "sweep", "front", "congruence")
+"""The events that this takes in; see `inference.core.pmevo.events`."""
+
+
+@dataclass
+class EvolutionRecord:
+    """Generations, populations, the sweeps of the re-fit, the front so far, and what filtering found."""
+
+    generations: list[Json] = field(default_factory=list)
+    clouds: list[Json] = field(default_factory=list)
+    sweeps: list[Json] = field(default_factory=list)
+    front: list[Json] = field(default_factory=list)
+    congruence: Json = field(default_factory=dict)
+
+    @property
+    def best_sweep(self) -> Json | None:
+        """The newest sweep of the independent re-fit that is best off so far."""
+        newest = {each["start"]: each for each in self.sweeps}
+        return min(newest.values(), key=lambda each: each["error"], default=None)
+
+    def take(self, kind: str, payload: Json) -> None:
+        """Fold one event in."""
+        if kind == "generation":
+            _add(self.generations, payload, kind)
+        elif kind == "cloud":
+            _add(self.clouds, payload, "generation")
+        elif kind == "sweep":
+            told = payload["start"], payload["sweep"]
+            self.sweeps = [
+                each for each in self.sweeps if each["start"] != told[0] or each["sweep"] < told[1]
+            ]
+            self.sweeps.append(payload)
+        elif kind == "front":
+            self.front = payload["points"]
+        elif kind == "congruence":
+            self.congruence = payload
+
+
+def _add(told: list[Json], payload: Json, number: str) -> None:
+    """Append; a run that is taken up from a checkpoint tells its last steps again."""
+    while told and told[-1][number] >= payload[number]:
+        told.pop()
+    told.append(payload)
+
+
+# What explainable inference has told so far, folded from a run's journal; live or years later.
+
+
+EXPLAIN_KINDS = ("funnel", "excluded", "bottleneck", "blocking", "verdicts")
+"""The events that this takes in, see `inference.core.explain.events`; warnings come as `log`."""
+
+FIRST, LAST = "alone", "remaining"
+"""The stages in which schemes are first, and last, left out."""
+
+OPEN = "open"
+"""Where other schemes have an outcome: the runs so far disagree, and another one will say."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a scheme, and in which stage; `text` is the reason with its numbers, or its µops."""
+
+    scheme: str
+    stage: str
+    outcome: str
+    reason: str = ""
+    text: str = ""
+
+
+@dataclass
+class ExplainRecord:
+    """Everything told of the stages.
+
+    `left`: schemes left after a stage; `excluded` and `verdicts`: {scheme: …}, the latter by run; `ports` are
+    those of the masks in `classes`; `bottleneck` is {} before R_max is known.
+    """
+
+    left: dict[str, int] = field(default_factory=dict)
+    excluded: dict[str, Told] = field(default_factory=dict)
+    verdicts: dict[str, dict[int, Told]] = field(default_factory=dict)
+    classes: list[Json] = field(default_factory=list)
+    ports: tuple[str, ...] = ()
+    bottleneck: Json = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> int | None:
+        """Schemes asked for; None while the first stage goes on."""
+        if FIRST not in self.left:
+            return None
+        return self.left[FIRST] + sum(told.stage == FIRST for told in self.excluded.values())
+
+    def take(self, kind: str, payload: Json) -> None:
+        """Fold one event in; what an attempt tells again changes nothing."""
+        if kind == "funnel":
+            self.left[payload["stage"]] = payload["left"]
+        elif kind == "excluded":
+            for scheme, reason, text in payload["schemes"]:
+                self.excluded[scheme] = Told(scheme, payload["stage"], Outcome.EXCLUDED, reason, text)
+        elif kind == "bottleneck":
+            self.bottleneck = payload
+        elif kind == "blocking":
+            self.classes, self.ports = payload["classes"], tuple(payload["ports"])
+        elif kind == "verdicts":
+            for scheme, said, text in payload["schemes"]:
+                done = said == Outcome.CHARACTERISED
+                outcome, reason = (said, "") if done else (Outcome.EXCLUDED, said)
+                told = Told(scheme, LAST, outcome, reason, text)
+                self.verdicts.setdefault(scheme, {})[payload["run"]] = told
+        elif kind == "log" and payload["level"] == "warning":
+            self.warnings[payload["text"]] = None
+
+    def told(self, runs: int, *, over: bool) -> Iterator[Told]:
+        """Every scheme of which something has been said, excluded ones first.
+
+        `runs` tests are made of each at most; when they are `over`, those that disagree have an outcome, too.
+        """
+        yield from self.excluded.values()
+        for scheme, verdicts in self.verdicts.items():
+            if scheme not in self.excluded:
+                yield agreed(verdicts, runs, over=over)
+
+
+def agreed(verdicts: Mapping[int, Told], runs: int, *, over: bool) -> Told:
+    """The majority's verdict on a scheme (§6.3.5); what a single run says holds until there are more.
+
+    Of several reasons to exclude it, the most frequent counts.
+    """
+    said = [verdicts[run] for run in sorted(verdicts)]
+    count = Counter(map(_key, said))
+    most, votes = count.most_common(1)[0]
+    if len(said) == 1 or votes >= runs // 2 + 1:
+        alike = [told for told in said if _key(told) == most]
+        ((reason, _),) = Counter(told.reason for told in alike).most_common(1)
+        return next(told for told in alike if told.reason == reason)
+    scheme, text = said[0].scheme, REASONS[Reason.DISAGREEMENT]
+    if len(said) < runs and not over:
+        return Told(scheme, LAST, OPEN, Reason.DISAGREEMENT, text)
+    usages = {told.text for told in said if told.outcome == Outcome.CHARACTERISED}
+    outcome = Outcome.AMBIGUOUS if len(usages) > 1 else Outcome.EXCLUDED
+    return Told(scheme, LAST, outcome, Reason.DISAGREEMENT, text)
+
+
+def _key(told: Told) -> str:
+    """What has to be equal for two runs to agree: the µops, or that there are none to tell of."""
+    return told.text if told.outcome == Outcome.CHARACTERISED else ""

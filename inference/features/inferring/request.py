@@ -1,0 +1,285 @@
+"""The description of an inference run: read from JSON, checked against the database, made complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.features.inferring.algorithms import ALGORITHMS, KNOWN
+from inference.measuring.simulated import COUNTERS, NOISE, NOTHING
+from inference.models import ISA, ExperimentSet, Machine, PortMapping
+from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
+from inference.runs.described_rows import is_id, read_row, read_rows
+from inference.runs.errors import ConfigError
+from inference.runs.machines.facts import likely_ports, obstacle_to_measuring
+
+SELECTIONS = ("all", "default", "starter", PROBE_SELECTION, *GROUP_SELECTIONS)
+"""Scheme selections by word: all that the source knows, the default inference set, the starter set, a probe
+or two for each kind of execution unit, groups that are measured only when asked for."""
+
+DEFAULT_SEED = 1
+"""Wherever a run is asked for: the same question in the shell and in the browser has the same answer."""
+
+_SOURCES = {"datasets": (), "machine": (), "simulate": NOISE}
+SEED_LIMIT = 2**63
+MOST_MIXES = 100_000
+MOST_SCHEMES = 100_000
+
+
+@dataclass(frozen=True)
+class InferConfig:
+    """What is inferred, how, from what, and what it is judged by.
+
+    `source` is {"datasets": [experiment set ids]}, {"machine": id} or {"simulate": mapping id, "noise": …}
+    with whatever else `NOISE` lists. `schemes` is one of `SELECTIONS` or a list of scheme ids;
+    `scheme_filter` is the search text that those ids came from. On a machine or a simulation `sample` limits
+    them to so many that can be measured, spread evenly over the selection. With data sets, the share
+    `held_out` of the experiments is kept from the algorithm unless `evaluate` names a set to judge by; those
+    of up to `never_held_out` different schemes are not, since the algorithm needs them. Otherwise `mixes`
+    fresh experiments of five schemes are measured for that. `bottleneck`: on a machine with an agent, for an
+    exact algorithm on a simulated processor too, R_max is measured where the settings do not give it. `ports`
+    is None where the algorithm shall find the number. `known` is what is known of schemes
+    beforehand: {"uops": {scheme text: number}, "widths": {scheme text: size of its port set}, "improper":
+    [scheme text], "documented": {scheme text: [names of its ports]}}.
+    """
+
+    algorithm: str
+    isa: str
+    source: Json
+    ports: int | None
+    settings: Json
+    schemes: str | list[int] = "all"
+    scheme_filter: str = ""
+    sample: int | None = None
+    seed: int = DEFAULT_SEED
+    held_out: float = 0.2
+    evaluate: int | None = None
+    mixes: int = 1000
+    bottleneck: bool = True
+    known: Json = field(default_factory=dict)
+    never_held_out: int = 0
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> InferConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    unknown = sorted(config.keys() - InferConfig.__dataclass_fields__.keys())
+    if unknown:
+        known = ", ".join(InferConfig.__dataclass_fields__)
+        raise ConfigError(f"an inference run has no field {unknown[0]!r}; its fields are {known}")
+    algorithm = config.get("algorithm", "pmevo")
+    if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
+        raise ConfigError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
+    source, isa = _source(config.get("source"))
+    if config.get("isa", isa.name) != isa.name:
+        raise ConfigError(f"isa is {config['isa']!r}, but the source is for {isa.name!r}")
+    evaluate = config.get("evaluate")
+    if evaluate is not None and read_row(ExperimentSet, "evaluate", evaluate).isa_id != isa.pk:
+        raise ConfigError(f"evaluate: the experiment set {evaluate} is not for {isa.name}")
+    if evaluate in source.get("datasets", ()):
+        raise ConfigError("evaluate: a set that is learnt from cannot judge the result; choose another one")
+    sample = config.get("sample")
+    if sample is not None:
+        read_whole("sample", sample, 1, MOST_SCHEMES)
+        if "datasets" in source:
+            raise ConfigError("sample: of data sets, all chosen schemes are learnt; choose fewer by a filter")
+    machine = Machine.objects.get(pk=source["machine"]) if "machine" in source else None
+    has_agent = machine is not None and machine.kind == Machine.Kind.AGENT
+    ports, settings = _settings(algorithm, config, machine)
+    return InferConfig(
+        algorithm=algorithm,
+        isa=isa.name,
+        source=source,
+        ports=ports,
+        settings=settings,
+        schemes=read_schemes(config.get("schemes", "starter" if has_agent else "all")),
+        scheme_filter=str(config.get("scheme_filter", "")),
+        sample=sample,
+        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
+        held_out=read_held_out(config.get("held_out", 0.2)),
+        evaluate=evaluate,
+        mixes=read_whole("mixes", config.get("mixes", ALGORITHMS[algorithm].mixes), 1, MOST_MIXES),
+        bottleneck=read_truth("bottleneck", config.get("bottleneck", True)),
+        known=_known(algorithm, isa, config.get("known", {})),
+        never_held_out=read_whole(
+            "never_held_out",
+            config.get("never_held_out", ALGORITHMS[algorithm].never_held_out),
+            0,
+            MOST_SCHEMES,
+        ),
+    )
+
+
+def _settings(algorithm: str, config: Json, machine: Machine | None) -> tuple[int | None, Json]:
+    """The number of ports, and the complete settings without it: every algorithm has it."""
+    given = config.get("settings", {})
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"settings must be an object of names and values, not {given!r}")
+    ports = config.get("ports", given.get("ports"))
+    usual = ALGORITHMS[algorithm].default_ports
+    if ports is None and usual is not None:
+        ports = (machine and likely_ports(machine)) or usual
+    try:
+        complete = ALGORITHMS[algorithm].settings({**given, "ports": ports})
+    except InvalidInputError as error:
+        raise ConfigError(f"settings: {error}") from error
+    return complete.pop("ports"), complete
+
+
+def _known(algorithm: str, isa: ISA, given: object) -> Json:
+    """What is known of schemes that there are. Raises `ConfigError`."""
+    known = read_known(algorithm, given)
+    named = {scheme for facts in known.values() for scheme in facts}
+    strangers = sorted(named - set(isa.schemes.filter(text__in=named).values_list("text", flat=True)))
+    if strangers:
+        raise ConfigError(f"known: {isa.name} has no scheme {strangers[0]!r}")
+    return known
+
+
+def read_known(algorithm: str, given: object) -> Json:
+    """What is known of schemes, whatever these are, without what says nothing. Raises `ConfigError`."""
+    if not isinstance(given, Mapping) or not given.keys() <= set(KNOWN):
+        raise ConfigError(f"known must be an object with {', '.join(KNOWN)}, not {given!r}"[:300])
+    shapes = {"uops": Mapping, "widths": Mapping, "improper": list, "documented": Mapping}
+    for name, facts in given.items():
+        if not isinstance(facts, shapes[name]) or not all(isinstance(scheme, str) for scheme in facts):
+            wanted = "a list of schemes" if shapes[name] is list else "an object of schemes and numbers"
+            raise ConfigError(f"known {name} must be {wanted}, not {facts!r}"[:300])
+    known: Json = {
+        name: list(facts) if name == "improper" else dict(facts) for name, facts in given.items() if facts
+    }
+    try:
+        ALGORITHMS[algorithm].check_known(known)
+    except InvalidInputError as error:
+        raise ConfigError(f"known: {error}") from error
+    return known
+
+
+def source_kind(given: object) -> str:
+    """Which of the sources it is; `given` has nothing that does not go with it. Raises `ConfigError`."""
+    kinds = ", ".join(_SOURCES)
+    if not isinstance(given, Mapping) or len(given.keys() & _SOURCES.keys()) != 1:
+        raise ConfigError(f"source must say exactly one of {kinds}, not {given!r}")
+    kind = next(iter(given.keys() & _SOURCES.keys()))
+    unknown = sorted(given.keys() - {kind} - set(_SOURCES[kind]))
+    if unknown:
+        raise ConfigError(f"source: {unknown[0]!r} does not go with {kind}")
+    return kind
+
+
+def _source(given: Any) -> tuple[Json, ISA]:
+    kind = source_kind(given)
+    if kind == "datasets":
+        return _datasets(given["datasets"])
+    if kind == "machine":
+        machine = read_machine("source", given["machine"])
+        return {"machine": machine.pk}, machine.isa
+    mapping = read_row(PortMapping, "source simulate", given["simulate"])
+    return {"simulate": mapping.pk, **read_noise(given)}, mapping.isa
+
+
+def read_noise(given: Mapping[str, Any]) -> Json:
+    """What a simulation is told beside its mapping, made complete. Raises `ConfigError`."""
+    simulation: Json = {
+        name: _number(f"source {name}", given.get(name, 0.0), 0.0, 0.999)
+        for name in ("noise", "noise_cpi", "outlier_share", "odd_share")
+    }
+    simulation["outlier_factor"] = _number(
+        "source outlier_factor", given.get("outlier_factor", 2.0), 0.01, 1000.0
+    )
+    simulation["counters"] = given.get("counters", NOTHING)
+    if simulation["counters"] not in COUNTERS:
+        shown = f"{simulation['counters']!r}"[:100]
+        raise ConfigError(f"source counters must be one of {', '.join(COUNTERS)}, not {shown}")
+    return simulation
+
+
+def read_machine(field: str, pk: object) -> Machine:
+    """A machine that can be asked for measurements. Raises `ConfigError`."""
+    machine = read_row(Machine, f"{field} machine".strip(), pk)
+    if reason := obstacle_to_measuring(machine):
+        raise ConfigError(f"{field or 'machine'}: {reason}")
+    return machine
+
+
+def _datasets(ids: object) -> tuple[Json, ISA]:
+    sets = read_rows(ExperimentSet, "source datasets", ids, least=1)
+    isas = {row.isa_id: row.isa for row in sets}
+    if len(isas) > 1:
+        names = " and ".join(sorted(isa.name for isa in isas.values()))
+        raise ConfigError(f"source datasets are for different instruction sets, {names}: choose those of one")
+    return {"datasets": [row.pk for row in sets]}, sets[0].isa
+
+
+def read_schemes(given: object) -> str | list[int]:
+    """A selection by word, or row ids. Raises `ConfigError`."""
+    if isinstance(given, str) and given in SELECTIONS:
+        return given
+    if isinstance(given, list) and given and all(is_id(one) for one in given):
+        return given
+    raise ConfigError(f"schemes must be {', '.join(SELECTIONS)} or a list of scheme ids, not {given!r}"[:300])
+
+
+def read_whole(field: str, value: Any, low: int, high: int) -> int:
+    """A whole number within limits. Raises `ConfigError`."""
+    if type(value) is not int or not low <= value <= high:
+        raise ConfigError(f"{field} must be a whole number from {low} to {high}, not {value!r}")
+    return value
+
+
+def read_truth(field: str, value: Any) -> bool:
+    """A yes or no. Raises `ConfigError`."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{field} must be true or false, not {value!r}")
+    return value
+
+
+def read_held_out(value: Any) -> float:
+    """The share of experiments that is kept from the algorithm. Raises `ConfigError`."""
+    return _number("held_out", value, 0.0, 0.9)
+
+
+def _number(field: str, value: Any, low: float, high: float) -> float:
+    if type(value) not in (int, float) or not low <= value <= high:
+        raise ConfigError(f"{field} must be a number from {low:g} to {high:g}, not {value!r}")
+    return float(value)
+
+
+# Inferences on a machine that one button starts: what they ask for beside what follows from the machine.
+
+
+POPULATION = 1000
+MIXES = 60  # to judge by: a second or two, not half a minute
+
+
+def starter_inference(machine: Machine) -> Json:
+    """PMEvo on the starter set; what is not said here follows from the machine, its number of ports too.
+
+    With so few schemes a larger population costs half a minute and predicts clearly better.
+    """
+    return {
+        "algorithm": "pmevo",
+        "isa": machine.isa.name,
+        "source": {"machine": machine.pk},
+        "schemes": "starter",
+        "bottleneck": True,
+        "settings": {"population": POPULATION},
+    }
+
+
+def search_for_ports(machine: Machine) -> Json:
+    """Counter-examples on the probes: ports are searched for, R_max is measured."""
+    return {
+        "algorithm": "cegar",
+        "isa": machine.isa.name,
+        "source": {"machine": machine.pk},
+        "schemes": PROBE_SELECTION,
+        "bottleneck": True,
+        "mixes": MIXES,
+    }

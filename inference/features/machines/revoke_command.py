@@ -1,0 +1,32 @@
+"""`manage.py revoke-machine`: nobody is let in as this machine any more."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference.models import Machine
+from inference.runs.machines.tokens import revoke_all
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.data_command import DataCommand
+
+
+class Command(DataCommand):
+    """Revokes tokens; see the module."""
+
+    help = "Revoke all tokens of a machine; its agent is disconnected. Measurements stay."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("name", metavar="NAME")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Revoke them."""
+        try:
+            machine = by_name(Machine, options["name"])
+        except ExchangeError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"{revoke_all(machine)} token(s) of {machine.name!r} revoked")

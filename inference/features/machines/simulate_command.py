@@ -1,0 +1,136 @@
+"""`manage.py simulate-agent`: an agent whose computer is a simulated processor, for demos and tests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from argparse import SUPPRESS, ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from inference import __version__
+from inference.agent import token
+from inference.agent.connection import AddressError
+from inference.agent.reading import ProtocolError
+from inference.agent.session import RefusedError, run_agent
+from inference.core.errors import InvalidInputError
+from inference.core.mapping import PortMapping
+from inference.formats.parsing import AnyNames, parse
+from inference.measuring.simulated import COUNTERS, NOTHING
+from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
+from inference.models import PortMapping as PortMappingRow
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.storage.rows import load_mapping
+from inference.web.data_command import DataCommand
+
+
+class Command(DataCommand):
+    """A simulated agent until it is stopped; see the module."""
+
+    help = "Serve a site as an agent whose computer is simulated from a port mapping. Ctrl-C ends it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--server", required=True, metavar="URL", help="the site, e.g. http://host:8000")
+        parser.add_argument(token.FILE_OPTION, default="", metavar="FILE", help=token.HELP)
+        parser.add_argument(token.OPTION, default="", help=SUPPRESS)  # deprecated
+        parser.add_argument(
+            "--mapping", required=True, metavar="NAME-OR-FILE", help="port mapping of the processor"
+        )
+        parser.add_argument(
+            "--noise", type=float, default=0.0, help="standard deviation of a factor around 1"
+        )
+        parser.add_argument(
+            "--noise-cpi", type=float, default=0.0, help="of an error in cycles per instruction"
+        )
+        parser.add_argument(
+            "--odd-share", type=float, default=0.0, help="share of schemes that no port mapping describes"
+        )
+        parser.add_argument(
+            "--counters", choices=COUNTERS, default=NOTHING, help="what it counts beside time"
+        )
+        parser.add_argument("--outlier-share", type=float, default=0.0, help="share of answers far off")
+        parser.add_argument("--outlier-factor", type=float, default=2.0, help="by which they are longer")
+        parser.add_argument(
+            "--contended-share", type=float, default=0.0, help="share of answers given up as disturbed"
+        )
+        parser.add_argument(
+            "--pace", type=float, default=0.0, help="experiments per second (default: as many as possible)"
+        )
+        parser.add_argument("--seed", type=int, default=0, help="other noise")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Serve until stopped by a signal, or refused."""
+        secret = _token(options["token"], options["token_file"])
+        name, mapping, isa = _mapping(options["mapping"])
+        try:
+            harness = SimulatedHarness(
+                mapping,
+                **{
+                    key: options[key]
+                    for key in (
+                        "noise",
+                        "noise_cpi",
+                        "odd_share",
+                        "counters",
+                        "outlier_share",
+                        "outlier_factor",
+                        "contended_share",
+                        "pace",
+                        "seed",
+                    )
+                },
+            )
+        except InvalidInputError as error:
+            raise CommandError(str(error)) from error
+        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+        facts = simulated_facts(name, mapping, options["counters"], isa)
+        try:
+            asyncio.run(_serve(options["server"], secret, harness, facts))
+        except (RefusedError, ProtocolError, AddressError) as error:
+            raise CommandError(str(error)) from error
+
+
+def _token(given: str, path: str) -> str:
+    if found := token.handed_over(given):
+        return found
+    if not path:
+        raise CommandError(
+            f"a token is needed: {token.FILE_OPTION} FILE, or {token.FILE_OPTION} - and type it"
+        )
+    try:
+        return token.read(path)
+    except token.TokenError as error:
+        raise CommandError(str(error)) from error
+
+
+async def _serve(server: str, secret: str, harness: SimulatedHarness, facts: dict[str, Any]) -> None:
+    """Until SIGINT or SIGTERM."""
+    agent = asyncio.ensure_future(run_agent(server, secret, harness, lambda: facts, __version__))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, agent.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await agent
+
+
+def _mapping(wanted: str) -> tuple[str, PortMapping, str]:
+    """The mapping in a file, or the stored one of that name, with what to call it, and its instruction set.
+
+    A file that does not name one leaves the machine with what it has.
+    """
+    path = Path(wanted)
+    if path.is_file():
+        parsed = parse(path.read_bytes(), path.name, AnyNames())
+        if parsed.mapping is None:
+            raise CommandError("\n".join(parsed.lines()) or f"{path} holds experiments, not a port mapping")
+        return path.stem, parsed.mapping, str(parsed.facts.get("isa") or "")
+    try:
+        row = by_name(PortMappingRow, wanted)
+    except ExchangeError as error:
+        raise CommandError(str(error)) from error
+    return row.name, load_mapping(row), row.isa.name

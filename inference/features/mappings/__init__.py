@@ -1,0 +1,1 @@
+"""Port mappings: the list and the page of each."""

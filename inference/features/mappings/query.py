@@ -1,0 +1,119 @@
+"""The list of port mappings; a mapping's hidden µops and the issue slots measured on its machine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+from functools import lru_cache
+from statistics import median
+
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    FloatField,
+    IntegerField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
+
+from inference.core.experiment import Experiment
+from inference.core.hidden_uops import hidden_kinds
+from inference.core.measured_slots import MeasuredSlots, read_slots
+from inference.formats.scheme_evidence import own_sets
+from inference.measuring.padding import padding_of
+from inference.models import Evaluation, Measurement, PortMapping, PortUsage
+from inference.storage.rows import load_mapping, measurements_of
+from inference.web.paging import having_words
+
+# The list of port mappings, each with the evaluation that says most about it.
+
+
+UNKNOWN_ERROR = 1e300  # sorts mappings without a score behind all others; no MAPE is as large
+UNKNOWN_AGREEMENT = -2.0  # r and τ are at least -1
+MAPPING_COLUMNS = {
+    "created": "id",
+    "name": "name",
+    "schemes": "scheme_count",
+    "mape": "mape_or_last",
+    "pearson": "pearson_or_last",
+    "kendall": "kendall_or_last",
+}
+
+
+def port_mappings(text: str = "", on: int | None = None) -> QuerySet[PortMapping]:
+    """All mappings, those with a text in name or note where one is given.
+
+    Each has `scheme_count`, and `evaluation_id`, `mape`, `pearson` and `kendall` of one evaluation in cycles,
+    None where there is none: of that on the set with the id `on`, or, without `on`, of the one on held-out
+    experiments, else of the newest.
+    """
+    schemes = PortUsage.objects.filter(mapping=OuterRef("pk")).order_by().values("mapping")
+    counted = schemes.annotate(n=Count("scheme", distinct=True)).values("n")
+    own = Evaluation.objects.filter(mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
+    if on is not None:
+        own = own.filter(experiment_set=on)
+    held_out_first = Case(When(held_out_by__isnull=False, then=Value(0)), default=Value(1))
+    best = own.order_by(held_out_first, "-id")
+    rows = (
+        PortMapping.objects.defer("report")
+        .select_related("isa", "machine", "run")
+        .annotate(
+            scheme_count=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)),
+            evaluation_id=Subquery(best.values("pk")[:1]),
+            mape=Subquery(best.values("mape")[:1]),
+            pearson=Subquery(best.values("pearson")[:1]),
+            kendall=Subquery(best.values("kendall")[:1]),
+        )
+        .annotate(
+            mape_or_last=Coalesce(F("mape"), Value(UNKNOWN_ERROR), output_field=FloatField()),
+            pearson_or_last=Coalesce(F("pearson"), Value(UNKNOWN_AGREEMENT), output_field=FloatField()),
+            kendall_or_last=Coalesce(F("kendall"), Value(UNKNOWN_AGREEMENT), output_field=FloatField()),
+        )
+    )
+    if text:
+        rows = rows.filter(having_words(text))
+    return rows
+
+
+# What no experiment can show of a stored mapping's µops.
+
+
+def hidden_kinds_of(row: PortMapping) -> frozenset[int]:
+    """The port sets of µops that no experiment over all of the mapping's schemes can show."""
+    return _hidden_kinds(row.pk, row.created)
+
+
+@lru_cache(maxsize=64)
+def _hidden_kinds(mapping_id: int, created: datetime) -> frozenset[int]:
+    """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
+    del created
+    return hidden_kinds(load_mapping(PortMapping.objects.get(pk=mapping_id)))
+
+
+# Issue slots that were measured on the machine of a mapping.
+
+
+def measured_slots_of(row: PortMapping) -> MeasuredSlots | None:
+    """What padded experiments in the sets of its machine, or of its run, tell; None where there are none.
+
+    The median counts where an experiment was measured several times.
+    """
+    padding = padding_of(row.isa.name)
+    if padding is None:
+        return None
+    padded = Measurement.objects.filter(
+        experiment_set__in=own_sets(row),
+        experiment__terms__scheme__text__in=[padding.move, padding.exchange],
+        state=Measurement.State.SETTLED,
+    ).distinct()
+    cycles: dict[Experiment, list[float]] = defaultdict(list)
+    for each in measurements_of(padded):
+        if each.value.cycles:
+            cycles[each.value.experiment].append(each.value.cycles)
+    found = read_slots({experiment: median(values) for experiment, values in cycles.items()}, padding)
+    return found if found is not None and found.readings else None

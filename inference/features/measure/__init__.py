@@ -1,0 +1,1 @@
+"""Measuring experiments on a machine for their own sake."""

@@ -1,0 +1,289 @@
+"""Measuring runs: experiments on a machine, kept as an experiment set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from inference.core.errors import UnknownSchemeError
+from inference.core.experiment import Measured
+from inference.core.measured_slots import PADDINGS
+from inference.core.mixes import MIX_LENGTH, random_mixes
+from inference.core.pmevo import PMEvoSettings, plan
+from inference.core.protocols import Json, Measurer, RepeatingMeasurer
+from inference.features.inferring.request import (
+    DEFAULT_SEED,
+    MOST_MIXES,
+    SEED_LIMIT,
+    read_machine,
+    read_schemes,
+    read_truth,
+    read_whole,
+)
+from inference.features.measure.listed import (
+    LISTED,
+    MOST_REPEATS,
+    Turns,
+    ids_of_schemes,
+    listed_experiments,
+    read_listed,
+)
+from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST, Options
+from inference.isa.x86.values import VALUES
+from inference.measuring.cached import CachedMeasurer, RepeatingCache
+from inference.measuring.padding import padding_of
+from inference.measuring.remote import RemoteMeasurer
+from inference.models import ExperimentSet, Machine, Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.runs.machines.facts import seconds_for
+from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
+from inference.runs.measurements import RunMeasurements
+from inference.runs.stages import Told
+
+PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
+"""Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; each scheme among what needs
+issue slots alone; experiments one by one."""
+
+MOST_INSTRUCTIONS = 50  # in a mix: as many as a loop body takes at least twice
+
+_STAGE = "measuring"
+_PURPOSE = "measurements"
+
+
+@dataclass(frozen=True)
+class MeasureConfig:
+    """What is measured where.
+
+    `machine`: id. `schemes` is one of `infer_config.SELECTIONS` or a list of scheme ids, `scheme_filter` the
+    search text that those ids came from. `plan` is one of `PLANS`; with "mixes", `mixes` of them with
+    `length` instructions each, chosen by `seed`; with "listed", `experiments` as texts, each measured
+    `repeats` times, and `schemes` are those that occur in them. `unroll`, `breaking` and `values` say how
+    loop bodies are made (`isa.x86.surroundings.Options`).
+    """
+
+    machine: int
+    isa: str
+    schemes: str | list[int] = "starter"
+    scheme_filter: str = ""
+    plan: str = "pairs"
+    mixes: int = 1000
+    length: int = MIX_LENGTH
+    seed: int = DEFAULT_SEED
+    experiments: list[str] = field(default_factory=list)
+    repeats: int = 1
+    unroll: int = DEFAULTS.instructions
+    breaking: bool = DEFAULTS.breaking
+    values: str = DEFAULTS.values
+
+    @property
+    def options(self) -> Options:
+        """How loop bodies are made."""
+        return Options(self.unroll, self.breaking, self.values)
+
+    @property
+    def given(self) -> int:
+        """How many measurements are asked for where that does not depend on the schemes."""
+        return len(self.experiments) * self.repeats if self.plan == LISTED else self.mixes
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> MeasureConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    unknown = sorted(config.keys() - MeasureConfig.__dataclass_fields__.keys())
+    if unknown:
+        known = ", ".join(MeasureConfig.__dataclass_fields__)
+        raise ConfigError(f"a measuring run has no field {unknown[0]!r}; its fields are {known}")
+    machine = read_machine("", config.get("machine"))
+    if config.get("isa", machine.isa.name) != machine.isa.name:
+        raise ConfigError(f"isa is {config['isa']!r}, but the machine is for {machine.isa.name!r}")
+    wanted = config.get("plan", MeasureConfig.plan)
+    if wanted not in PLANS:
+        raise ConfigError(f"plan must be one of {', '.join(PLANS)}, not {wanted!r}")
+    experiments = _experiments(machine, wanted, config)
+    schemes: str | list[int]
+    if experiments:
+        schemes = ids_of_schemes(machine.isa, experiments)
+    else:
+        schemes = read_schemes(config.get("schemes", MeasureConfig.schemes))
+    return MeasureConfig(
+        machine=machine.pk,
+        isa=machine.isa.name,
+        schemes=schemes,
+        scheme_filter="" if experiments else str(config.get("scheme_filter", "")),
+        plan=wanted,
+        mixes=read_whole("mixes", config.get("mixes", MeasureConfig.mixes), 1, MOST_MIXES),
+        length=read_whole("length", config.get("length", MIX_LENGTH), 1, MOST_INSTRUCTIONS),
+        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
+        experiments=experiments,
+        repeats=read_whole("repeats", config.get("repeats", 1), 1, MOST_REPEATS if experiments else 1),
+        unroll=read_whole("unroll", config.get("unroll", DEFAULTS.instructions), FEWEST, MOST),
+        breaking=read_truth("breaking", config.get("breaking", DEFAULTS.breaking)),
+        values=_values(config.get("values", DEFAULTS.values)),
+    )
+
+
+def _values(given: object) -> str:
+    if isinstance(given, str) and given in VALUES:
+        return given
+    raise ConfigError(f"values must be one of {', '.join(VALUES)}, not {given!r}"[:300])
+
+
+def _experiments(machine: Machine, wanted: str, config: Json) -> list[str]:
+    given = config.get("experiments", [])
+    if wanted == LISTED:
+        return read_listed(machine.isa, given)
+    if given:
+        raise ConfigError(f"experiments go with the plan {LISTED!r}, not with {wanted!r}")
+    return []
+
+
+@dataclass(frozen=True)
+class Effort:
+    """`experiments` to measure, about, and how many seconds that takes."""
+
+    experiments: int
+    seconds: float
+
+
+def effort(machine: Machine, schemes: int, wanted: str, given: int = MeasureConfig.mixes) -> Effort:
+    """What a plan over so many schemes will take on a machine, a 1:n experiment for two pairs in three.
+
+    `given`: how many mixes, or measurements of listed experiments.
+    """
+    pairs = schemes * (schemes - 1) // 2
+    experiments = {
+        "singletons": schemes,
+        "pairs": schemes + pairs + 2 * pairs // 3,
+        "mixes": given if schemes else 0,
+        "slots": (1 + PADDINGS) * schemes,
+        LISTED: given if schemes else 0,
+    }[wanted]
+    return Effort(experiments, seconds_for(experiments, machine))
+
+
+class MeasureJob:
+    """Runs of kind `measure`; `MeasureConfig` is their description.
+
+    What has been measured stays when the run is cancelled: its experiment set grows with it.
+    """
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to a measuring run before it has measured something."""
+
+    def work(self, task: Task) -> Store:
+        """Measure, with progress."""
+        config = MeasureConfig(**task.run.config)
+        machine = Machine.objects.filter(pk=config.machine).select_related("isa").first()
+        if machine is None:
+            raise JobError("the machine that this run needs has been deleted")
+        label = f"Measure on {machine.name}"
+        task.reporter.tell("phase", {"name": _STAGE, "index": 1, "labels": [label]})
+        with _opened(task, config, machine) as (measurer, schemes):
+            cached, store = _remembered(task, machine, measurer)
+            asked = effort(machine, len(schemes), config.plan, config.given).experiments
+            if config.plan == LISTED:
+                results = _listed(Told(Turns(cached.again), task.reporter, _STAGE, asked), schemes, config)
+            else:
+                results = _asked(Told(cached, task.reporter, _STAGE, asked), schemes, config)
+        if store.experiment_set is None:
+            raise JobError("there was nothing to measure")
+        return partial(_store, store.experiment_set, results)
+
+
+def _remembered(task: Task, machine: Machine, measurer: Measurer) -> tuple[RepeatingCache, RunMeasurements]:
+    """The measurer with a memory for every repetition, and the memory of the first."""
+    remember = partial(
+        RunMeasurements, task.lease, machine.isa, measurer.identity, _PURPOSE, machine, named_after_run=True
+    )
+    store = remember()
+
+    def repetition(number: int) -> Measurer:
+        anew = measurer.again(number) if isinstance(measurer, RepeatingMeasurer) else measurer
+        return CachedMeasurer(anew, remember(repeat=number))
+
+    return RepeatingCache(measurer, store, repetition), store
+
+
+@contextmanager
+def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tuple[Measurer, Sequence[str]]]:
+    """Who measures, and the schemes that can be measured there."""
+
+    def log(text: str, level: str) -> None:
+        task.reporter.tell("log", {"level": level, "text": text})
+
+    with opened(task, machine, config.schemes, config.options) as (measurer, chosen):
+        able = chosen
+        if isinstance(measurer, RemoteMeasurer):
+            able = within_reach(measurer, chosen, log)
+            log_breakers(measurer, able, log)
+        yield measurer, able
+
+
+def _listed(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+    """Every experiment of the list that can be measured, again and again."""
+    able = set(schemes)
+    experiments = [each for each in listed_experiments(config.experiments) if able.issuperset(each.schemes)]
+    if not experiments:
+        raise JobError("none of the listed experiments can be measured there")
+    told.expected = len(experiments) * config.repeats
+    return [result for _ in range(config.repeats) for result in told.measure(experiments)]
+
+
+def _asked(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+    """All results of the plan."""
+    if config.plan == "mixes":
+        mixes = random_mixes(schemes, config.mixes, config.seed, config.length)
+        told.expected = len(mixes)
+        return list(told.measure(mixes))
+    if config.plan == "slots":
+        return _among_padding(told, schemes, config)
+    results = list(told.measure(plan.singletons(schemes)))
+    if config.plan == "pairs":
+        times = {r.experiment.schemes[0]: r.cycles for r in results if r.usable and r.cycles is not None}
+        pairs = list(plan.pairs(times, PMEvoSettings().congruence_epsilon))
+        told.expected = len(results) + len(pairs)
+        results += told.measure(pairs)
+    return results
+
+
+def _among_padding(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+    """The padding by itself, then each scheme alone and among it."""
+    padding = padding_of(config.isa)
+    if padding is None:
+        raise JobError(f"nothing is known that slots could be counted with in {config.isa}")
+    try:
+        results = list(told.measure(padding.calibration()))
+    except UnknownSchemeError as error:
+        raise JobError(f"{error}: slots are counted with {padding.move!r} and the like") from error
+    if not any(result.usable for result in results):
+        raise JobError(f"{padding.move!r} cannot be measured there, and slots are counted with it")
+    asked = plan.singletons(schemes) + [each for scheme in schemes for each in padding.around(scheme)]
+    told.expected = len(results) + len(asked)
+    return [*results, *told.measure(asked)]
+
+
+def _store(made: ExperimentSet, results: Sequence[Measured]) -> tuple[Json, Sequence[Entry]]:
+    settled = sum(result.usable for result in results)
+    result: Json = {
+        "experiment_set": made.pk,
+        "name": made.name,
+        "url": f"/sets/{made.pk}/",  # not looked up: a fault in a page must not cost a result
+        "experiments": len(results),
+        "settled": settled,
+        "settled_share": round(settled_share(results), 4),
+    }
+    text = f"{len(results)} experiments measured, {settled} of them usable"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]

@@ -1,0 +1,292 @@
+"""Measuring on a machine for its own sake: which schemes, in which experiments, and how long it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+
+from inference.core.protocols import Json
+from inference.features.inferring.request import DEFAULT_SEED, MOST_MIXES
+from inference.features.machines.pages import shown
+from inference.features.machines.query import machines
+from inference.features.measure.job import MOST_INSTRUCTIONS, Effort, MeasureConfig, effort
+from inference.isa.search import SearchError
+from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST
+from inference.isa.x86.values import VALUES
+from inference.models import InstructionScheme, Machine
+from inference.models.scheme_search import (
+    BREAKABLE_ONES,
+    GROUP_SELECTIONS,
+    goes_beyond_default,
+    select_schemes,
+)
+from inference.runs.machines.facts import executable_schemes, obstacle_to_measuring
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+from inference.web.requests import start_run
+
+# Which schemes the forms offer for a machine.
+
+
+def measurable_schemes(
+    machine: Machine, selection: str = "", *, breaking: bool = False
+) -> QuerySet[InstructionScheme]:
+    """Those of its mapping for a simulated machine; for a computer those that its CPU seems to have.
+
+    These are of the default set unless the selection says otherwise, and with `breaking` also those whose
+    dependencies other instructions break. Raises `SearchError`.
+    """
+    if machine.kind == Machine.Kind.SIMULATED:
+        return machine.isa.schemes.filter(text__in=list(machine.facts["mapping"]["usage"]))
+    able = executable_schemes(machine, breaking=breaking)
+    if goes_beyond_default(selection):
+        return able
+    return able.filter(Q(exclusion="") | BREAKABLE_ONES if breaking else Q(exclusion=""))
+
+
+def chosen_schemes(form: forms.Form, machine: Machine) -> list[tuple[int, str]]:
+    """(id, text) of what the fields `selection`, `filter` and `breaking` of a valid form choose there.
+
+    Empty where the search is wrong or finds nothing, which has become an error of its field.
+    """
+    data = form.cleaned_data
+    try:
+        selection = data["filter"] if data["selection"] == "filter" else data["selection"]
+        breaking = bool(data.get("breaking"))
+        chosen = select_schemes(measurable_schemes(machine, selection, breaking=breaking), selection)
+        texts = list(chosen.order_by("id").values_list("pk", "text"))
+    except SearchError as error:
+        form.add_error("filter", str(error))
+        return []
+    if not texts:
+        form.add_error(
+            "selection", f"None of these schemes can be measured on {machine.name}: choose others."
+        )
+    return texts
+
+
+def schemes_config(form: forms.Form, chosen: list[tuple[int, str]]) -> Json:
+    """The fields of a run's description that choose these schemes."""
+    data = form.cleaned_data
+    if data["selection"] == "filter":
+        return {"schemes": [pk for pk, _ in chosen], "scheme_filter": data["filter"]}
+    return {"schemes": data["selection"]}
+
+
+# What the forms that measure on a machine have in common: which schemes, and what that will take.
+
+
+SELECTIONS = (
+    ("starter", "the starter set of the ISA"),
+    ("default", "the default set of the ISA"),
+    ("probes", "probes: one or two per kind of execution unit"),
+    *GROUP_SELECTIONS.items(),
+    ("filter", "those that a search finds"),
+)
+EXAMPLES = 3  # schemes that the count shows by name
+
+
+def search_field() -> forms.CharField:
+    """What to search schemes for, where they are chosen by a search."""
+    return forms.CharField(
+        label="Search",
+        required=False,
+        max_length=500,
+        help_text="The scheme table's search: add ext:AVX2 -memory:W",
+        widget=forms.TextInput(attrs={"class": "mono", "spellcheck": "false", "autocapitalize": "off"}),
+    )
+
+
+class MeasuringForm(forms.Form):
+    """Schemes, the seed, and a name for what comes of it."""
+
+    selection = forms.ChoiceField(label="Schemes", choices=SELECTIONS, initial="starter")
+    filter = search_field()
+    seed = forms.IntegerField(
+        initial=DEFAULT_SEED,
+        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
+        help_text="Chooses what is drawn at random: the same seed, the same experiments.",
+    )
+    name = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Of the run and what it measures; left empty, one is made up.",
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+
+    def __init__(self, data: Any = None, initial: Any = None) -> None:
+        super().__init__(data, initial=initial)
+        describe_fields(self)
+
+    def clean(self) -> dict[str, Any]:
+        """A search has to say what it searches for."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if data.get("selection") == "filter" and not data.get("filter", "").strip():
+            self.add_error("filter", "Write what to search for, or choose a named selection.")
+        return data
+
+    @classmethod
+    def untouched(cls, more: Json | None = None) -> Self:
+        """The form as it is shown first, sent without a change; `more` are values that it is shown with."""
+        usual = {field.name: field.initial for field in cls() if field.initial is not None}
+        return cls(usual | (more or {}))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a form asks for: the run's description, its schemes, and the effort."""
+
+    config: Json
+    schemes: int
+    examples: tuple[str, ...]
+    effort: Effort
+    note: str
+
+    @classmethod
+    def of(cls, machine: Machine, config: Json, chosen: list[tuple[int, str]], effort: Effort) -> Self:
+        """For schemes as (id, text)."""
+        examples = tuple(text for _, text in chosen[:EXAMPLES])
+        return cls(config, len(chosen), examples, effort, _pace_of(machine))
+
+    @property
+    def more(self) -> bool:
+        """Whether there are schemes beside the examples."""
+        return self.schemes > len(self.examples)
+
+
+def _pace_of(machine: Machine) -> str:
+    """What the time rests on, where it does not rest on what the machine has shown."""
+    if machine.kind == Machine.Kind.AGENT and not machine.rate:
+        return f"{machine.name} has not measured since it connected, so its pace is a guess."
+    return ""
+
+
+# Measuring on a machine for its own sake: which schemes, in which experiments, and how long it takes.
+
+
+PLANS = (
+    ("singletons", "every scheme alone"),
+    ("pairs", "alone, and every two together"),
+    ("mixes", "random mixes"),
+    ("slots", "issue slots: alone, and among moves"),
+)
+
+
+class MeasureForm(MeasuringForm):
+    """What to measure; the machine is that of the page."""
+
+    plan = forms.ChoiceField(
+        label="Experiments",
+        choices=PLANS,
+        initial="pairs",
+        help_text="Pairs are what PMEvo learns from, mixes what mappings are judged by. Slots are held "
+        "against what mappings say.",
+    )
+    mixes = forms.IntegerField(
+        label="Number of mixes",
+        initial=MeasureConfig.mixes,
+        required=False,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_MIXES)],
+        help_text="As many as there are at most.",
+    )
+    length = forms.IntegerField(
+        label="Instructions per mix",
+        initial=MeasureConfig.length,
+        required=False,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_INSTRUCTIONS)],
+        help_text="The papers judge by mixes of five.",
+    )
+    unroll = forms.IntegerField(
+        label="Instructions per loop body",
+        initial=DEFAULTS.instructions,
+        required=False,
+        validators=[MinValueValidator(FEWEST), MaxValueValidator(MOST)],
+        help_text="About; 40, 100 or 200: results that depend on it are limited by the front end.",
+    )
+    values = forms.ChoiceField(
+        label="Operand values",
+        choices=[(name, f"{name}: {each.label}") for name, each in VALUES.items()],
+        initial=DEFAULTS.values,
+        required=False,
+        help_text="What registers and memory hold at first. It matters to divisions, and to some others.",
+    )
+    breaking = forms.BooleanField(
+        label="Break dependencies",
+        required=False,
+        help_text="Measures schemes with hard-wired operands (mul, adc, cmpxchg, gathers) as well, each "
+        "together with the instruction that breaks its dependency. The run's log names these.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """What must hold between fields, each complaint at the field to change."""
+        data = super().clean()
+        if data.get("plan") == "mixes":
+            for name, complaint in (("mixes", "How many mixes?"), ("length", "How long is a mix?")):
+                if name not in self.errors and data.get(name) is None:
+                    self.add_error(name, complaint)
+        return data
+
+
+def machine_measure(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the form, estimate, or start the run."""
+    machine = get_object_or_404(machines(), pk=pk)
+    if machine.kind == Machine.Kind.PUBLISHED:
+        raise Http404(f"{machine.name} stands for published measurements and cannot measure")
+    if request.method != "POST":
+        return _page(request, machine, MeasureForm(), _plan(machine, MeasureForm.untouched()))
+    form = MeasureForm(request.POST)
+    wanted = _plan(machine, form)
+    starts = request.POST.get("press") == "start"
+    if starts and wanted is not None:
+        usual_name = f"{machine.name}: {dict(PLANS)[form.cleaned_data['plan']]}"
+        run = start_run(request, form, "measure", wanted.config, usual_name)
+        if run is not None:
+            return redirect("run", pk=run.pk)
+    return _page(request, machine, form, wanted, refused=starts)
+
+
+def _plan(machine: Machine, form: MeasureForm) -> Plan | None:
+    """What a valid form asks for; a search that is wrong, or finds nothing, becomes an error of its field."""
+    if not form.is_valid():
+        return None
+    data = form.cleaned_data
+    texts = chosen_schemes(form, machine)
+    if not texts:
+        return None
+    mixes = data["mixes"] or MeasureConfig.mixes
+    config: Json = {
+        "machine": machine.pk,
+        **schemes_config(form, texts),
+        "plan": data["plan"],
+        "mixes": mixes,
+        "length": data["length"] or MeasureConfig.length,
+        "seed": data["seed"],
+        "unroll": data["unroll"] or DEFAULTS.instructions,
+        "breaking": data["breaking"],
+        "values": data["values"] or DEFAULTS.values,
+    }
+    return Plan.of(machine, config, texts, effort(machine, len(texts), data["plan"], mixes))
+
+
+def _page(
+    request: HttpRequest, machine: Machine, form: MeasureForm, wanted: Plan | None, *, refused: bool = False
+) -> HttpResponse:
+    context = {
+        "machine": machine,
+        "row": shown(machine),
+        "hindered": obstacle_to_measuring(machine),
+        "form": form,
+        "estimate": wanted,
+        "refused": refused,
+    }
+    return render(request, "inference/machine/measure.html", context, status=400 if refused else 200)
+
+
+urlpatterns = [path("machines/<int:pk>/measure/", machine_measure, name="machine-measure")]

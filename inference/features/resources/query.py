@@ -1,0 +1,143 @@
+"""What the pages of resource mappings show: the list, and the classes of schemes with equal loads."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from inference.core.experiment import Experiment
+from inference.core.resources import Loads
+from inference.core.resources import ResourceMapping as Resources
+from inference.models import ISA, Evaluation, InstructionScheme, ResourceLoad, ResourceMapping
+from inference.web.paging import having_words
+
+RESOURCE_MAPPING_COLUMNS = {"created": "id", "name": "name", "schemes": "scheme_count"}
+
+
+def resource_mappings(text: str = "") -> QuerySet[ResourceMapping]:
+    """All resource mappings with `scheme_count`, and `evaluation_id` of their newest evaluation in cycles.
+
+    Those with a text in name or note where one is given.
+    """
+    loads = ResourceLoad.objects.filter(mapping=OuterRef("pk")).order_by().values("mapping")
+    counted = loads.annotate(n=Count("scheme", distinct=True)).values("n")
+    own = Evaluation.objects.filter(resource_mapping=OuterRef("pk"), unit=Evaluation.Unit.CYCLES)
+    rows = (
+        ResourceMapping.objects.defer("report")
+        .select_related("isa", "machine")
+        .annotate(
+            scheme_count=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)),
+            evaluation_id=Subquery(own.order_by("-id").values("pk")[:1]),
+        )
+    )
+    if text:
+        rows = rows.filter(having_words(text))
+    return rows
+
+
+@dataclass(frozen=True)
+class LoadClass:
+    """Schemes that no experiment can tell apart, and their loads."""
+
+    schemes: tuple[str, ...]
+    loads: Loads
+
+    @property
+    def cycles(self) -> float:
+        """Inverse throughput of one of them alone."""
+        return max((load for _, load in self.loads), default=0.0)
+
+
+def classes_of(
+    mapping: Resources, schemes: Collection[str] | None = None, resource: int | None = None
+) -> list[LoadClass]:
+    """The classes of a resource mapping in the order of their first schemes.
+
+    `schemes` keeps only these, `resource` only classes that put a load on it.
+    """
+    members: dict[Loads, list[str]] = defaultdict(list)
+    for scheme, loads in mapping.loads.items():
+        if schemes is None or scheme in schemes:
+            members[loads].append(scheme)
+    found = [LoadClass(tuple(listed), loads) for loads, listed in members.items()]
+    if resource is None:
+        return found
+    return [each for each in found if any(index == resource for index, _ in each.loads)]
+
+
+@dataclass(frozen=True)
+class LoadsIn:
+    """The loads of a scheme in one resource mapping: (resource, cycles), the largest first."""
+
+    mapping: ResourceMapping
+    loads: tuple[tuple[str, float], ...]
+
+    @property
+    def cycles(self) -> float:
+        """Inverse throughput of one instance alone."""
+        return max((load for _, load in self.loads), default=0.0)
+
+
+def loads_of(scheme: InstructionScheme) -> list[LoadsIn]:
+    """What every resource mapping that describes the scheme says of it, newest mapping first (one query)."""
+    by_mapping: dict[ResourceMapping, list[tuple[str, float]]] = {}
+    rows = scheme.resource_loads.select_related("mapping").defer("mapping__report")
+    for row in rows.order_by("-mapping_id", "-load", "resource"):
+        loads = by_mapping.setdefault(row.mapping, [])
+        if row.load:
+            loads.append((row.mapping.resources[row.resource], row.load))
+    return [LoadsIn(mapping, tuple(loads)) for mapping, loads in by_mapping.items()]
+
+
+@dataclass(frozen=True)
+class ResourcePrediction:
+    """What one resource mapping says of an experiment; `measured` and `cycles` are cycles per execution."""
+
+    mapping: ResourceMapping
+    cycles: float
+    limits: tuple[str, ...]
+    measured: float | None
+
+    @property
+    def error(self) -> float | None:
+        """Prediction against measurement in per cent of the measurement, None without one."""
+        return None if self.measured is None else 100 * (self.cycles - self.measured) / self.measured
+
+
+def resource_predictions(
+    experiment: Experiment, isa: ISA, measured: float | None = None
+) -> list[ResourcePrediction]:
+    """Of every resource mapping of the instruction set that describes all schemes, newest first.
+
+    `limits` names the fullest resources; none where nothing is loaded.
+    """
+    texts = dict(isa.schemes.filter(text__in=experiment.schemes).values_list("id", "text"))
+    rows = ResourceLoad.objects.filter(scheme__in=texts, mapping__isa=isa).order_by("scheme_id", "resource")
+    loads: dict[int, dict[str, list[tuple[int, float]]]] = defaultdict(dict)
+    for mapping_id, scheme_id, resource, load in rows.values_list(
+        "mapping_id", "scheme_id", "resource", "load"
+    ):
+        entry = loads[mapping_id].setdefault(texts[scheme_id], [])
+        if load:
+            entry.append((resource, load))
+    complete = [pk for pk, found in loads.items() if len(found) == len(experiment.terms)]
+    found = ResourceMapping.objects.filter(pk__in=complete).defer("report").order_by("-id")
+    return [_prediction(row, loads[row.pk], experiment, measured) for row in found]
+
+
+def _prediction(
+    row: ResourceMapping,
+    loads: dict[str, list[tuple[int, float]]],
+    experiment: Experiment,
+    measured: float | None,
+) -> ResourcePrediction:
+    value = Resources(tuple(row.resources), {text: tuple(entry) for text, entry in loads.items()})
+    cycles = value.inverse_throughput(experiment)
+    pressures = zip(value.resources, value.pressure(experiment), strict=True)
+    limits = tuple(name for name, load in pressures if cycles and math.isclose(load, cycles, rel_tol=1e-9))
+    return ResourcePrediction(row, cycles, limits, measured)

@@ -1,0 +1,1 @@
+"""Instruction sets and their schemes."""

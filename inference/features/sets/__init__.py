@@ -1,0 +1,1 @@
+"""Experiment sets: shown, compared, merged."""

@@ -1,0 +1,1 @@
+"""Files from outside: kept, looked at, imported."""

@@ -1,0 +1,243 @@
+"""Import runs: an uploaded file becomes a set, a mapping, or a run from elsewhere, all of it or nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from inference.core.events import Progress
+from inference.core.protocols import Json
+from inference.features.runs.archive import store_archive
+from inference.features.uploads.claiming import claim_upload, discard_upload, free_upload
+from inference.formats.file_units import FileUnit
+from inference.formats.importing import Preview, commit, name_list_of, preview, rejects_of
+from inference.formats.run_archive.reading import Archive, is_archive, read_archive
+from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.storage.rows import store_ahead
+
+_FIELDS = {
+    "upload": None,
+    "name": "",
+    "note": "",
+    "isa": "",
+    "new_isa": "",
+    "unit": FileUnit.CYCLES.value,
+}
+_TYPES: dict[str, tuple[type, bool]] = {
+    "upload": (int, False),
+    "names": (int, False),
+    "rejects": (int, True),
+    "evidence": (str, True),
+    "others": (str, True),
+}
+"""(type, whether there are several) of fields that are no texts."""
+_OPTIONAL = ("names", "rejects", "evidence", "microarchitecture", "others", "taken", "broken")
+STOP, LEAVE_OUT = "stop", "leave out"
+"""What becomes of a file with rows that have problems."""
+Value = TypeVar("Value")
+_KINDS = {
+    ExperimentSet: "experiment_set",
+    PortMapping: "mapping",
+    ResourceMapping: "resource_mapping",
+}
+
+
+class ImportJob:
+    """Runs of kind `import`.
+
+    `upload`: id of the file. `name`: of what it becomes ("": the one the file proposes). `isa`: name of its
+    instruction set, or `new_isa`: the name of one to found (neither: the likely one). `unit`: of CSV rows
+    that name none. `names`: id of an upload with scheme names for the instructions of a Palmed file;
+    `rejects`: ids of uploads with what the runs rejected whose result the file is, `evidence`: names of
+    experiment sets of those runs; `microarchitecture`: the one to read of a file that has several, `others`:
+    those to import besides, under names of their own; `taken`: {unknown name: scheme that it is taken for};
+    `broken`: "leave out" where rows with problems are left out, "stop" where they keep all from being
+    imported. These are absent where there are none.
+    """
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The complete description; raises `ConfigError` or `UnknownNameError`."""
+        unknown = sorted(config.keys() - _FIELDS.keys() - set(_OPTIONAL))
+        if unknown:
+            raise ConfigError(
+                f"an import has no field {unknown[0]!r}; its fields are {', '.join((*_FIELDS, *_OPTIONAL))}"
+            )
+        complete = {**_FIELDS, **config}
+        for field, value in complete.items():
+            _check_type(field, value)
+        if complete["unit"] not in {unit.value for unit in FileUnit}:
+            raise ConfigError(f"unit must be one of {', '.join(FileUnit)}, not {complete['unit']!r}")
+        if complete.get("broken", STOP) not in (STOP, LEAVE_OUT):
+            raise ConfigError(f"broken must be {STOP!r} or {LEAVE_OUT!r}, not {complete['broken']!r}")
+        if complete.get("taken") and complete["new_isa"]:
+            raise ConfigError("taken: a new instruction set knows all names of its file")
+        if complete["isa"]:
+            by_name(ISA, complete["isa"])
+        if complete["isa"] and complete["new_isa"]:
+            raise ConfigError("isa and new_isa exclude each other")
+        if complete["new_isa"] and complete.get("others"):
+            raise ConfigError(
+                "others go to an instruction set that is there: import one first, which founds it"
+            )
+        free_upload(complete["upload"])
+        for field, pk in _beside(complete):
+            if not Upload.objects.filter(pk=pk).exists():
+                raise ConfigError(f"{field}: there is no uploaded file with the id {pk!r}")
+        for name in complete.get("evidence", ()):
+            by_name(ExperimentSet, name)
+        return complete
+
+    def submitted(self, run: Run) -> None:
+        """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
+        claim_upload(run)
+
+    def work(self, task: Task) -> Store:
+        """Parse the file, to be stored when the run is finished. Raises `JobError` with the problems."""
+        config = task.run.config
+        upload = Upload.objects.filter(pk=config["upload"]).first()
+        if upload is None:
+            raise JobError("the uploaded file has been deleted")
+        if is_archive(bytes(upload.content)):
+            return import_archive(task, upload, discard_upload)
+        labels = [f"Read {upload.file_name}", "Store all of it"]
+        task.reporter.tell("phase", {"name": "read", "index": 1, "labels": labels})
+        seen = _seen(config, upload, config.get("microarchitecture", ""))
+        besides = [_seen(config, upload, other) for other in config.get("others", ())]
+        task.reporter.pulse()
+        task.reporter.tell("log", {"level": "info", "text": _told_of(seen)})
+        task.reporter.tell("phase", {"name": "store", "index": 2, "labels": labels})
+        for each in (seen, *besides):
+            _store_ahead(task, each)
+        return partial(_store, task, seen, besides, upload)
+
+
+def _check_type(field: str, value: object) -> None:
+    """Raises `ConfigError` for a value of another type than the field has."""
+    if field == "taken":
+        texts = [*value, *value.values()] if isinstance(value, dict) else [None]
+        if not all(isinstance(text, str) and len(text) <= 500 for text in texts):
+            raise ConfigError('taken must be an object {"name in the file": "scheme"}')
+        return
+    kind, several = _TYPES.get(field, (str, False))
+    right = "a number" if kind is int else "a text"
+    if several:
+        if not isinstance(value, list) or not all(type(one) is kind for one in value):
+            raise ConfigError(f"{field} must be a list, each {right}, not {value!r}"[:300])
+    elif type(value) is not kind and not (field == "upload" and value is None):
+        raise ConfigError(f"{field} must be {right}, not {value!r}"[:300])
+
+
+def _seen(config: Json, upload: Upload, microarchitecture: str) -> Preview:
+    """The file as it shall be read; raises `JobError` with its problems."""
+    try:
+        seen = preview(
+            bytes(upload.content),
+            upload.file_name,
+            isa=by_name(ISA, config["isa"]) if config["isa"] else None,
+            founding=config["new_isa"],
+            unit=FileUnit(config["unit"]),
+            names=_side_file(config["names"], name_list_of) if "names" in config else None,
+            rejects=[_side_file(pk, rejects_of) for pk in config.get("rejects", ())],
+            evidence=[by_name(ExperimentSet, name) for name in config.get("evidence", ())],
+            microarchitecture=microarchitecture,
+            taken=config.get("taken"),
+            leave_out=config.get("broken") == LEAVE_OUT,
+        )
+    except ExchangeError as error:
+        raise JobError(str(error)) from error
+    if not seen.acceptable:
+        raise JobError("\n".join(["nothing was imported", *seen.parsed.lines()]))
+    return seen
+
+
+def _store_ahead(task: Task, seen: Preview) -> None:
+    """Store what nobody sees before the set is there, and tell how far that is."""
+    if seen.isa is None:
+        return
+    total = len(seen.parsed.measured)
+    began = time.monotonic()
+
+    def told(done: int) -> None:
+        rate = done / max(time.monotonic() - began, 1e-3)
+        task.reporter.tell(
+            "progress",
+            Progress("store", done, total, round(rate), "experiments", (total - done) / rate).payload(),
+        )
+        task.reporter.pulse()
+
+    store_ahead(seen.isa, seen.parsed.measured, told)
+
+
+def _told_of(seen: Preview) -> str:
+    """What was read, in a line of the log."""
+    parsed = seen.parsed
+    rows = len(parsed.measured)
+    told = [f"{rows:,} experiments read" if rows else f"{len(parsed.schemes):,} schemes read"]
+    if seen.leave_out and parsed.broken:
+        told.append(f"{parsed.broken:,} rows with problems left out, the first: {parsed.lines()[0]}")
+    if seen.taken:
+        told.append(f"{len(seen.taken):,} unknown names taken for schemes")
+    return "; ".join(told)[:1000]
+
+
+def _beside(config: Json) -> list[tuple[str, int]]:
+    """(field, id) of the uploads that come beside the file."""
+    names = [("names", config["names"])] if "names" in config else []
+    return [*names, *(("rejects", pk) for pk in config.get("rejects", ()))]
+
+
+def _side_file(pk: int, read: Callable[[bytes, str], Value]) -> Value:
+    """What an upload beside the file says."""
+    upload = Upload.objects.filter(pk=pk).first()
+    if upload is None:
+        raise JobError("a file that was uploaded beside this one has been deleted")
+    return read(bytes(upload.content), upload.file_name)
+
+
+def _store(
+    task: Task, seen: Preview, besides: Sequence[Preview], upload: Upload
+) -> tuple[Json, Sequence[Entry]]:
+    discard_upload(upload)
+    note = task.run.config["note"]
+    made = commit(seen, task.run.config["name"] or seen.name, note=note, run=task.run)
+    others = [commit(each, each.name, note=note) for each in besides]
+    Upload.objects.filter(pk__in=[pk for _, pk in _beside(task.run.config)]).delete()
+    result: Json = {_KINDS[type(made.row)]: made.row.pk, "name": made.row.name, "rows": made.rows}
+    told = [f"{made.rows} rows imported", *(f"{each.row.name}: {each.rows} rows" for each in others)]
+    logs: list[Entry] = [("log", {"level": "info", "text": text}) for text in told]
+    return result, [*logs, ("result", result)]
+
+
+# Importing the zip of a run: the part of an import run that is about those files.
+
+
+def import_archive(task: Task, upload: Upload, discard: Callable[[Upload], None]) -> Store:
+    """Read the zip, to be stored when the run is finished. Raises `JobError` with what is wrong with it."""
+    try:
+        archive = read_archive(bytes(upload.content))
+    except ExchangeError as error:
+        raise JobError(f"nothing was imported: {error}") from error
+    return partial(_store_archive, task, archive, upload, discard)
+
+
+def _store_archive(
+    task: Task, archive: Archive, upload: Upload, discard: Callable[[Upload], None]
+) -> tuple[Json, Sequence[Entry]]:
+    discard(upload)
+    config, user = task.run.config, task.run.created_by
+    try:
+        made = store_archive(archive, upload.file_name, name=config["name"], note=config["note"], user=user)
+    except ExchangeError as error:
+        raise JobError(f"nothing was imported: {error}") from error
+    result: Json = {"imported_run": made.pk, "name": made.name, "rows": archive.rows}
+    text = f"run {made.name!r} with {len(archive.events)} events and {archive.rows} measurements"
+    return result, [("log", {"level": "info", "text": text}), ("result", result)]

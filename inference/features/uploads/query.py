@@ -1,0 +1,105 @@
+"""Files that come in, from a page or a program: kept until their owner decides what becomes of them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, BinaryIO
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Length
+
+from inference.formats.importing import name_list_of, rejects_of
+from inference.formats.incoming import to_be_kept
+from inference.models import Upload
+from inference.models.upload import UNDECIDED
+from inference.runs.limits import room_for_upload
+from inference.storage.errors import ExchangeError
+
+# Uploads that wait for their owner's decision.
+
+
+def waiting_uploads() -> QuerySet[Upload]:
+    """Uploads that no import works on, oldest first, with their `size` in bytes and without their content."""
+    return Upload.objects.filter(UNDECIDED).defer("content").annotate(size=Length("content")).order_by("id")
+
+
+SIDE_FILE_SIZE = 4 << 20  # bytes; a list with all schemes that an instruction set has is far smaller
+
+
+def waiting_name_lists() -> list[Upload]:
+    """Those of the waiting uploads that translate Palmed's instructions, newest first."""
+    return _readable_by(name_list_of)[::-1]
+
+
+def waiting_rejects() -> list[Upload]:
+    """Those of the waiting uploads that say which schemes a run rejected, oldest first."""
+    return _readable_by(rejects_of)
+
+
+def _readable_by(read: Callable[[bytes, str], object]) -> list[Upload]:
+    """The small waiting uploads that this reads, oldest first."""
+    found = []
+    for upload in waiting_uploads().defer(None).filter(size__lte=SIDE_FILE_SIZE):
+        with suppress(ExchangeError):
+            read(bytes(upload.content), upload.file_name)
+            found.append(upload)
+    return found
+
+
+# Files that come in, from a page or a program: kept until their owner decides what becomes of them.
+
+
+NAME_LENGTH = 300  # characters, as the column has it
+
+
+@dataclass(frozen=True)
+class _Received:
+    """A file that was read once, and is not in the database yet."""
+
+    name: str
+    file: BinaryIO
+    size: int
+    sha256: str
+
+
+def keep_all(files: Sequence[UploadedFile], user: Any) -> list[Upload]:
+    """Store all of the files, or after an error none; of those that wait already, find the one that waits.
+
+    They are read before anything is locked: a large one takes minutes, and meanwhile nobody else could write.
+
+    Raises `ExchangeError` for what cannot be read at all, and `LimitError` where the user has no room for it.
+    """
+    with ExitStack() as spools:
+        received = [_receive(file, spools) for file in files]
+        with transaction.atomic():
+            return [_keep(each, user) for each in received]
+
+
+def _receive(file: UploadedFile, spools: ExitStack) -> _Received:
+    name = file.name or "upload"
+    kept = to_be_kept(file, name, settings.UPLOAD_LIMIT_BYTES, spools)
+    size = kept.seek(0, os.SEEK_END)
+    kept.seek(0)
+    digest = hashlib.sha256()
+    while chunk := kept.read(1 << 20):
+        digest.update(chunk)
+    return _Received(PurePath(name).name[:NAME_LENGTH], kept, size, digest.hexdigest())
+
+
+def _keep(received: _Received, user: Any) -> Upload:
+    """Within a transaction."""
+    digest, name = received.sha256, received.name
+    same = Upload.objects.filter(UNDECIDED, sha256=digest, file_name=name).defer("content").first()
+    if same is not None:
+        return same
+    room_for_upload(user, received.size)
+    received.file.seek(0)
+    return Upload.objects.create(file_name=name, content=received.file.read(), sha256=digest, created_by=user)

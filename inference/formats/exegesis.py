@@ -1,0 +1,112 @@
+"""An experiment as a snippet for llvm-exegesis: its loop body, with registers and memory set up alike.
+
+`llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE` measures it where LLVM
+is 17 or newer: older releases know no memory annotations. See docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt
+
+from inference.agent.protocol import Frame
+from inference.core.experiment import Experiment
+from inference.formats.provenance import CITATION, PRODUCT
+from inference.isa.unrolling import CannotMeasureError
+from inference.isa.x86.assembling import LoopCode, unroll
+from inference.isa.x86.att import listed
+from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
+from inference.isa.x86.scheme_set import described
+from inference.isa.x86.surroundings import Surroundings, needs
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+
+MEMORY_ADDRESS = 1 << 20
+"""Where the snippet's memory is mapped: low, so that it does not meet the program or its stack."""
+
+_COMMENT = "# LLVM-EXEGESIS-"
+_PATTERN_BITS = 64
+
+
+def write_exegesis(isa: str, experiment: Experiment, measured: Sequence[str] = ()) -> str:
+    """The snippet. `measured`: lines that tell what is known of the experiment.
+
+    Raises `ExchangeError` where there is no code for it, with the reason.
+    """
+    if isa != X86:
+        raise ExchangeError(f"snippets for llvm-exegesis can be written for {X86} alone, not for {isa}")
+    try:
+        body = unroll(experiment.terms)
+    except CannotMeasureError as error:
+        raise ExchangeError(f"there is no code for this experiment: {error}") from None
+    frame = _frame(experiment.schemes)
+    lines = [
+        f"# made by: {PRODUCT}",
+        f"# experiment: {experiment}",
+        *(f"# {' '.join(line.split())}" for line in measured),
+        f"# cite: {CITATION}",
+        f"# {body.copies} copies of the experiment: divide the result per snippet by {body.copies}",
+        "# use: llvm-exegesis -mode=inverse_throughput -execution-mode=subprocess -snippets-file=FILE",
+        *_set_up(body, frame),
+        *listed(body.code),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _frame(schemes: Sequence[str]) -> Frame:
+    """What the harness of this project puts around the same code, on a processor that has all of it."""
+    found = [known[0] for text in schemes if (known := described(text)) is not None]
+    legacy = any("legacy" in needs(scheme) for scheme in found)
+    return Surroundings.of(found, avx=not legacy, flags={"avx512bw"}).frame
+
+
+def _set_up(body: LoopCode, frame: Frame) -> Iterator[str]:
+    names = register_names()
+    used = [_as_wide_as(register, frame) for register in _used(body.code)]
+    addresses = {"rsi", frame.memory_register}
+    if not addresses.isdisjoint(names[register] for register in used):
+        yield f"{_COMMENT}MEM-DEF memory {2 * frame.memory_bytes} {frame.memory:016x}"
+        yield f"{_COMMENT}MEM-MAP memory {MEMORY_ADDRESS}"
+    for register in used:
+        name = names[register]
+        if name in addresses:
+            yield f"{_COMMENT}DEFREG {name.upper()} {MEMORY_ADDRESS + frame.memory_bytes:x}"
+        elif RegisterExt.is_vector_register(register):
+            yield f"{_COMMENT}DEFREG {name.upper()} {_vector(register, name, frame)}"
+        elif RegisterExt.is_k(register):
+            yield f"{_COMMENT}DEFREG {name.upper()} {(1 << frame.mask_bits) - 1:x}"
+        elif RegisterExt.is_mm(register):
+            yield f"{_COMMENT}DEFREG {name.upper()} {frame.vector:016x}"
+        elif name in frame.registers:
+            yield f"{_COMMENT}DEFREG {name.upper()} {frame.registers[name]:x}"
+
+
+def _as_wide_as(register: int, frame: Frame) -> int:
+    """The register itself, its lower half where all it does in the upper one is to be cleared."""
+    return Register.YMM0 + register - Register.ZMM0 if _is_zmm(register) and not frame.mask_bits else register
+
+
+def _is_zmm(register: int) -> bool:
+    return Register.ZMM0 <= register <= Register.ZMM31
+
+
+def _vector(register: int, name: str, frame: Frame) -> str:
+    pattern = frame.vectors.get(f"xmm{name[3:]}", frame.vector)
+    return f"{pattern:016x}" * (8 * RegisterExt.size(register) // _PATTERN_BITS)
+
+
+def _used(code: bytes) -> list[int]:
+    """The registers that the code reads or writes, whole general-purpose ones, vectors as wide as used."""
+    factory = InstructionInfoFactory()
+    widest: dict[int, int] = {}
+    for one in Decoder(64, code, ip=ADDRESS_OF_CODE):
+        for use in factory.info(one).used_registers():
+            register = use.register
+            if RegisterExt.is_gpr(register):
+                register = RegisterExt.full_register(register)
+            whole = RegisterExt.full_register(register)
+            best = widest.get(whole, Register.NONE)
+            if best == Register.NONE or RegisterExt.size(register) > RegisterExt.size(best):
+                widest[whole] = register
+    return [widest[whole] for whole in sorted(widest)]

@@ -1,0 +1,398 @@
+"""The first line of a table of experiments: which column is what, by its title."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from inference.core.experiment import Measured
+from inference.core.metrics import Unit
+from inference.formats.csv_cells import plain_text, written
+from inference.formats.document import (
+    ENTRY_LIMIT,
+    EXPERIMENT_LENGTH,
+    NO_NUMBERS,
+    Document,
+    ExperimentEntry,
+    check_cycles,
+    check_length,
+    check_name,
+    check_note,
+)
+from inference.formats.file_units import LOOKED_AT, TITLES, FileUnit, Guess, likely_unit
+from inference.formats.problems import Problems, excerpt
+from inference.formats.source import Source
+
+EXPERIMENT, NUMBER, UNIT, NOTE = "experiment", "cycles", "unit", "note"
+TOOL = "tool:"
+HEADER = "experiment,cycles[,unit,note][,tool:NAME …]"
+HEADER_IS = f"the header is {HEADER}"
+COLUMN_LIMIT = 100  # a page shows all tools side by side
+_SAME = {
+    "experiment": EXPERIMENT,
+    "experiments": EXPERIMENT,
+    "instructions": EXPERIMENT,
+    "schemes": EXPERIMENT,
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table are, in their order: `names`, and as they were written, `titles`.
+
+    A name is `experiment`, `cycles` (the numbers, whatever their unit), `unit`, `note`, or `tool:NAME`.
+    `unit` is what the title of the numbers says of them; None where it is the plain "cycles", which is also
+    the title of numbers in other units.
+    """
+
+    names: tuple[str, ...]
+    titles: tuple[str, ...]
+    unit: FileUnit | None
+
+    def place(self, name: str) -> int | None:
+        """The position of a column, None where there is no such column."""
+        return self.names.index(name) if name in self.names else None
+
+    @property
+    def tools(self) -> list[tuple[int, str]]:
+        """(position, tool) of the columns with other tools' answers."""
+        return [(at, name[len(TOOL) :]) for at, name in enumerate(self.names) if name.startswith(TOOL)]
+
+
+def read_columns(header: Sequence[str], problems: Problems) -> Columns | None:
+    """The columns, or None after noting what is wrong with the header."""
+    before = problems.count
+    if len(header) > COLUMN_LIMIT:
+        problems.add(f"{len(header)} columns, where {COLUMN_LIMIT} are the most", HEADER_IS, row=1)
+        return None
+    names: list[str] = []
+    unit = None
+    for cell in header:
+        title = cell.strip()
+        plain = re.sub(r"[\s_]+", " ", title.lower())
+        if plain in TITLES:
+            names.append(NUMBER)
+            unit = None if plain == NUMBER else TITLES[plain]
+        elif plain in (UNIT, NOTE):
+            names.append(plain)
+        elif plain in _SAME:
+            names.append(_SAME[plain])
+        elif plain.startswith(TOOL) and check_name(title[len(TOOL) :], problems, row=1, column=TOOL):
+            names.append(TOOL + title[len(TOOL) :].strip())
+        else:
+            names.append(title)
+            problems.add(f"unknown column {excerpt(title)}", HEADER_IS, row=1)
+    faults = [(name, "is missing") for name in (EXPERIMENT, NUMBER) if name not in names]
+    faults += [(name, "occurs twice") for name in dict.fromkeys(names) if names.count(name) > 1]
+    for name, fault in faults:
+        problems.add(f"the column {excerpt(name)} {fault}", HEADER_IS, row=1)
+    if problems.count > before:
+        return None
+    return Columns(tuple(names), tuple(cell.strip() for cell in header), unit)
+
+
+# Experiments with their cycles as CSV, the format for uploads: see docs/formats.md.
+#
+#     experiment,cycles,unit,note
+#     "2*add GPR[64]:RW, GPR[64]:R; imul GPR[64]:RW, GPR[64]:R",1.0,cycles,
+#
+# Columns named `tool:NAME` hold the cycles that other tools predict. Lines that begin with `#` may come
+# first. Columns may be separated by tabs instead.
+
+
+_WRITTEN = (EXPERIMENT, NUMBER, UNIT, NOTE)
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+_TERM = re.compile(r"(?:([0-9]{1,18})\s*\*\s*)?(.*)", re.DOTALL)
+_UNITS = {unit.value: unit for unit in FileUnit}
+
+Terms = tuple[tuple[str, int], ...]
+
+
+def is_experiment_csv(source: Source) -> bool:
+    """Whether the first line looks like a header of this format, be it a faulty one."""
+    if source.is_json:
+        return False
+    first = _parted(source.text)[1].lstrip()[:1000].lower().partition("\n")[0]
+    return "experiment" in first or "cycles" in first
+
+
+def read_experiment_csv(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """Read the rows; `unit` is that of rows which name none, where the column's title does not tell either.
+
+    None: what the numbers themselves tell, else cycles.
+    """
+    rows = _rows(source.text, problems)
+    header = next(rows, None)
+    columns = read_columns(header[1], problems) if header else None
+    if columns is None:
+        return Document()
+    guess = None
+    if columns.unit is None and UNIT not in columns.names:
+        guess = _guess(source.text, columns)
+    chosen = columns.unit or unit or (FileUnit.CYCLES if guess is None else guess.unit)
+    reader = _RowReader(columns, chosen, problems)
+    entries = []
+    broken = row_problems = 0
+    for number, (row, cells) in enumerate(rows):
+        if number >= ENTRY_LIMIT:
+            problems.add(f"more than {ENTRY_LIMIT} rows", "split the file", row=row)
+            break
+        before = problems.count
+        entry = reader.entry(row, cells)
+        if entry is not None:
+            entries.append(entry)
+        else:
+            broken += 1
+            row_problems += problems.count - before
+    if not entries and not problems:
+        problems.add("there is no row below the header", "one row per experiment is expected")
+    return Document(
+        experiments=tuple(entries),
+        refused=tuple(reader.refused),
+        broken=broken,
+        row_problems=row_problems,
+        facts=_facts(columns, reader, chosen, guess),
+    )
+
+
+def _facts(columns: Columns, reader: _RowReader, chosen: FileUnit, guess: Guess | None) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "columns": list(columns.names),
+        "titles": list(columns.titles),
+        "units": sorted(used.value for used in reader.units),
+        "unit": chosen.value,
+        "tools": [tool for _, tool in columns.tools],
+    }
+    if columns.unit is not None:
+        facts["unit_by_title"] = columns.unit.value
+    if guess is not None:
+        facts |= {"likely_unit": guess.unit.value, "why": guess.why}
+    return facts
+
+
+def _guess(text: str, columns: Columns) -> Guess | None:
+    """What the numbers of the first rows say of their unit."""
+    unheard = Problems()
+    rows = _rows(text, unheard)
+    next(rows, None)
+    reader = _RowReader(columns, FileUnit.CYCLES, unheard)
+    found = []
+    for _, (row, cells) in zip(range(LOOKED_AT), rows, strict=False):
+        entry = reader.entry(row, cells)
+        if entry is not None:
+            found.append((entry.cycles, sum(count for _, count in entry.terms)))
+    return likely_unit(*zip(*found, strict=True)) if found else None
+
+
+def _rows(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """(first line, cells) of every record that is not blank, behind the comments at the beginning."""
+    above, rest = _parted(text)
+    titles = rest[: rest.find("\n") + 1 or len(rest)]
+    tabs = "\t" in titles and "," not in titles
+    reader = csv.reader(io.StringIO(rest, newline=""), delimiter="\t" if tabs else ",", strict=True)
+    line = above + 1
+    while True:
+        try:
+            for cells in reader:
+                if cells and ("".join(cells).strip()):
+                    yield line, cells
+                line = above + reader.line_num + 1
+        except csv.Error as error:
+            problems.add(
+                f"the CSV cannot be read from here: {error}",
+                "fields with commas are put in double quotes, a quote inside is doubled",
+                row=line,
+            )
+        return
+
+
+def _parted(text: str) -> tuple[int, str]:
+    """How many lines of comments and nothing stand above the header, and the text from there on."""
+    above = start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        line = text[start:end].strip()
+        if line and not line.startswith("#"):
+            break
+        above, start = above + 1, end
+    return above, text[start:]
+
+
+class _RowReader:
+    """Turns the cells of one row after the other into entries; remembers which units occurred.
+
+    Of names that were written correctly before, nothing is checked again: a large file repeats them.
+    """
+
+    def __init__(self, columns: Columns, unit: FileUnit, problems: Problems) -> None:
+        self.units: set[FileUnit] = set()
+        self.refused: list[tuple[str, int, str]] = []
+        self._unit = unit
+        self._problems = problems
+        self._width = len(columns.names)
+        self._tools = columns.tools
+        self._places = (columns.names.index(EXPERIMENT), columns.names.index(NUMBER))
+        self._unit_at, self._note_at = columns.place(UNIT), columns.place(NOTE)
+        self._known: dict[str, tuple[str, int]] = {}
+
+    def entry(self, row: int, cells: Sequence[str]) -> ExperimentEntry | None:
+        """The experiment in a row, or None after noting its problems."""
+        problems = self._problems
+        if len(cells) != self._width:
+            problems.add(
+                f"{len(cells)} fields where the header has {self._width}",
+                "put an experiment with commas in double quotes",
+                row=row,
+            )
+            return None
+        before = problems.count
+        experiment_at, number_at = self._places
+        terms = parse_terms(plain_text(cells[experiment_at]), problems, row=row, known=self._known)
+        unit = self._unit_of(cells, row)
+        number = parse_number(plain_text(cells[number_at]), problems, row=row, column=NUMBER)
+        note: str | None = ""
+        if self._note_at is not None and cells[self._note_at]:
+            note = check_note(plain_text(cells[self._note_at]), problems, row=row, column=NOTE)
+        annotations = self._answers(cells, row) if self._tools else NO_NUMBERS
+        if terms is None:
+            return None
+        cycles = None
+        if number is not None and unit is not None:
+            length = sum(count for _, count in terms)
+            cycles = check_cycles(unit.in_cycles(number, length), problems, row=row, column=NUMBER)
+        if cycles is None or note is None or unit is None or problems.count > before:
+            self.refused.extend((name, row, EXPERIMENT) for name, _ in terms)
+            return None
+        self.units.add(unit)
+        return ExperimentEntry(row, EXPERIMENT, terms, cycles, note, annotations)
+
+    def _answers(self, cells: Sequence[str], row: int) -> dict[str, float]:
+        """{tool: cycles} of the tools that have an answer."""
+        found = {}
+        for at, tool in self._tools:
+            if cells[at].strip():
+                value = parse_number(plain_text(cells[at]), self._problems, row=row, column=TOOL + tool)
+                if value is not None:
+                    found[tool] = value
+        return found
+
+    def _unit_of(self, cells: Sequence[str], row: int) -> FileUnit | None:
+        cell = "" if self._unit_at is None else cells[self._unit_at]
+        name = plain_text(cell).strip().lower()
+        if not name:
+            return self._unit
+        if name not in _UNITS:
+            self._problems.add(
+                f"{excerpt(cell)} is not a unit",
+                f"one of {', '.join(_UNITS)} is expected",
+                row=row,
+                column=UNIT,
+            )
+        return _UNITS.get(name)
+
+
+def parse_number(cell: str, problems: Problems, *, row: int, column: str) -> float | None:
+    """A decimal number ≥ 0, or None after noting the problem (text, NaN, infinity, sign)."""
+    text = cell.strip()
+    if not _NUMBER.fullmatch(text):
+        right = "use a decimal point" if re.fullmatch(r"[0-9]+,[0-9]+", text) else "a number is expected"
+        fault = f"{excerpt(text)} is not a number" if text else "the number is missing"
+        problems.add(fault, right, row=row, column=column)
+        return None
+    value = float(text)
+    if value < 0:
+        problems.add(f"{excerpt(text)} is negative", "a number above 0 is expected", row=row, column=column)
+        return None
+    return value
+
+
+def parse_terms(
+    text: str,
+    problems: Problems,
+    *,
+    row: int,
+    column: str = EXPERIMENT,
+    known: dict[str, tuple[str, int]] | None = None,
+) -> Terms | None:
+    """`2*add GPR[64]:RW, GPR[64]:R; 1*imul …` as ((name, multiplicity), …); None after noting a problem.
+
+    `known` remembers what terms that were read correctly mean, for the next call.
+    """
+    remembered = {} if known is None else known
+    terms = []
+    before = problems.count
+    length = 0
+    for part in text.split(";"):
+        term = remembered.get(part)
+        if term is None:
+            if not part.strip():
+                if ";" in text.strip().rstrip(";") or not text.strip().rstrip(";"):
+                    problems.add(
+                        "the experiment has an empty term",
+                        "write scheme texts separated by semicolons, e.g. 2*add GPR[64]:RW, GPR[64]:R",
+                        row=row,
+                        column=column,
+                    )
+                    return None
+                continue
+            term = _term(part.strip(), problems, row, column)
+            if term is None:
+                continue
+            remembered[part] = term
+        terms.append(term)
+        length += term[1]
+    if problems.count > before:
+        return None
+    fits = check_length(min(length, EXPERIMENT_LENGTH + 1), problems, row=row, column=column)
+    return tuple(terms) if fits else None
+
+
+def _term(part: str, problems: Problems, row: int, column: str) -> tuple[str, int] | None:
+    match = _TERM.fullmatch(part)
+    assert match is not None, "the pattern matches every text"
+    name = check_name(match[2], problems, row=row, column=column)
+    count = int(match[1] or 1)
+    if count < 1:
+        problems.add(
+            f"{excerpt(part)} has multiplicity 0", "a whole number ≥ 1 is expected", row=row, column=column
+        )
+        return None
+    return None if name is None else (name, count)
+
+
+def write_experiment_csv(
+    measured: Iterable[Measured],
+    unit: Unit = Unit.CYCLES,
+    head: str = "",
+    *,
+    tools: Sequence[str] | None = None,
+) -> str:
+    """The settled measurements as CSV text, in their order, below the lines of `head`.
+
+    `tools`: those whose answers get a column, by default all that have any; where they are given, each
+    measurement is looked at once.
+    """
+    if tools is None:
+        measured = list(measured)
+        tools = sorted({tool for result in measured if result.usable for tool in result.annotations})
+    header = [*_WRITTEN, *(TOOL + tool for tool in tools)]
+    return written(header, _written_rows(measured, unit, tools), head)
+
+
+def _written_rows(
+    measured: Iterable[Measured], unit: Unit, tools: Sequence[str]
+) -> Iterator[Sequence[object]]:
+    for result in measured:
+        if result.usable and result.cycles is not None:
+            cycles = _from_cycles(result.cycles, result.experiment.length, unit)
+            answers = (result.annotations.get(tool) for tool in tools)
+            yield [str(result.experiment), cycles, unit.value, result.note, *answers]
+
+
+def _from_cycles(cycles: float, length: int, unit: Unit) -> float:
+    if unit is Unit.CPI:
+        return cycles / length
+    return length / cycles if unit is Unit.IPC else cycles

@@ -1,0 +1,153 @@
+"""Rows as files: one entry per export format, for commands and pages alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from inference.formats.experiment_csv import write_experiment_csv
+from inference.formats.exported import exported
+from inference.formats.llvm_td import Opcodes, write_llvm_td
+from inference.formats.mapping_csv import write_mapping_csv
+from inference.formats.mapping_json import write_mapping_json, write_resource_json
+from inference.formats.osaca_yaml import write_osaca_yaml
+from inference.formats.pmevo_json import write_experiment_list, write_mapping3
+from inference.formats.provenance import provenance_of
+from inference.formats.uops_info_xml_writing import write_uops_info_xml
+from inference.isa.bodies import ASSEMBLED
+from inference.isa.llvm_mc import AssemblerError
+from inference.isa.llvm_opcodes import llvm_opcodes
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+from inference.storage.resource_mappings import load_resource_mapping
+from inference.storage.rows import load_mapping, measured_in_parts, tools_of
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Export(Generic[Row]):
+    """A way to write a row: its title, the file's extension and content type, and the writer of the text.
+
+    `hint` says who it is for. `describes`: whether the format has words for an instruction set of this name.
+    """
+
+    title: str
+    extension: str
+    content_type: str
+    write: Callable[[Row], str]
+    hint: str = ""
+    describes: Callable[[str], bool] = lambda isa: True
+
+
+def _mapping_json(row: PortMapping) -> str:
+    document = write_mapping_json(
+        load_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
+    )
+    return _text({**document, "provenance": provenance_of(row).as_json()}, long="usage")
+
+
+def _mapping3(row: PortMapping) -> str:
+    document = write_mapping3(row.name, load_mapping(row))
+    return _text({**document, "provenance": provenance_of(row).as_json()}, long="assignment")
+
+
+def _llvm_td(row: PortMapping) -> str:
+    mapping = exported(row)
+    try:
+        opcodes = Opcodes(*llvm_opcodes(mapping.isa, [scheme.text for scheme in mapping.schemes]))
+    except AssemblerError as error:
+        opcodes = Opcodes({}, reason=str(error))
+    return write_llvm_td(mapping, opcodes)
+
+
+def _resource_json(row: ResourceMapping) -> str:
+    document = write_resource_json(
+        load_resource_mapping(row), name=row.name, isa=row.isa.name, note=row.note, source=row.source
+    )
+    return _text({**document, "provenance": provenance_of(row).as_json()}, long="loads")
+
+
+def _text(document: Mapping[str, Any], long: str) -> str:
+    """A JSON object with one line per key, and one per key inside the long one: good to read and compare."""
+
+    def dumps(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    lines = []
+    for key, value in document.items():
+        if key == long:
+            inner = ",\n".join(f"  {dumps(name)}: {dumps(entry)}" for name, entry in value.items())
+            lines.append(f" {dumps(key)}: {{\n{inner}\n }}")
+        else:
+            lines.append(f" {dumps(key)}: {dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _experiment_csv(row: ExperimentSet) -> str:
+    tools = tools_of(row)
+    head = provenance_of(row).commented("#")
+    return write_experiment_csv(measured_in_parts(row), tools=tools, head=head)
+
+
+def _experiment_list(row: ExperimentSet) -> str:
+    parts = write_experiment_list(row.name, measured_in_parts(row), provenance_of(row).as_json())
+    return "".join(parts)
+
+
+def _is_assembled(isa: str) -> bool:
+    return isa in ASSEMBLED
+
+
+MAPPING_EXPORTS: Mapping[str, Export[PortMapping]] = {
+    "json": Export(
+        "port mapping (JSON)", "json", "application/json", _mapping_json, "all there is to it; imports again"
+    ),
+    "pmevo": Export(
+        "PMEvo Mapping3 (JSON)", "json", "application/json", _mapping3, "for PMEvo's tools; imports again"
+    ),
+    "csv": Export(
+        "scheme table (CSV)",
+        "csv",
+        "text/csv",
+        lambda row: write_mapping_csv(exported(row)),
+        "for spreadsheets and scripts",
+    ),
+    "uops-info": Export(
+        "XML like uops.info's",
+        "xml",
+        "application/xml",
+        lambda row: write_uops_info_xml(exported(row)),
+        "for tools that read instructions.xml; imports again",
+    ),
+    "osaca": Export(
+        "OSACA machine model (YAML)",
+        "yml",
+        "application/yaml",
+        lambda row: write_osaca_yaml(exported(row)),
+        "OSACA predicts with it",
+        _is_assembled,
+    ),
+    "llvm": Export(
+        "LLVM scheduling model (TableGen)",
+        "td",
+        "text/plain",
+        _llvm_td,
+        "a draft, with the evidence on every line",
+        _is_assembled,
+    ),
+}
+RESOURCE_EXPORTS: Mapping[str, Export[ResourceMapping]] = {
+    "json": Export("resource mapping (JSON)", "json", "application/json", _resource_json),
+}
+SET_EXPORTS: Mapping[str, Export[ExperimentSet]] = {
+    "csv": Export("experiments (CSV)", "csv", "text/csv", _experiment_csv, "settled ones; imports again"),
+    "pmevo": Export(
+        "PMEvo ExperimentList (JSON)",
+        "json",
+        "application/json",
+        _experiment_list,
+        "for PMEvo's tools; imports again",
+    ),
+}

@@ -1,0 +1,109 @@
+"""The file formats that can be imported, in the order in which they are recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.formats.document import Document
+from inference.formats.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
+from inference.formats.explained_json import is_explained, read_explained
+from inference.formats.file_units import FileUnit
+from inference.formats.mapping_json import (
+    is_mapping_json,
+    is_resource_json,
+    read_mapping_json,
+    read_resource_json,
+)
+from inference.formats.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
+from inference.formats.pmevo_json import is_experiment_list, is_mapping3, read_experiment_list, read_mapping3
+from inference.formats.problems import Problems
+from inference.formats.rejects_json import is_rejects, read_rejects_alone
+from inference.formats.source import Source
+from inference.formats.uops_info_digest import (
+    is_digest,
+    is_measured_digest,
+    read_digest,
+    read_measured_digest,
+)
+from inference.formats.uops_info_json import is_uops_info, read_uops_info
+
+
+class Content(StrEnum):
+    """What a file brings."""
+
+    EXPERIMENTS = "experiments"
+    MAPPING = "mapping"
+    RESOURCES = "resources"
+    NAMES = "names"
+    REJECTS = "rejects"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: how to recognise and how to read it.
+
+    `read(source, problems, unit)` never raises for what the file says; it notes problems instead. `unit` is
+    that of measurements which do not name theirs, None for the one that they seem to have.
+    """
+
+    key: str
+    title: str
+    content: Content
+    matches: Callable[[Source], bool]
+    read: Callable[[Source, Problems, FileUnit | None], Document]
+
+
+FORMATS = (
+    Format("mapping-json", "port mapping (JSON)", Content.MAPPING, is_mapping_json, read_mapping_json),
+    Format(
+        "resource-json", "resource mapping (JSON)", Content.RESOURCES, is_resource_json, read_resource_json
+    ),
+    Format(
+        "pmevo-experiments",
+        "PMEvo ExperimentList (JSON)",
+        Content.EXPERIMENTS,
+        is_experiment_list,
+        read_experiment_list,
+    ),
+    Format("pmevo-mapping", "PMEvo Mapping3 (JSON)", Content.MAPPING, is_mapping3, read_mapping3),
+    Format(
+        "explained-mapping",
+        "explainable port mapping (JSON)",
+        Content.MAPPING,
+        is_explained,
+        read_explained,
+    ),
+    Format(
+        "explained-rejects",
+        "rejects of an explainable run (JSON)",
+        Content.REJECTS,
+        is_rejects,
+        read_rejects_alone,
+    ),
+    Format("uops-info-xml", "instructions.xml of uops.info", Content.MAPPING, is_digest, read_digest),
+    Format(
+        "uops-info-measured",
+        "measurements of uops.info (instructions.xml)",
+        Content.EXPERIMENTS,
+        is_measured_digest,
+        read_measured_digest,
+    ),
+    Format("uops-info", "port usages of uops.info (JSON)", Content.MAPPING, is_uops_info, read_uops_info),
+    Format("palmed-mapping", "Palmed resource mapping (JSON)", Content.RESOURCES, is_palmed, read_palmed),
+    Format("palmed-names", "Palmed name list (JSON)", Content.NAMES, is_name_list, read_name_list),
+    Format(
+        "experiment-csv", "experiments (CSV)", Content.EXPERIMENTS, is_experiment_csv, read_experiment_csv
+    ),
+)
+
+
+def format_of(source: Source) -> Format | None:
+    """The format of a readable file."""
+    return next((known for known in FORMATS if known.matches(source)), None)
+
+
+def known_formats() -> str:
+    """The titles of all formats and how a CSV begins, for messages."""
+    return f"{', '.join(known.title for known in FORMATS)}; a CSV has the header {HEADER}"

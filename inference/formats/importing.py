@@ -1,0 +1,307 @@
+"""Importing a file: look at it first, then store all of it or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import transaction
+
+from inference.core.experiment import Measured
+from inference.core.metrics import Unit
+from inference.core.protocols import Json
+from inference.formats.explaining import Explanation, explanation_of
+from inference.formats.file_units import FileUnit
+from inference.formats.formats import Content
+from inference.formats.palmed_json import NameList, is_name_list, read_names
+from inference.formats.parsing import AnyNames, Names, Parsed, read, resolve
+from inference.formats.problems import Problems
+from inference.formats.rejects_json import Rejects, is_rejects, quoted_names, read_rejects, with_rejects
+from inference.formats.source import Source, read_source
+from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
+from inference.storage.characterisations import KEY, store_characterisations
+from inference.storage.errors import ExchangeError, RefusedError
+from inference.storage.instruction_sets import X86, likely_isa, new_isa, vocabulary
+from inference.storage.names import NAME_LIMIT, free_name, free_or_refuse
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import load_measurements, store_mapping, store_measurements
+from inference.storage.set_summary import keep_summary
+
+if TYPE_CHECKING:
+    from inference.models import Run
+
+SOURCE_LENGTH = 300
+LISTED = 50
+"""Problems of rows that were left out that the set keeps in words."""
+MEASURED_IN = "measured_in"
+"""Where a mapping's report has the ids of the experiment sets that were named as its evidence."""
+
+Value = TypeVar("Value")
+
+_MODELS: dict[Content | None, type[PortMapping] | type[ResourceMapping]] = {
+    Content.MAPPING: PortMapping,
+    Content.RESOURCES: ResourceMapping,
+}
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A parsed file with the instruction set it would go to.
+
+    `isa` is None where the file would found the instruction set `new_isa`. `own_name` is what the file
+    says it is called, or its file name. `explanation` is what it says of explainable inference, and
+    `evidence` the experiment sets that belong to that. `taken` are the schemes that unknown names were taken
+    for, `leave_out` whether rows with problems are to be left out.
+    """
+
+    parsed: Parsed
+    isa: ISA | None
+    new_isa: str
+    own_name: str
+    explanation: Explanation | None = None
+    evidence: tuple[ExperimentSet, ...] = ()
+    microarchitecture: str = ""
+    taken: Mapping[str, str] = field(default_factory=dict)
+    leave_out: bool = False
+
+    @property
+    def model(self) -> type[ExperimentSet] | type[PortMapping] | type[ResourceMapping]:
+        """What an import would make."""
+        return _MODELS.get(self.parsed.content, ExperimentSet)
+
+    @cached_property
+    def name(self) -> str:
+        """The file's own name, or one like it that nobody has yet."""
+        return free_name(self.model, self.own_name)
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether the file can be imported as it is."""
+        return self.parsed.blocking == 0
+
+    @property
+    def making(self) -> Json:
+        """What its owner decided, as its set will tell it; {} where the file was taken as it is."""
+        told: Json = {}
+        if self.leave_out and self.parsed.broken:
+            told["rows_left_out"] = self.parsed.broken
+            told["why"] = self.parsed.lines()[:LISTED]
+        if self.taken:
+            told["names_taken"] = dict(self.taken)
+        return told
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import has made, and how many measurements or schemes it has."""
+
+    row: ExperimentSet | PortMapping | ResourceMapping
+    rows: int
+    isa: ISA
+    isa_made: bool
+
+
+def preview(
+    content: bytes,
+    file_name: str,
+    *,
+    isa: ISA | None = None,
+    founding: str = "",
+    unit: FileUnit | Unit | None = FileUnit.CYCLES,
+    names: NameList | None = None,
+    rejects: Sequence[Rejects] = (),
+    evidence: Sequence[ExperimentSet] = (),
+    microarchitecture: str = "",
+    taken: Mapping[str, str] | None = None,
+    take_nearest: bool = False,
+    leave_out: bool = False,
+) -> Preview:
+    """Parse a file against an instruction set: the given one, a new one named `founding`, or the likely one.
+
+    `names` are scheme names for the instructions of a Palmed file, see `name_list_of`; `rejects` what the
+    runs rejected of which the file is the result, one list each, see `rejects_of`; `evidence` experiment sets
+    of those runs; `microarchitecture` the one to read of a file that has several. `unit` is that of numbers
+    whose unit the file does not name, None for what they seem to be. `taken`: {unknown name: scheme};
+    `take_nearest`: every unknown name is taken for the scheme that comes nearest. `leave_out`: experiments
+    with a problem are left out, and told of.
+    Stores nothing and never raises for what the file says; `ExchangeError` where there is no instruction set,
+    and where rejects or evidence come with something else than a port mapping of the same instruction set.
+    """
+    reading = read(content, file_name, unit, microarchitecture).translated(names or {})
+    if rejects:
+        reading = replace(reading, document=with_rejects(reading.document, rejects))
+    if isa is None and not founding:
+        isa = likely_isa(reading.scheme_names, reading.document.facts) or _default_isa()
+    known: Names = AnyNames() if isa is None or founding else vocabulary(isa)
+    taken = dict(taken or {})
+    if taken and founding:
+        raise ExchangeError("a new instruction set knows all names of its file: none is taken for another")
+    _check_taken(taken, known)
+    parsed = resolve(reading, known, taken=taken, leave_out=leave_out)
+    if take_nearest and parsed.unknown:
+        taken |= {each.name: each.nearest[0] for each in parsed.unknown if each.nearest}
+        parsed = resolve(reading, known, taken=taken, leave_out=leave_out)
+    seen = Preview(
+        parsed,
+        None if founding else isa,
+        founding,
+        _name(parsed),
+        evidence=tuple(evidence),
+        microarchitecture=microarchitecture,
+        taken={name: text for name, text in taken.items() if name in reading.scheme_names},
+        leave_out=leave_out,
+    )
+    if parsed.mapping is not None and parsed.verdicts:
+        return replace(seen, explanation=_explanation(seen, known, rejects))
+    if seen.acceptable and (rejects or evidence):
+        raise ExchangeError(
+            f"{file_name} has no verdicts on schemes, to which rejected schemes or evidence could belong"
+        )
+    return seen
+
+
+def _check_taken(taken: Mapping[str, str], known: Names) -> None:
+    for name, text in taken.items():
+        if known.resolve(text) is None:
+            raise ExchangeError(
+                f"{name!r} cannot be taken for {text!r}: the instruction set has no such scheme"
+            )
+
+
+def _explanation(seen: Preview, known: Names, rejects: Sequence[Rejects]) -> Explanation:
+    parsed = seen.parsed
+    assert parsed.mapping is not None
+    named = {name for each in rejects for name in each}
+    named |= {name for each in rejects for why in each.values() for name in quoted_names(why)}
+    found = ((name, known.resolve(name)) for name in sorted(named))
+    schemes = {name: text for name, text in found if text is not None}
+    measured: list[Measured] = []
+    for experiment_set in seen.evidence:
+        if experiment_set.isa != seen.isa:
+            raise ExchangeError(
+                f"{experiment_set.name!r} has measurements of {experiment_set.isa.name}, which cannot be "
+                f"evidence for a mapping of {seen.new_isa if seen.isa is None else seen.isa.name}"
+            )
+        measured += load_measurements(experiment_set)
+    return explanation_of(parsed.mapping, parsed.verdicts, rejects, schemes, measured)
+
+
+def name_list_of(content: bytes, file_name: str) -> NameList:
+    """The names in a file that translates Palmed's instructions; raises `ExchangeError` for others."""
+    expected = "this is no list of names", 'an object {"our scheme": ["Palmed\'s instruction"]} is expected'
+    return _side_file(content, file_name, is_name_list, read_names, expected)
+
+
+def rejects_of(content: bytes, file_name: str) -> Rejects:
+    """The schemes that a run of the published explainable algorithm rejected; raises `ExchangeError`."""
+    expected = "this is no list of rejected schemes", 'a list [["scheme", "why"], …] is expected'
+    return _side_file(content, file_name, is_rejects, read_rejects, expected)
+
+
+def _side_file(
+    content: bytes,
+    file_name: str,
+    matches: Callable[[Source], bool],
+    read_it: Callable[[Source, Problems], Value],
+    expected: tuple[str, str],
+) -> Value:
+    """What a file says that comes beside another one."""
+    problems = Problems()
+    source = read_source(content, file_name, problems)
+    if source is not None and matches(source):
+        value = read_it(source, problems)
+        if not problems:
+            return value
+    elif not problems:
+        problems.add(*expected)
+    raise ExchangeError("\n".join(problem.line(file_name) for problem in problems.listed))
+
+
+def _default_isa() -> ISA:
+    """The instruction set whose names an unknown file is compared with."""
+    isa = ISA.objects.filter(name=X86).first() or ISA.objects.order_by("id").first()
+    if isa is None:
+        raise ExchangeError("there is no instruction set yet: load x86-64 with `manage.py load-isa`")
+    return isa
+
+
+def _name(parsed: Parsed) -> str:
+    said = parsed.facts.get("name")
+    stem = said if isinstance(said, str) and said.strip() else PurePath(parsed.file_name).stem
+    return stem.strip()[:NAME_LIMIT] or "import"
+
+
+@transaction.atomic
+def commit(
+    seen: Preview, name: str, *, note: str = "", machine: Machine | None = None, run: Run | None = None
+) -> Imported:
+    """Store a previewed file under a name, all of it or nothing.
+
+    Raises `RefusedError` for a file with problems, `NameTakenError` for a name in use, and `ExchangeError`
+    for one that no row can have.
+    """
+    parsed = seen.parsed
+    if not seen.acceptable or parsed.format is None:
+        count = f"{parsed.problem_count} problem{'' if parsed.problem_count == 1 else 's'}"
+        raise RefusedError(f"{parsed.file_name} has {count}; nothing was imported")
+    source = f"{PurePath(parsed.file_name).name}, {parsed.format.title}"[:SOURCE_LENGTH]
+    free_or_refuse(seen.model, name)
+    isa = seen.isa or new_isa(seen.new_isa, parsed.schemes, source[:200], parsed.features)
+    row: ExperimentSet | PortMapping | ResourceMapping
+    if parsed.resources is not None:
+        row = store_resource_mapping(
+            name,
+            isa,
+            parsed.resources,
+            origin=ResourceMapping.Origin.IMPORT,
+            source=source,
+            machine=machine,
+            report=_report_of(parsed),
+            note=note,
+        )
+        return Imported(row, len(parsed.resources.loads), isa, seen.isa is None)
+    if parsed.mapping is not None:
+        row = store_mapping(
+            name,
+            isa,
+            parsed.mapping,
+            origin=PortMapping.Origin.IMPORT,
+            source=source,
+            machine=machine,
+            report=_mapping_report(seen),
+            note=note,
+        )
+        if seen.explanation is not None:
+            store_characterisations(row, seen.explanation.characterisations)
+        return Imported(row, len(parsed.schemes), isa, seen.isa is None)
+    row = ExperimentSet.objects.create(
+        name=name,
+        note=note,
+        isa=isa,
+        machine=machine,
+        run=run,
+        origin=ExperimentSet.Origin.UPLOAD,
+        source=source,
+        making=seen.making,
+    )
+    stored = store_measurements(row, parsed.measured)
+    keep_summary(row)
+    return Imported(row, stored, isa, seen.isa is None)
+
+
+def _mapping_report(seen: Preview) -> dict[str, Any]:
+    """What the pages of an imported port mapping tell beside it."""
+    report = _report_of(seen.parsed)
+    if seen.explanation is not None:
+        report[KEY] = seen.explanation.report
+        report[MEASURED_IN] = [each.pk for each in seen.evidence]
+    return report
+
+
+def _report_of(parsed: Parsed) -> dict[str, Any]:
+    """What the page of an imported mapping tells of a partial file: counts, and what was left out."""
+    counts = {key: parsed.facts[key] for key in ("instructions", "classes") if key in parsed.facts}
+    return {**counts, "left_out": dict(parsed.left_out)} if counts else {}

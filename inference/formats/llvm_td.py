@@ -1,0 +1,183 @@
+"""A port mapping as a draft of an LLVM scheduling model in TableGen; see docs/formats.md.
+
+Every line that assigns µops to an opcode says where it comes from. The fragment is read in two ways: as it
+is, below LLVM's own `Target.td`; and by itself, `llvm-tblgen -DPMWEB_STANDALONE`, with the few classes that
+it needs, so that anybody can check it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.mapping import Uops, described, ports_in
+from inference.formats.exported import ExportedMapping, ExportedScheme
+
+MODEL = "PmwebModel"
+
+_STANDALONE = """\
+#ifdef PMWEB_STANDALONE
+class SchedMachineModel { int IssueWidth = -1; bit CompleteModel = 1; }
+class OfModel { SchedMachineModel SchedModel = ?; }
+class ProcResourceKind;
+class ProcResource<int units> : ProcResourceKind, OfModel { int NumUnits = units; }
+class ProcResGroup<list<ProcResource> members> : ProcResourceKind, OfModel {
+  list<ProcResource> Resources = members;
+}
+class SchedReadWrite;
+class SchedWriteRes<list<ProcResourceKind> used> : SchedReadWrite, OfModel {
+  list<ProcResourceKind> ProcResources = used;
+  list<int> ReleaseAtCycles = [];
+  list<int> ResourceCycles = [];
+  int Latency = 1;
+  int NumMicroOps = 1;
+}
+class InstRW<list<SchedReadWrite> writes, dag opcodes> : OfModel {
+  list<SchedReadWrite> OperandReadWrites = writes;
+  dag Instrs = opcodes;
+}
+def instregex;
+#endif
+"""
+
+_USES = """\
+// The µops of an instruction: resources, how many µops each gets, and how many µops there are in all.
+class PmwebUops<list<ProcResourceKind> used, list<int> cycles, int uops> : SchedWriteRes<used> {
+  let NumMicroOps = uops;
+#ifdef PMWEB_BEFORE_LLVM_18
+  let ResourceCycles = cycles;
+#else
+  let ReleaseAtCycles = cycles;
+#endif
+}
+"""
+
+
+@dataclass(frozen=True)
+class Opcodes:
+    """LLVM's names by scheme text; `told_by` what gave them, "" with the `reason` where nothing could."""
+
+    by_text: Mapping[str, str]
+    told_by: str = ""
+    reason: str = ""
+
+
+def write_llvm_td(mapping: ExportedMapping, opcodes: Opcodes) -> str:
+    """The fragment."""
+    return "".join(
+        [
+            *_head(mapping, opcodes),
+            _STANDALONE,
+            "\n",
+            *_model(mapping),
+            *_writes(mapping),
+            *_instructions(mapping, opcodes),
+        ]
+    )
+
+
+def _head(mapping: ExportedMapping, opcodes: Opcodes) -> Iterator[str]:
+    yield mapping.provenance.commented("//")
+    if opcodes.told_by:
+        named = f"{len(opcodes.by_text)} of {len(mapping.schemes)} schemes"
+        yield f"// opcodes: as {opcodes.told_by} calls {named}; other releases may have other names\n"
+    else:
+        yield f"// opcodes: unknown, the lines below are comments: {_plain(opcodes.reason)}\n"
+    yield "// latencies: not measured, left at LLVM's default of one cycle: put in those that you know\n"
+    yield "// check: llvm-tblgen -DPMWEB_STANDALONE FILE\n"
+    yield "// LLVM 13 to 17 call a field otherwise: -DPMWEB_BEFORE_LLVM_18\n"
+    yield f"// use: include it below Target.td and the instructions, and name {MODEL} in a ProcessorModel\n\n"
+
+
+def _model(mapping: ExportedMapping) -> Iterator[str]:
+    yield f"def {MODEL} : SchedMachineModel {{\n  let CompleteModel = 0;\n"
+    limits = mapping.value.limits
+    if limits:
+        width = max(1, round(limits.get("slots", limits.get("instructions", 1.0))))
+        said = " and ".join(f"{rate:g} {what}" for what, rate in limits.items())
+        yield f"  let IssueWidth = {width}; // {said} per cycle; LLVM counts µops here\n"
+    yield f"}}\n\n{_USES}\nlet SchedModel = {MODEL} in {{\n"
+    ports = _port_names(mapping.value.ports)
+    for name, port in zip(ports, mapping.value.ports, strict=True):
+        yield f"def {name} : ProcResource<1>; // port {_plain(port)}\n"
+    masks = {mask for scheme in mapping.schemes for mask, _ in scheme.uops if mask.bit_count() > 1}
+    everything = (1 << len(ports)) - 1
+    if len(masks) > 1 and everything not in masks:  # LLVM refuses overlapping groups without one around them
+        yield f"def PmwebAnyPort : ProcResGroup<[{', '.join(ports)}]>; // around groups that overlap\n"
+    for mask in sorted(masks, key=lambda mask: (mask.bit_count(), mask)):
+        members = ", ".join(ports[bit] for bit in ports_in(mask))
+        yield f"def {_resource(mask, ports)} : ProcResGroup<[{members}]>;\n"
+
+
+def _writes(mapping: ExportedMapping) -> Iterator[str]:
+    ports = _port_names(mapping.value.ports)
+    yield "\n"
+    for number, (uops, slots) in enumerate(_usages(mapping)):
+        used = ", ".join(_resource(mask, ports) for mask, _ in uops)
+        cycles = ", ".join(str(count) for _, count in uops)
+        counted = mapping.value.issue_width is not None
+        total = slots if counted else max(1, sum(count for _, count in uops))
+        yield f"def {_write(number)} : PmwebUops<[{used}], [{cycles}], {total}>; "
+        yield f"// {_plain(described(uops, mapping.value.ports))}\n"
+
+
+def _instructions(mapping: ExportedMapping, opcodes: Opcodes) -> Iterator[str]:
+    """One line for every opcode; of schemes that LLVM takes for one, the least decorated decides."""
+    numbers = {usage: number for number, usage in enumerate(_usages(mapping))}
+    alike: dict[str, list[ExportedScheme]] = {}
+    for scheme in mapping.schemes:
+        alike.setdefault(opcodes.by_text.get(scheme.text, ""), []).append(scheme)
+    unnamed = alike.pop("", [])
+    yield "\n"
+    for opcode, schemes in alike.items():
+        chosen = min(schemes, key=_decorated)
+        write = _write(numbers[_usage(chosen)])
+        yield f'def : InstRW<[{write}], (instregex "^{opcode}$")>; // {_plain(mapping.line(chosen))}\n'
+        for other in schemes:
+            if other is not chosen:
+                verdict = "agrees" if _usage(other) == _usage(chosen) else "DIFFERS"
+                yield f"// the same opcode {opcode} stands for this too, which {verdict}: "
+                yield f"{_plain(mapping.line(other))}\n"
+    yield f"}} // SchedModel = {MODEL}\n"
+    if unnamed:
+        yield f"\n// schemes without an LLVM opcode: {len(unnamed)}\n"
+    yield from (f"// {_write(numbers[_usage(each)])}: {_plain(mapping.line(each))}\n" for each in unnamed)
+
+
+def _usages(mapping: ExportedMapping) -> Sequence[tuple[Uops, int]]:
+    """All that schemes are told apart by: µops and issue slots."""
+    return sorted(set(map(_usage, mapping.schemes)), key=lambda usage: (len(usage[0]), usage))
+
+
+def _usage(scheme: ExportedScheme) -> tuple[Uops, int]:
+    return scheme.uops, scheme.slots
+
+
+def _write(number: int) -> str:
+    return f"PmwebWrite{number}"
+
+
+def _port_names(ports: Sequence[str]) -> list[str]:
+    """Identifiers: the port's own name where that makes one, else its number."""
+    plain = [re.sub(r"\W", "", port, flags=re.ASCII) for port in ports]
+    unique = len(set(plain)) == len(plain) and all(plain)
+    return [f"PmwebPort{name if unique else number}" for number, name in enumerate(plain)]
+
+
+def _resource(mask: int, ports: Sequence[str]) -> str:
+    chosen = [ports[bit] for bit in ports_in(mask)]
+    return chosen[0] if len(chosen) == 1 else "_".join([chosen[0], *(_short(each) for each in chosen[1:])])
+
+
+def _short(port: str) -> str:
+    return port.removeprefix("PmwebPort")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _decorated(scheme: ExportedScheme) -> bool:
+    """Whether it is masked, rounded or has a prefix: LLVM's opcode means the plain one then."""
+    return "{" in scheme.text or not scheme.text.startswith(scheme.mnemonic)

@@ -1,0 +1,84 @@
+"""The schemes of a port mapping as CSV, for spreadsheets and scripts; see docs/formats.md.
+
+    scheme,µops,number of µops,slots,cycles measured,cycles by the mapping,difference %,witnesses,…
+
+Lines that begin with `#` come first and say what this is. Cells are empty where there is no such number:
+of slots, where the mapping has no issue width. `hidden` says which µops no experiment can show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inference.core.mapping import described
+from inference.formats.csv_cells import written
+from inference.formats.exported import ExportedMapping
+from inference.formats.provenance import head_of
+from inference.models import InstructionScheme, Measurement
+from inference.storage.rows import measurements_of
+
+HEADER = (
+    "scheme",
+    "µops",
+    "number of µops",
+    "slots",
+    "cycles measured",
+    "cycles by the mapping",
+    "difference %",
+    "witnesses",
+    "µops counted",
+    "doubts",
+    "hidden",
+)
+
+
+def write_mapping_csv(mapping: ExportedMapping) -> str:
+    """A row for every scheme, in the order of the instruction set."""
+    return written(HEADER, _rows(mapping), mapping.provenance.commented("#"))
+
+
+def _rows(mapping: ExportedMapping) -> Iterator[list[object]]:
+    for scheme in mapping.schemes:
+        known = scheme.evidence
+        difference = (
+            None if not known.measured else 100 * (scheme.predicted - known.measured) / known.measured
+        )
+        yield [
+            scheme.text,
+            described(scheme.uops, mapping.value.ports),
+            scheme.count,
+            None if mapping.value.issue_width is None else scheme.slots,
+            known.measured,
+            scheme.predicted,
+            None if difference is None else round(difference, 4),
+            known.witnesses,
+            known.counted,
+            "; ".join(known.doubts),
+            "" if scheme.hidden is None else str(scheme.hidden),
+        ]
+
+
+# The measurements that contain a scheme as CSV, the shortest experiments first, in the format of uploads.
+#
+#     experiment,cycles,note
+#
+# The note says in which set and state a measurement is; failed ones have no cycles and are left out.
+
+
+SCHEME_HEADER = ("experiment", "cycles", "note")
+MOST_ROWS = 20_000
+
+
+def write_scheme_csv(scheme: InstructionScheme) -> str:
+    """Up to `MOST_ROWS` of them."""
+    rows = Measurement.objects.filter(experiment__terms__scheme=scheme, cycles__isnull=False)
+    total = rows.count()
+    shown = "all" if total <= MOST_ROWS else f"the {MOST_ROWS:,} shortest"
+    told = f"# measured experiments with {scheme.text} ({scheme.isa.name}): {total:,}, here {shown} of them\n"
+    rows = rows.order_by("experiment__length", "experiment_id", "id")[:MOST_ROWS]
+    sets = dict(rows.values_list("id", "experiment_set__name"))
+    cells = (
+        (str(each.value.experiment), each.value.cycles, f"{sets.get(each.id, '')}, {each.value.state.value}")
+        for each in measurements_of(rows)
+    )
+    return written(SCHEME_HEADER, cells, head_of() + told)

@@ -1,0 +1,366 @@
+"""From the bytes of a file to values that can be stored, or to a list of what is wrong with it. No database.
+
+`read` understands the format, `resolve` looks the scheme names up. Neither raises for what a file says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+from inference.core.experiment import Experiment, Measured
+from inference.core.mapping import PortMapping
+from inference.core.metrics import Unit
+from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
+from inference.formats.document import Document, ExperimentEntry, LoadEntry, UsageEntry, VerdictEntry
+from inference.formats.file_units import FileUnit
+from inference.formats.formats import Content, Format, format_of, known_formats
+from inference.formats.palmed_json import NameList, translated
+from inference.formats.problems import Problem, Problems, excerpt
+from inference.formats.read_experiments import ReadExperiments, experiment_of_entry
+from inference.formats.source import read_source
+from inference.formats.unknown_names import UnknownName, unknown_names
+from inference.isa.scheme import Features
+
+SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting
+
+
+class Names(Protocol):
+    """The schemes of an instruction set, found by the names that files use for them."""
+
+    def resolve(self, name: str) -> str | None:
+        """The scheme's text, None for an unknown name."""
+        ...
+
+    def nearest(self, name: str, n: int = 1) -> list[str]:
+        """Up to n known texts that resemble the name."""
+        ...
+
+
+class AnyNames:
+    """Takes every name as it is: for the first file of an instruction set that is not known yet."""
+
+    def resolve(self, name: str) -> str:
+        """The name itself."""
+        return name
+
+    def nearest(self, name: str, n: int = 1) -> list[str]:
+        """Nothing: no name is unknown."""
+        del name, n
+        return []
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file as its format has it, scheme names not looked up yet."""
+
+    file_name: str
+    format: Format | None
+    document: Document
+    problems: tuple[Problem, ...] = ()
+    problem_count: int = 0
+
+    @cached_property
+    def scheme_names(self) -> dict[str, None]:
+        """All scheme names of the file, as written, in the order of their first occurrence."""
+        names = dict.fromkeys(name for entry in self.document.experiments for name, _ in entry.terms)
+        names.update(dict.fromkeys(usage.scheme for usage in self.document.usages))
+        names.update(dict.fromkeys(verdict.scheme for verdict in self.document.verdicts))
+        names.update(dict.fromkeys(entry.scheme for entry in self.document.loads))
+        names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
+        return names
+
+    def translated(self, names: NameList) -> Reading:
+        """The file with scheme names from a list beside its own."""
+        return replace(self, document=translated(self.document, names))
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What a file would bring: `measured`, `mapping` or `resources`, or problems that keep it from that.
+
+    `verdicts` are what the file says of the mapping's schemes, and of those that could not be characterised.
+    `merged` lists names of the file that mean the same scheme, {scheme: names}; `left_out` instructions of a
+    partial document that bring nothing, {instruction: why}.
+
+    `unknown` are the names that no scheme has. `broken` rows have problems of their own or unknown names,
+    `left` have none; `blocking` problems keep the file from being imported: all of them, or, where broken
+    rows are to be left out, those that belong to no row.
+    """
+
+    file_name: str
+    format: Format | None
+    measured: Sequence[Measured] = ()
+    mapping: PortMapping | None = None
+    verdicts: Mapping[str, VerdictEntry] = field(default_factory=dict)
+    resources: ResourceMapping | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    merged: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: tuple[UnknownName, ...] = ()
+    broken: int = 0
+    blocking: int = 0
+    left: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    features: Mapping[str, Features] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    problem_count: int = 0
+    row_problems: int = 0
+
+    @property
+    def can_leave_out(self) -> bool:
+        """Whether the file could be imported without its broken rows."""
+        return bool(self.broken and self.left) and self.problem_count == self.row_problems
+
+    @property
+    def content(self) -> Content | None:
+        """What the file brings."""
+        return None if self.format is None else self.format.content
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """The distinct schemes, in the order of their first occurrence."""
+        if self.mapping is not None:
+            return tuple(self.verdicts or self.mapping.usage)
+        if self.resources is not None:
+            return tuple(self.resources.loads)
+        return self.measured.schemes if isinstance(self.measured, ReadExperiments) else ()
+
+    def lines(self) -> list[str]:
+        """The problems as lines of text, with a last one for those that are only counted."""
+        lines = [problem.line(self.file_name) for problem in self.problems]
+        hidden = self.problem_count - len(self.problems)
+        return [*lines, f"{self.file_name}: {hidden} more problems"] if hidden else lines
+
+
+def parse(content: bytes, file_name: str, names: Names, unit: FileUnit | Unit = FileUnit.CYCLES) -> Parsed:
+    """Read a file and look its scheme names up."""
+    return resolve(read(content, file_name, unit), names)
+
+
+def read(
+    content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, wanted: str = ""
+) -> Reading:
+    """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
+
+    None: the one that their numbers seem to have. `wanted`: which part of a file that has several.
+    """
+    problems = Problems()
+    source = read_source(content, file_name, problems)
+    if source is not None and wanted:
+        source = replace(source, wanted=wanted)
+    found = None if source is None else format_of(source)
+    document = Document()
+    if source is not None and found is None:
+        problems.add("the format is not recognised", f"known are {known_formats()}")
+    elif source is not None and found is not None:
+        document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
+    reading = Reading(file_name, found, document, tuple(problems.listed), problems.count)
+    different = len(reading.scheme_names)
+    if different <= SCHEME_LIMIT:
+        return reading
+    problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
+    return Reading(file_name, found, Document(), tuple(problems.listed), problems.count)
+
+
+def resolve(
+    reading: Reading, names: Names, *, taken: Mapping[str, str] | None = None, leave_out: bool = False
+) -> Parsed:
+    """Replace the names of the file by scheme texts; unknown and clashing ones become problems.
+
+    `taken`: schemes that unknown names are taken for. `leave_out`: experiments with a problem are left out
+    instead of keeping the others from being imported.
+    """
+    document = reading.document
+    problems = Problems(list(reading.problems), reading.problem_count)
+    texts = _texts(reading, names, taken or {})
+    unknown, unknown_count = unknown_names(document, texts, names, problems)
+    known = {name: text for name, text in texts.items() if text is not None}
+    merged: dict[str, tuple[str, ...]] = {}
+    for name, text in known.items():
+        merged[text] = (*merged.get(text, ()), name)
+    left_out = dict(document.dropped)
+    mapping = _mapping(document, known, problems, left_out)
+    verdicts = _verdicts(document, known, left_out)
+    loads = _loads(document, known, problems, left_out)
+    experiments = _known_experiments(document, known, problems, left_out, unknown_count)
+    row_problems = document.row_problems
+    if document.experiments and not document.partial:
+        row_problems += unknown_count
+    broken = document.broken + len(document.experiments) - len(experiments)
+    blocking = problems.count - row_problems if leave_out and experiments else problems.count
+    _name_nearest(left_out, names)
+    features = document.features
+    return Parsed(
+        file_name=reading.file_name,
+        format=reading.format,
+        measured=() if blocking or not experiments else ReadExperiments(experiments, known),
+        mapping=None if problems else mapping,
+        verdicts={} if problems else verdicts,
+        resources=ResourceMapping(document.resources, loads) if loads and not problems else None,
+        left_out=left_out,
+        merged={text: written for text, written in merged.items() if len(written) > 1}
+        if not document.partial
+        else {},
+        unknown=unknown,
+        broken=0 if document.partial else broken,
+        blocking=blocking,
+        left=len(experiments),
+        facts=document.facts,
+        features={text: features[name] for name, text in reversed(known.items()) if name in features},
+        problems=tuple(sorted(problems.listed, key=lambda problem: problem.row or 0)),
+        problem_count=problems.count,
+        row_problems=row_problems,
+    )
+
+
+def _texts(reading: Reading, names: Names, taken: Mapping[str, str]) -> dict[str, str | None]:
+    """{name in the file: scheme}, None for an unknown name that is not taken for any."""
+    texts: dict[str, str | None] = {}
+    for name in reading.scheme_names:
+        text = names.resolve(name)
+        texts[name] = names.resolve(taken[name]) if text is None and name in taken else text
+    return texts
+
+
+NO_SCHEME = "the instruction set has no such scheme"
+HINTS = 200  # instructions without a scheme that get the nearest one; of more, the file is about others
+
+
+def _name_nearest(left_out: dict[str, str], names: Names) -> None:
+    """Say of instructions without a scheme which one comes nearest."""
+    unknown = [name for name, why in left_out.items() if why == NO_SCHEME]
+    for name in unknown[:HINTS]:
+        if nearest := names.nearest(name):
+            left_out[name] = f"{NO_SCHEME}; the nearest is {nearest[0]}"
+
+
+def _known_experiments(
+    document: Document,
+    texts: Mapping[str, str],
+    problems: Problems,
+    left_out: dict[str, str],
+    unknown_count: int,
+) -> Sequence[ExperimentEntry]:
+    """The experiments whose schemes are known; of a partial document, the first of each counts."""
+    if not document.partial:
+        if unknown_count:
+            known = texts.keys()
+            return [entry for entry in document.experiments if known >= {name for name, _ in entry.terms}]
+        return document.experiments
+    first: dict[Experiment, ExperimentEntry] = {}
+    for entry in document.experiments:
+        unknown = [name for name, _ in entry.terms if name not in texts]
+        left_out.update(dict.fromkeys(unknown, NO_SCHEME))
+        if unknown:
+            continue
+        meant = experiment_of_entry(entry, texts)
+        if first.setdefault(meant, entry) is not entry:
+            written, same = ("; ".join(name for name, _ in each.terms) for each in (entry, first[meant]))
+            left_out[written] = f"{meant} has the time of {same}"
+    if document.experiments and not first:
+        _nothing_known(len(left_out), problems)
+    return list(first.values())
+
+
+def _mapping(
+    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
+) -> PortMapping | None:
+    """The mapping of a document; two names of one scheme must agree on its µops.
+
+    In a partial document the first one counts, and the others are left out, with the reason.
+    """
+    if not document.usages:
+        return None
+    first: dict[str, UsageEntry] = {}
+    for usage in document.usages:
+        text = texts.get(usage.scheme)
+        if text is None:
+            if document.partial:
+                left_out[usage.scheme] = NO_SCHEME
+            continue
+        same = first.setdefault(text, usage)
+        if (same.uops, same.slots) == (usage.uops, usage.slots):
+            continue
+        if document.partial:
+            left_out[usage.scheme] = f"{text} has the µops of {same.scheme}"
+        else:
+            problems.add(
+                f"{excerpt(same.scheme)} and {excerpt(usage.scheme)} are one scheme with different µops",
+                f"keep one of them for {text!r}, or import the file as a new instruction set",
+                row=usage.row,
+                column=usage.column,
+            )
+    if not first:
+        if document.partial:
+            _nothing_known(len(left_out), problems)
+        return None
+    usage_by_scheme = {text: usage.uops for text, usage in first.items()}
+    return PortMapping(
+        ports=document.ports,
+        usage=usage_by_scheme,
+        r_max=document.r_max,
+        issue_width=document.issue_width,
+        slots={text: usage.slots for text, usage in first.items()},
+    )
+
+
+def _verdicts(
+    document: Document, texts: Mapping[str, str], left_out: dict[str, str]
+) -> dict[str, VerdictEntry]:
+    """{scheme: verdict}; of two names of one scheme the first characterised one counts, as in the mapping."""
+    found: dict[str, VerdictEntry] = {}
+    for verdict in sorted(document.verdicts, key=lambda each: each.uops is None):
+        text = texts.get(verdict.scheme)
+        if text is None:
+            left_out[verdict.scheme] = NO_SCHEME
+        elif found.setdefault(text, verdict).uops != verdict.uops:
+            left_out[verdict.scheme] = f"{text} has the verdict on {found[text].scheme}"
+    return dict(sorted(found.items(), key=lambda item: item[1].row))
+
+
+def _nothing_known(instructions: int, problems: Problems) -> None:
+    problems.add(
+        f"none of the {instructions} instructions is known",
+        "choose the instruction set that the file is about, or import it as a new one",
+    )
+
+
+def _loads(
+    document: Document, texts: Mapping[str, str], problems: Problems, left_out: dict[str, str]
+) -> dict[str, Loads]:
+    """{scheme: loads}; `left_out` gains the instructions of a partial document that bring nothing.
+
+    Two names of one scheme must agree on its loads; in a partial document the first one counts.
+    """
+    first: dict[str, LoadEntry] = {}
+    used: set[str] = set()
+    for entry in document.loads:
+        text = texts.get(entry.scheme)
+        if text is None:
+            if document.partial:
+                left_out.setdefault(entry.called, NO_SCHEME)
+            continue
+        same = first.setdefault(text, entry)
+        if same.loads == entry.loads:
+            used.add(entry.called)
+        elif document.partial:
+            left_out[entry.called] = f"{text} has the loads of {same.called}"
+        else:
+            problems.add(
+                f"{excerpt(same.scheme)} and {excerpt(entry.scheme)} are one scheme with different loads",
+                f"keep one of them for {text!r}, or import the file as a new instruction set",
+                row=entry.row,
+                column=entry.column,
+            )
+    if document.loads and not first and document.partial:
+        _nothing_known(len(left_out), problems)
+    # A class is written once and may have thousands of schemes: a small file can say very much.
+    if (total := sum(len(entry.loads) for entry in first.values())) > MAX_LOADS:
+        problems.add(
+            f"{total:,} loads of {len(first):,} schemes", f"at most {MAX_LOADS:,} are read", column="loads"
+        )
+    for name in used & left_out.keys():
+        del left_out[name]
+    return {text: entry.loads for text, entry in first.items()}

@@ -1,0 +1,118 @@
+"""What is told of a mapping beside the mapping itself, as far as pages look into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from inference.core.cegar import Hidden, Verdict
+from inference.formats.run_archive.parts import (
+    Amount,
+    BlockingTold,
+    BottleneckTold,
+    ClashTold,
+    Count,
+    RMax,
+    Terms,
+    Told,
+    Uop,
+    masks_of,
+    one_of,
+)
+
+
+class _Asked(Told):
+    terms: Terms
+    cycles: Amount | None
+    state: str
+
+
+class _Alternative(Told):
+    usage: dict[str, list[Uop]]
+    hidden: Annotated[str, one_of(tuple(Hidden))]
+
+
+class _Unexplained(Told):
+    terms: Terms
+    cycles: Amount
+    predicted: Amount
+
+
+class _Cegar(Told):
+    """What `inference.storage.evidence` reads."""
+
+    verdict: Annotated[str, one_of(tuple(Verdict))]
+    limit: str
+    experiments: list[_Asked]
+    alternatives: list[_Alternative]
+    more_alternatives: bool
+    clashes: list[ClashTold]
+    unexplained: list[_Unexplained] = []
+    counter_examples: Count
+    solver: str
+    epsilon: Amount
+    r_max: RMax | None
+    max_length: Count | None
+    seconds: Amount
+    searching_seconds: Amount
+
+
+class _Explain(Told):
+    """What `inference.storage.characterisations` reads, which knows these names and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    classes: list[BlockingTold]
+    r_max: RMax | None
+    noise: Amount
+    counts_from: str
+    warnings: list[str]
+    verdict: str
+    alternatives: Count
+    experiments: Count
+    measurements: Count
+    per_scheme: Amount
+    seconds: Amount
+    funnel: dict[str, int]
+    epsilon: Amount
+    evidence: str
+
+
+class ReportTold(Told):
+    """A mapping's report."""
+
+    cegar: _Cegar | None = None
+    explain: _Explain | None = None
+    congruence_classes: list[Annotated[list[str], Field(min_length=1)]] = []
+    assumptions: list[str] = []
+    excess: Count = 0
+    experiments: Count | None = None
+    exhaustive: Count | None = None
+    bottleneck: BottleneckTold | None = None
+    instructions: Count | None = None
+    left_out: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _says_what_it_has(self) -> Self:
+        """Pages offer what has a place in the report."""
+        for name in ("cegar", "explain"):
+            if name in self.model_fields_set and getattr(self, name) is None:
+                raise ValueError(f"{name} is left out where there is none, not null")
+        return self
+
+    def masks(self) -> Iterator[int]:
+        """Every port set that it names."""
+        for other in self.cegar.alternatives if self.cegar else ():
+            yield from (mask for uops in other.usage.values() for mask, _ in uops)
+        for each in self.explain.classes if self.explain else ():
+            yield from masks_of(each)
+
+
+class FactTold(Told):
+    """An experiment that a verdict rests on."""
+
+    terms: Terms
+    expected: Amount | None
+    observed: Amount | None

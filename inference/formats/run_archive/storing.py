@@ -1,0 +1,249 @@
+"""Storing what the zip of a run brings beside the run: machines to refer to, sets, mappings, evaluations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from inference.core.mapping import PortMapping
+from inference.core.protocols import Json
+from inference.formats.importing import MEASURED_IN
+from inference.formats.parsing import AnyNames, parse
+from inference.formats.run_archive.documents import MappingTold, PointTold, Scored, VerdictTold
+from inference.formats.run_archive.reading import Archive, ReadSet
+from inference.formats.run_archive.references import Numbers
+from inference.models import (
+    ISA,
+    Characterisation,
+    Evaluation,
+    ExperimentSet,
+    FrontPoint,
+    Machine,
+    ResourceMapping,
+    Run,
+    Witness,
+)
+from inference.models import PortMapping as PortMappingRow
+from inference.storage.errors import ExchangeError
+from inference.storage.fronts import mapping_json
+from inference.storage.instruction_sets import X86, load_x86, new_isa
+from inference.storage.names import free_name
+from inference.storage.resource_mappings import store_resource_mapping
+from inference.storage.rows import BATCH, complete_ids, scheme_ids, store_mapping, store_measurements
+from inference.storage.set_summary import keep_summary
+
+
+class Storing:
+    """One archive on its way into the database; `numbers` grows with what has been stored.
+
+    All within one transaction. Names that are taken get a number behind them. Raises `ExchangeError`.
+    """
+
+    def __init__(self, archive: Archive, run: Run, source: str) -> None:
+        self._archive = archive
+        self._run = run
+        self._source = source
+        self._isas: dict[str, ISA] = {}
+        self.numbers = Numbers()
+
+    def store(self) -> int:
+        """Everything; how many measurements there were."""
+        manifest = self._archive.manifest
+        for name, texts in self._texts().items():
+            self._isas[name] = isa_for(name, texts, self._source)
+        for number, machine in manifest.machines.items():
+            self.numbers.machines[number] = self._machine(
+                machine.name, machine.isa, machine.cpu, machine.facts
+            )
+        measurements = sum(self._set(each) for each in self._archive.sets)
+        for told in manifest.mappings:
+            self._mapping(told)
+        for told in manifest.resource_mappings:
+            self._resource_mapping(told)
+        self.numbers.schemes.update(self._schemes(manifest.schemes))
+        return measurements
+
+    def _texts(self) -> dict[str, set[str]]:
+        """Scheme texts by instruction set."""
+        manifest = self._archive.manifest
+        found: dict[str, set[str]] = {each.isa: set() for each in manifest.machines.values()}
+        for made in self._archive.sets:
+            schemes = found.setdefault(made.told.isa, set())
+            schemes.update(text for row in made.measured for text in row.experiment.schemes)
+        for told in manifest.mappings:
+            schemes = found.setdefault(told.isa, set())
+            schemes.update(self._archive.mappings[told.id].usage)
+            schemes.update(each.scheme for each in told.verdicts)
+            schemes.update(witness.blocker for each in told.verdicts for witness in each.witnesses)
+        for told in manifest.resource_mappings:
+            found.setdefault(told.isa, set()).update(self._archive.resource_mappings[told.id].loads)
+        if manifest.schemes:
+            found.setdefault(str(manifest.run.config.get("isa")), set()).update(manifest.schemes.values())
+        return found
+
+    def _machine(self, name: str, isa: str, cpu: str, facts: Json) -> int:
+        """One that stands for what was measured elsewhere; that of an earlier archive serves again."""
+        known = Machine.objects.filter(kind=Machine.Kind.PUBLISHED, isa=self._isas[isa], cpu=cpu)
+        there = known.filter(facts=facts, name__startswith=name[:150]).order_by("id").first()
+        if there is None:
+            note = f"Told of by {self._source}."
+            there = Machine.objects.create(
+                name=free_name(Machine, name),
+                kind=Machine.Kind.PUBLISHED,
+                isa=self._isas[isa],
+                cpu=cpu,
+                facts=facts,
+                note=note,
+            )
+        return there.pk
+
+    def _set(self, made: ReadSet) -> int:
+        told = made.told
+        row = ExperimentSet.objects.create(
+            name=free_name(ExperimentSet, told.name),
+            note=told.note,
+            isa=self._isas[told.isa],
+            machine_id=self._machine_id(told.machine),
+            run=self._run if told.own else None,
+            origin=ExperimentSet.Origin.RUN if told.own else ExperimentSet.Origin.UPLOAD,
+            source=told.source or self._source,
+            identity=told.identity,
+        )
+        stored = store_measurements(row, made.measured)
+        keep_summary(row)
+        self.numbers.sets[told.id] = row.pk
+        return stored
+
+    def _mapping(self, told: MappingTold) -> None:
+        value = self._archive.mappings[told.id]
+        report = dict(told.report)
+        if isinstance(report.get(MEASURED_IN), list):
+            measured_in = (self.numbers.sets.get(number) for number in report[MEASURED_IN])
+            report[MEASURED_IN] = [number for number in measured_in if number is not None]
+        row = store_mapping(
+            free_name(PortMappingRow, told.name),
+            self._isas[told.isa],
+            value,
+            origin=PortMappingRow.Origin.RUN if told.own else PortMappingRow.Origin.IMPORT,
+            source=told.source or self._source,
+            machine=Machine.objects.filter(pk=self._machine_id(told.machine)).first(),
+            run=self._run if told.own else None,
+            report=report,
+            note=told.note,
+        )
+        self.numbers.mappings[told.id] = row.pk
+        self._verdicts(row, told.verdicts)
+        FrontPoint.objects.bulk_create([self._point(row, point) for point in told.front], batch_size=BATCH)
+        self._evaluations(row, told.evaluations)
+
+    def _resource_mapping(self, told: MappingTold) -> None:
+        row = store_resource_mapping(
+            free_name(ResourceMapping, told.name),
+            self._isas[told.isa],
+            self._archive.resource_mappings[told.id],
+            origin=ResourceMapping.Origin.IMPORT,
+            source=told.source or self._source,
+            machine=Machine.objects.filter(pk=self._machine_id(told.machine)).first(),
+            report=told.report,
+            note=told.note,
+        )
+        self.numbers.resource_mappings[told.id] = row.pk
+        self._evaluations(row, told.evaluations)
+
+    def _machine_id(self, number: int | None) -> int | None:
+        if number is None:
+            return None
+        if number not in self.numbers.machines:
+            raise ExchangeError(f"machine {number} is named, but not described in the zip of the run")
+        return self.numbers.machines[number]
+
+    def _evaluations(self, row: PortMappingRow | ResourceMapping, told: Iterable[Scored]) -> None:
+        ports = isinstance(row, PortMappingRow)
+        for each in told:
+            on = None if each.experiment_set is None else self._set_id(each.experiment_set)
+            if on is None and not (isinstance(row, PortMappingRow) and row.run_id == self._run.pk):
+                raise ExchangeError(
+                    f"{row.name}: only the run's own mapping is judged by what the run held out"
+                )
+            Evaluation.objects.create(
+                mapping=row if ports else None,
+                resource_mapping=None if ports else row,
+                experiment_set_id=on,
+                held_out_by=self._run if on is None else None,
+                **_numbers(each),
+            )
+
+    def _set_id(self, number: int) -> int:
+        if number not in self.numbers.sets:
+            raise ExchangeError(f"experiment set {number} is named, but not in the zip of the run")
+        return self.numbers.sets[number]
+
+    def _verdicts(self, row: PortMappingRow, told: list[VerdictTold]) -> None:
+        named = {each.scheme for each in told} | {w.blocker for each in told for w in each.witnesses}
+        ids = complete_ids(row.isa, named)
+        rows = Characterisation.objects.bulk_create(
+            [
+                Characterisation(
+                    mapping=row,
+                    scheme_id=ids[each.scheme],
+                    **each.model_dump(mode="json", exclude={"scheme", "witnesses"}),
+                )
+                for each in told
+            ],
+            batch_size=BATCH,
+        )
+        Witness.objects.bulk_create(
+            [
+                Witness(
+                    characterisation=made,
+                    blocker_id=ids[witness.blocker],
+                    **witness.model_dump(mode="json", exclude={"blocker"}),
+                )
+                for made, each in zip(rows, told, strict=True)
+                for witness in each.witnesses
+            ],
+            batch_size=BATCH,
+        )
+
+    def _point(self, row: PortMappingRow, told: PointTold) -> FrontPoint:
+        judged: Json = {}
+        if told.judged is not None:
+            on = told.judged.experiment_set
+            judged = {**_numbers(told.judged), "experiment_set": None if on is None else self._set_id(on)}
+            del judged["unit"]
+        return FrontPoint(
+            mapping=row,
+            content=mapping_json(_value(told.mapping), scheme_ids(row.isa)),
+            judged=judged,
+            picked=row if told.own else None,
+            **{name: getattr(told, name) for name in ("place", "error", "volume", "kinds", "mape")},
+        )
+
+    def _schemes(self, texts: dict[int, str]) -> dict[int, int]:
+        """Of the schemes that the description lists, from their numbers there to those here."""
+        if not texts:
+            return {}
+        isa = self._isas.get(str(self._archive.manifest.run.config.get("isa")))
+        ids = {} if isa is None else scheme_ids(isa)
+        return {number: ids[text] for number, text in texts.items() if text in ids}
+
+
+def isa_for(name: str, texts: Iterable[str], source: str) -> ISA:
+    """The instruction set of this name; where there is none, a new one of these schemes."""
+    known = ISA.objects.filter(name=name).first()
+    if known is not None:
+        return known
+    return load_x86()[0] if name == X86 else new_isa(name, sorted(texts), source)
+
+
+def _numbers(told: Scored) -> Json:
+    return told.model_dump(mode="json", exclude={"experiment_set"})
+
+
+def _value(document: Json) -> PortMapping:
+    """A mapping in our own JSON."""
+
+    parsed = parse(json.dumps(document).encode(), "front", AnyNames())
+    if parsed.mapping is None or parsed.problem_count:
+        raise ExchangeError("\n".join(parsed.lines()) or "a point of the front is no port mapping")
+    return parsed.mapping

@@ -1,0 +1,163 @@
+"""How many files a zip lists, known before Python's reader makes an object of each of them."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from inference.formats.problems import Problems, excerpt
+
+_ENTRY = b"PK\x01\x02"
+"""Every entry of the directory at the end begins so; nothing else does but by accident."""
+_PIECE = 1 << 20
+
+
+def listed_files(file: BinaryIO) -> int:
+    """How many entries the directory has, or a few more. Leaves the file at its beginning."""
+    found, before = 0, b""
+    file.seek(0)
+    while piece := file.read(_PIECE):
+        piece = before + piece
+        found += piece.count(_ENTRY)
+        before = piece[-len(_ENTRY) + 1 :]
+    file.seek(0)
+    return found
+
+
+# From the bytes of a file to text or JSON, with every way in which that can go wrong told as a problem.
+
+
+SIZE_LIMIT = 64 * 1024 * 1024  # bytes; everything is parsed in memory
+CONTAINER_LIMIT = 3_000_000
+"""Lists and objects of a JSON document: each takes up to 250 bytes of memory, however short it is."""
+
+_NO_JSON = object()
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_PYTHON_WORDS = {
+    "True": "true",
+    "False": "false",
+    "None": "null",
+}  # as long: places in the file stay the same
+_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_TEXT_OR_WORD = re.compile(rf"{_TEXT.pattern}|(?<![\w.])(?:True|False|None)(?![\w.])", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable file: its text and, where it is a JSON document, its data.
+
+    `wanted`: which part of a file to read that has several, see `inference.formats.uops_info_json`.
+    """
+
+    file_name: str
+    text: str
+    data: Any = _NO_JSON
+    wanted: str = ""
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the file is a JSON document."""
+        return self.data is not _NO_JSON
+
+
+def read_source(content: bytes, file_name: str, problems: Problems) -> Source | None:
+    """Decode a file; None after noting why it is not readable text or JSON."""
+    text = _decode(content, problems)
+    if text is None:
+        return None
+    if not text.lstrip().startswith(("{", "[")):
+        return Source(file_name, text)
+    data = _load_json(text, problems)
+    return None if data is _NO_JSON else Source(file_name, text, data)
+
+
+def _decode(content: bytes, problems: Problems) -> str | None:
+    if len(content) > SIZE_LIMIT:
+        problems.add(
+            f"the file has {len(content) >> 20} MiB",
+            f"at most {SIZE_LIMIT >> 20} MiB can be read: split it",
+        )
+        return None
+    if content.startswith(_UTF16):
+        problems.add("the file is encoded in UTF-16", "save it as UTF-8")
+        return None
+    if b"\0" in content:
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        problems.add("a NUL byte: this is not a text file", "a CSV or JSON text is expected", row=line)
+        return None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problems.add(
+            f"the byte {content[error.start]:#04x} is not UTF-8",
+            "save the file as UTF-8 (it may be in Latin-1 or not be a text at all)",
+            row=line,
+        )
+        return None
+    if not text.strip():
+        problems.add("the file is empty", "a CSV or JSON text is expected")
+        return None
+    return text
+
+
+def _load_json(text: str, problems: Problems) -> Any:
+    if _containers(text) > CONTAINER_LIMIT:
+        problems.add(f"the JSON has more than {CONTAINER_LIMIT:,} lists and objects", "split the file")
+        return _NO_JSON
+    repeated: list[str] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            times = Counter(key for key, _ in pairs)
+            repeated.extend(key for key, often in times.items() if often > 1)
+        return made
+
+    try:
+        data = _loads(text, unique)
+    except json.JSONDecodeError as error:
+        problems.add(
+            f"not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})",
+            "a JSON document is expected",
+            row=error.lineno,
+        )
+        return _NO_JSON
+    except RecursionError:
+        problems.add("the JSON is nested too deeply", "no known format nests more than a few levels")
+        return _NO_JSON
+    except ValueError:  # Python converts no whole numbers of thousands of digits
+        problems.add("the JSON holds a number of thousands of digits", "use ordinary numbers")
+        return _NO_JSON
+    for key in dict.fromkeys(repeated):
+        problems.add(
+            f"the key {excerpt(key)} occurs more than once in one object", "every key may occur once"
+        )
+    return data
+
+
+def _containers(text: str) -> int:
+    """How many lists and objects a document has; exact only where there may be too many."""
+    found = text.count("[") + text.count("{")
+    if found <= CONTAINER_LIMIT:
+        return found
+    return found - sum(each[0].count("[") + each[0].count("{") for each in _TEXT.finditer(text))
+
+
+def _loads(text: str, hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> Any:
+    """The document, also where it has Python's words for true, false and null, as some published files do."""
+    try:
+        return json.loads(text, object_pairs_hook=hook)
+    except json.JSONDecodeError as error:
+        if not text.startswith(tuple(_PYTHON_WORDS), error.pos):
+            raise
+    return json.loads(_TEXT_OR_WORD.sub(_in_json, text), object_pairs_hook=hook)
+
+
+def _in_json(match: re.Match[str]) -> str:
+    return _PYTHON_WORDS.get(match[0], match[0])

@@ -1,0 +1,221 @@
+"""What is kept of uops.info's `instructions.xml`: read as a port mapping, or as measurements.
+
+One line per instruction: [row, scheme name, uops.info's name, extension, category, {microarchitecture:
+[entries]}]; entries are as `inference.formats.uops_info_xml` makes them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inference.core.mapping import MAX_PORTS
+from inference.formats.document import (
+    CYCLES_RANGE,
+    ENTRY_LIMIT,
+    NAME_LENGTH,
+    Document,
+    ExperimentEntry,
+    UsageEntry,
+)
+from inference.formats.file_units import FileUnit
+from inference.formats.problems import Problems
+from inference.formats.source import Source
+from inference.formats.uops_info_json import SEVERAL, choose_one, is_usage, mapping_name, ports_of, uops_in
+from inference.isa.scheme import Features
+
+DIGEST = "uops.info instructions"
+MEASURED = " measured"
+"""What follows a microarchitecture where its measured inverse throughputs are meant, not its ports."""
+
+NO_PORTS = "it was measured, but has no port usage"
+NO_RATE = "it has no measured inverse throughput"
+_NAME_LIMIT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One instruction as far as it was measured on the microarchitecture that is read."""
+
+    row: int
+    name: str
+    title: str
+    measured: list[Mapping[str, Any]]
+    predicted: list[Mapping[str, Any]]
+
+
+def is_digest(source: Source) -> bool:
+    """Whether this came from `instructions.xml`, and ports are wanted of it."""
+    return _is_ours(source) and not source.wanted.endswith(MEASURED)
+
+
+def is_measured_digest(source: Source) -> bool:
+    """Whether this came from `instructions.xml`, and its measurements are wanted."""
+    return _is_ours(source) and source.wanted.endswith(MEASURED)
+
+
+def _is_ours(source: Source) -> bool:
+    return source.is_json and isinstance(source.data, dict) and source.data.get("format") == DIGEST
+
+
+def read_digest(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """The port mapping of the microarchitecture that `source.wanted` names."""
+    del unit
+    begun = _begin(source, source.wanted, problems)
+    if begun is None:
+        return Document(facts=_choices(source))
+    wanted, entries, features = begun
+    texts: dict[str, tuple[int, str, str]] = {}
+    dropped: dict[str, str] = {}
+    for entry in entries:
+        text = _usage_of(entry)
+        first = texts.get(entry.name)
+        if text is None:
+            dropped[entry.title] = SEVERAL if len(_usages(entry)) > 1 else NO_PORTS
+        elif first is None:
+            if not text or is_usage(text, entry.row, wanted, problems):
+                texts[entry.name] = entry.row, text, entry.title
+        elif first[1] != text:
+            dropped[entry.title] = f"{entry.name} has the µops of {first[2]}"
+    if problems:
+        return Document(facts=_choices(source))
+    ports = ports_of(text for _, text, _ in texts.values())
+    if not 1 <= len(ports) <= MAX_PORTS:
+        problems.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected", column=wanted)
+        return Document(facts=_choices(source))
+    bits = {port: bit for bit, port in enumerate(ports)}
+    usages = tuple(
+        UsageEntry(row, wanted, name, uops_in(text, bits)) for name, (row, text, _) in texts.items()
+    )
+    facts = _choices(source) | {
+        "arch": wanted,
+        "name": mapping_name(wanted),
+        "instructions": len(usages) + len(dropped),
+    }
+    return Document(usages=usages, partial=True, dropped=dropped, ports=ports, facts=facts, features=features)
+
+
+def read_measured_digest(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """The inverse throughputs that were measured on the microarchitecture that `source.wanted` names.
+
+    Answers of IACA go along as annotations, µops as a counter, the latency as a note.
+    """
+    del unit
+    begun = _begin(source, source.wanted.removesuffix(MEASURED), problems)
+    if begun is None:
+        return Document(facts=_choices(source))
+    wanted, entries, features = begun
+    experiments: dict[str, ExperimentEntry] = {}
+    dropped: dict[str, str] = {}
+    for entry in entries:
+        rates = [each["t"] for each in entry.measured if _is_rate(each.get("t"))]
+        if not rates:
+            dropped[entry.title] = NO_RATE
+        elif entry.name in experiments:
+            dropped[entry.title] = f"{entry.name} was measured in another form before"
+        else:
+            experiments[entry.name] = _experiment(entry, wanted, min(rates))
+    facts = _choices(source) | {
+        "arch": wanted,
+        "name": f"{mapping_name(wanted)}, measured",
+        "instructions": len(experiments) + len(dropped),
+    }
+    if not experiments:
+        problems.add(f"no measurement of {wanted}", "choose another microarchitecture", column=wanted)
+    return Document(
+        experiments=tuple(experiments.values()),
+        partial=True,
+        dropped=dropped,
+        facts=facts,
+        features=features,
+    )
+
+
+def _begin(
+    source: Source, wanted: str, problems: Problems
+) -> tuple[str, list[_Entry], dict[str, Features]] | None:
+    """(microarchitecture, its instructions, their features by name), or None after noting why not."""
+    lines = source.data.get("instructions")
+    if not isinstance(lines, list) or len(lines) > ENTRY_LIMIT or not all(map(_is_line, lines)):
+        problems.add("this digest is damaged", "upload instructions.xml of uops.info again")
+        return None
+    chosen = choose_one(wanted, _microarchitectures(source), problems)
+    if chosen is None:
+        return None
+    entries = list(_entries(lines, chosen))
+    features = {line[1]: Features(line[3], line[4]) for line in lines}
+    return chosen, entries, {entry.name: features[entry.name] for entry in entries}
+
+
+def _is_line(line: object) -> bool:
+    kinds = (int, str, str, str, str, dict)
+    if not isinstance(line, list) or list(map(type, line)) != list(kinds):
+        return False
+    named = 0 < len(line[1]) <= NAME_LENGTH and line[1].isprintable() and line[2].isprintable()
+    return named and all(
+        isinstance(found, list) and all(isinstance(each, dict) for each in found)
+        for found in line[5].values()
+    )
+
+
+def _entries(lines: list[Any], wanted: str) -> Iterator[_Entry]:
+    for row, name, title, _, _, by_name in lines:
+        found = by_name.get(wanted, ())
+        measured = [each for each in found if "iaca" not in each]
+        if measured:
+            yield _Entry(row, name, title or name, measured, [each for each in found if "iaca" in each])
+
+
+def _microarchitectures(source: Source) -> list[str]:
+    """Those that were measured, most instructions first."""
+    counted: Counter[str] = Counter()
+    lines = source.data.get("instructions")
+    for line in lines if isinstance(lines, list) else ():
+        if _is_line(line):
+            counted.update(name for name, found in line[5].items() if any("iaca" not in e for e in found))
+    return [name for name, _ in counted.most_common(100) if name.isprintable() and len(name) <= _NAME_LIMIT]
+
+
+def _choices(source: Source) -> dict[str, Any]:
+    known = _microarchitectures(source)
+    return {"microarchitectures": [*known, *(name + MEASURED for name in known)]}
+
+
+def _usages(entry: _Entry) -> set[str]:
+    """The different port usages; an instruction that needs no µop uses no port."""
+    said = {str(each["p"]) for each in entry.measured if "p" in each}
+    return said or {"" for each in entry.measured if each.get("u") == 0}
+
+
+def _usage_of(entry: _Entry) -> str | None:
+    said = _usages(entry)
+    return said.pop() if len(said) == 1 else None
+
+
+def _is_rate(value: object) -> bool:
+    low, high = CYCLES_RANGE
+    return isinstance(value, float | int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _experiment(entry: _Entry, wanted: str, cycles: float) -> ExperimentEntry:
+    paths = [each["l"] for each in entry.measured if isinstance(each.get("l"), list) and len(each["l"]) == 2]
+    least = min((path[0] for path in paths), default=None)
+    most = max((path[1] for path in paths), default=None)
+    note = "" if least is None else f"latency {least:g}" + (f" to {most:g}" if most != least else "")
+    uops = next((each["u"] for each in entry.measured if isinstance(each.get("u"), int)), None)
+    predicted = {
+        f"IACA {each['iaca']}".strip()[:40]: float(each["t"])
+        for each in entry.predicted
+        if _is_rate(each.get("t"))
+    }
+    return ExperimentEntry(
+        entry.row,
+        wanted,
+        ((entry.name, 1),),
+        float(cycles),
+        note=note,
+        annotations=predicted,
+        counters={} if uops is None else {"uops": float(uops)},
+    )

@@ -1,0 +1,155 @@
+"""The JSON table with the port usages that uops.info has of many microarchitectures; see docs/formats.md.
+
+{scheme: [{"measurements": {"SKL": "1*p0156+1*p23", …}}, …]}. A file is read for one microarchitecture at a
+time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from inference.core.mapping import MAX_PORTS, Uops, uops_of
+from inference.formats.document import ENTRY_LIMIT, Document, UsageEntry, check_name
+from inference.formats.file_units import FileUnit
+from inference.formats.json_fields import COUNT_LIMIT
+from inference.formats.problems import Problems, excerpt
+from inference.formats.source import Source
+from inference.isa.scheme import Features
+
+MEASUREMENTS = "measurements"
+
+
+def is_uops_info(source: Source) -> bool:
+    """Whether the document's first entry is a list with measurements by microarchitecture."""
+    if not (source.is_json and isinstance(source.data, dict)):
+        return False
+    first = next(iter(source.data.values()), None)
+    return isinstance(first, list) and any(
+        isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict) for each in first
+    )
+
+
+def read_uops_info(source: Source, problems: Problems, unit: FileUnit | None) -> Document:
+    """Read the port mapping of the microarchitecture that `source.wanted` names; it may be the only one."""
+    del unit  # a mapping holds no measurements
+    if len(source.data) > ENTRY_LIMIT:
+        problems.add(f"{len(source.data)} schemes", f"at most {ENTRY_LIMIT} are read")
+        return Document()
+    known = _microarchitectures(source.data)
+    facts: dict[str, Any] = {"microarchitectures": known}
+    wanted = choose_one(source.wanted, known, problems)
+    if wanted is None:
+        return Document(facts=facts)
+    texts: dict[str, tuple[int, str]] = {}
+    dropped: dict[str, str] = {}
+    for row, (name, entries) in enumerate(source.data.items(), start=1):
+        said = {str(measured[wanted]) for measured in _measurements(entries) if wanted in measured}
+        if len(said) > 1 and check_name(name, problems, row=row, column="scheme") is not None:
+            dropped[name] = SEVERAL
+        for text in said if len(said) == 1 else ():
+            if is_usage(text, row, wanted, problems):
+                texts[name] = row, text
+    ports = ports_of(text for _, text in texts.values())
+    if not 1 <= len(ports) <= MAX_PORTS:
+        problems.add(f"{len(ports)} ports", f"1 to {MAX_PORTS} are expected", column=wanted)
+        return Document(facts=facts)
+    bits = {port: bit for bit, port in enumerate(ports)}
+    usages = []
+    features = {}
+    for name, (row, text) in texts.items():
+        scheme = check_name(name, problems, row=row, column="scheme")
+        if scheme is not None:
+            usages.append(UsageEntry(row, wanted, scheme, uops_in(text, bits)))
+            features[scheme] = _features(source.data[name])
+    number = len(usages) + len(dropped)
+    facts |= {"arch": wanted, "name": mapping_name(wanted), "instructions": number}
+    return Document(
+        usages=tuple(usages), partial=True, dropped=dropped, ports=ports, facts=facts, features=features
+    )
+
+
+def _features(entries: object) -> Features:
+    """Extension and category, which all variants of a scheme have in common."""
+    first = (
+        next((each for each in entries if isinstance(each, dict)), {}) if isinstance(entries, list) else {}
+    )
+    told = (first.get("isa-set") or first.get("extension"), first.get("category"))
+    return Features(*(text if isinstance(text, str) else "" for text in told))
+
+
+def _microarchitectures(data: Mapping[str, Any]) -> list[str]:
+    """Those that the file has port usages of, most schemes first."""
+    counted: Counter[str] = Counter()
+    for entries in data.values():
+        for measured in _measurements(entries):
+            counted.update(key for key in measured if key.isprintable() and len(key) <= 20)
+    return [key for key, _ in counted.most_common(100)]
+
+
+def _measurements(entries: object) -> Iterator[Mapping[str, Any]]:
+    for each in entries if isinstance(entries, list) else ():
+        if isinstance(each, dict) and isinstance(each.get(MEASUREMENTS), dict):
+            yield each[MEASUREMENTS]
+
+
+# Port usages as uops.info writes them, `1*p0156+1*p23`, and what it calls microarchitectures.
+
+
+_KIND = re.compile(r"(\d{1,5})\*(FP|p)([0-9A-F]+)")
+_KINDS = re.compile(rf"{_KIND.pattern}(?:\+{_KIND.pattern})*")
+NAMES = {
+    "CON": "Conroe", "WOL": "Wolfdale", "NHM": "Nehalem", "WSM": "Westmere", "SNB": "Sandy Bridge",
+    "IVB": "Ivy Bridge", "HSW": "Haswell", "BDW": "Broadwell", "SKL": "Skylake", "SKX": "Skylake-SP",
+    "KBL": "Kaby Lake", "CFL": "Coffee Lake", "CNL": "Cannon Lake", "CLX": "Cascade Lake", "ICL": "Ice Lake",
+    "TGL": "Tiger Lake", "RKL": "Rocket Lake", "ADL-P": "Alder Lake P", "ADL-E": "Alder Lake E",
+    "ZEN+": "Zen+", "ZEN2": "Zen 2", "ZEN3": "Zen 3", "ZEN4": "Zen 4",
+}  # fmt: skip
+"""What the abbreviations mean, as `inference.isa.x86.microarchitectures` has it."""
+
+SEVERAL = "the table has different port usages for its variants"
+
+
+def mapping_name(microarchitecture: str) -> str:
+    """The name proposed for a mapping of uops.info."""
+    return f"uops.info, {NAMES.get(microarchitecture, microarchitecture)}"
+
+
+def choose_one(wanted: str, known: list[str], problems: Problems) -> str | None:
+    """The microarchitecture to read; None after noting that none, or an unknown one, is wanted."""
+    chosen = known[0] if len(known) == 1 and not wanted else wanted
+    if chosen in known:
+        return chosen
+    problems.add(
+        f"there is no microarchitecture {excerpt(chosen)}"
+        if chosen
+        else f"the file has port usages of {len(known)} microarchitectures",
+        f"choose one (--microarchitecture in the shell): {', '.join(known)}",
+    )
+    return None
+
+
+def is_usage(text: str, row: int, wanted: str, problems: Problems) -> bool:
+    """Whether this is a sum of counted port sets; notes the problem where it is not."""
+    if _KINDS.fullmatch(text) and all(1 <= count <= COUNT_LIMIT for count, _ in _kinds(text)):
+        return True
+    problems.add(f"{excerpt(text)} is no port usage", "e.g. 2*p01+1*p23 is expected", row=row, column=wanted)
+    return False
+
+
+def ports_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """All ports that occur, those of the integer core first: "0", "1", …, "A", or "FP0", …"""
+    found = {port for text in texts for _, ports in _kinds(text) for port in ports}
+    return tuple(sorted(found, key=lambda port: (len(port), port)))
+
+
+def uops_in(text: str, bits: Mapping[str, int]) -> Uops:
+    """The µops of a usage; `bits` numbers the ports."""
+    return uops_of((sum(1 << bits[port] for port in set(ports)), count) for count, ports in _kinds(text))
+
+
+def _kinds(text: str) -> Iterator[tuple[int, list[str]]]:
+    for count, file, digits in _KIND.findall(text):
+        yield int(count), [file.removeprefix("p") + digit for digit in digits]

@@ -1,0 +1,80 @@
+"""What can be said of a machine before anything is measured on it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.db.models import QuerySet
+
+from inference.isa import llvm_mc
+from inference.isa.x86.availability import flag, flags_of
+from inference.models import InstructionScheme, Machine
+from inference.models.scheme_search import BREAKABLE_ONES, MEASURABLE
+from inference.storage.cores import core_of
+from inference.storage.instruction_sets import AARCH64
+
+ASSUMED_RATE = 50.0
+"""Settled experiments per second where a machine has not told its own yet."""
+
+
+def obstacle_to_measuring(machine: Machine) -> str:
+    """Why a machine cannot be asked for measurements, with what would help; "" where it can."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        return ""
+    if machine.kind != Machine.Kind.AGENT:
+        return f"the machine {machine.name!r} cannot measure, choose its experiment sets"
+    if not machine.facts:
+        return f"the agent of {machine.name!r} has never connected: start it there first"
+    if machine.state == Machine.State.UNFIT or machine.facts.get("unfit"):
+        reason = machine.state_note or machine.facts.get("unfit") or "its agent says so"
+        return f"the machine {machine.name!r} cannot measure: {reason}"
+    if machine.isa.name == AARCH64 and not machine.facts.get("simulated") and llvm_mc.program() is None:
+        return (
+            f"the machine {machine.name!r} is {AARCH64}, whose code llvm-mc makes, and that is not installed "
+            "where this site runs: install LLVM's tools there (Debian: apt install llvm)"
+        )
+    return ""
+
+
+def likely_ports(machine: Machine) -> int | None:
+    """A number of ports that suits the machine's microarchitecture; None where that is not known."""
+    known = core_of(machine)
+    return None if known is None else known.ports
+
+
+def documented_r_max(machine: Machine) -> float | None:
+    """Instructions per cycle that its core lets through according to its vendor; None where not known."""
+    known = core_of(machine)
+    return None if known is None else known.r_max
+
+
+def documented_width(machine: Machine) -> int | None:
+    """The most ports that one µop of its core may use according to its vendor; None where not known."""
+    known = core_of(machine)
+    return None if known is None else known.widest
+
+
+def seconds_for(experiments: int, machine: Machine) -> float:
+    """How long the machine will take for so many experiments; a simulated one takes no time."""
+    if machine.kind == Machine.Kind.SIMULATED:
+        return 0.0
+    return experiments / (machine.rate or ASSUMED_RATE)
+
+
+def executable_schemes(machine: Machine, *, breaking: bool = False) -> QuerySet[InstructionScheme]:
+    """The schemes that a machine's CPU has, as far as its flags tell, and that can be measured.
+
+    `breaking`: other instructions break what dependencies they can.
+    """
+    rows = machine.isa.schemes.filter(MEASURABLE | BREAKABLE_ONES if breaking else MEASURABLE)
+    flags = flags_of(machine.facts)
+    if flags is None:
+        return rows
+    extensions = rows.order_by().values_list("extension", flat=True).distinct()
+    return rows.filter(extension__in=[name for name in extensions if not _lacks(name, flags)])
+
+
+def _lacks(extension: str, flags: Collection[str]) -> bool:
+    """Whether a CPU with these flags lacks one of the features joined in `extension`."""
+    needed = filter(None, map(flag, extension.split("+")))
+    return any(name not in flags for name in needed)

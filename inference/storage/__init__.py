@@ -1,0 +1,1 @@
+"""Between database rows and the values of `inference.core`."""

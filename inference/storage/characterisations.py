@@ -1,0 +1,212 @@
+"""What explainable inference concluded, scheme by scheme: stored beside its mapping, loaded as values.
+
+The mapping's `report["explain"]` has what concerns all schemes: blocking instructions, noise, warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from inference.core.experiment import Experiment
+from inference.core.explain import (
+    STAGES,
+    BlockingClass,
+    ExplainResult,
+    Fact,
+    Outcome,
+    Reason,
+    Seen,
+    Witness,
+)
+from inference.core.explain import Characterisation as Value
+from inference.core.explain.events import class_json
+from inference.core.explain.surplus import flooded
+from inference.core.mapping import Uops
+from inference.core.protocols import Json
+from inference.models import Characterisation, PortMapping
+from inference.models import Witness as WitnessRow
+from inference.storage.rows import BATCH, scheme_ids
+
+KEY = "explain"
+"""Where a mapping's report has it."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What concerns all schemes of an explained mapping; see `ExplainResult`."""
+
+    classes: tuple[BlockingClass, ...]
+    r_max: float | None
+    noise: float
+    counts_from: str
+    warnings: tuple[str, ...]
+    verdict: str
+    alternatives: int
+    experiments: int
+    measurements: int
+    per_scheme: float
+    seconds: float
+    funnel: Mapping[str, int]
+    epsilon: float
+    evidence: str
+
+    @classmethod
+    def of(cls, report: Json) -> Explained | None:
+        """From a mapping's report; None for a mapping that was found in another way."""
+        told = report.get(KEY)
+        if told is None:
+            return None
+        return cls(
+            **{**told, "classes": tuple(map(class_of, told["classes"])), "warnings": tuple(told["warnings"])}
+        )
+
+    def blocks(self, mask: int) -> BlockingClass | None:
+        """The class that blocks these ports."""
+        return next((each for each in self.classes if each.mask == mask), None)
+
+
+def class_of(told: Json) -> BlockingClass:
+    """What `class_json` wrote."""
+    return BlockingClass(
+        told["blocker"],
+        told["width"],
+        told["mask"],
+        tuple(told["members"]),
+        told["improper"],
+        tuple((mask, count) for mask, count in told["beside"]),
+    )
+
+
+def report_of(result: ExplainResult, epsilon: float, evidence: str) -> Json:
+    """The entry of a mapping's report, which `Explained.of` reads."""
+    answer = result.blocking_answer
+    return {
+        "classes": [class_json(each) for each in result.classes],
+        "r_max": result.r_max,
+        "noise": result.noise,
+        "counts_from": result.counts_from,
+        "warnings": list(result.warnings),
+        "verdict": "" if answer is None else answer.verdict,
+        "alternatives": 0 if answer is None else len(answer.alternatives),
+        "experiments": result.experiments,
+        "measurements": result.measurements,
+        "per_scheme": result.per_scheme,
+        "seconds": round(result.seconds, 1),
+        "funnel": funnel_of(result.characterisations),
+        "epsilon": epsilon,
+        "evidence": evidence,
+    }
+
+
+def funnel_of(characterisations: Sequence[Value]) -> dict[str, int]:
+    """How many schemes were left after each stage; after the last, those that are characterised."""
+    left = len(characterisations)
+    funnel = {"asked": left}
+    for stage in STAGES:
+        left -= sum(
+            each.stage == stage and each.outcome is not Outcome.CHARACTERISED for each in characterisations
+        )
+        funnel[stage] = left
+    return funnel
+
+
+def store_characterisations(row: PortMapping, values: Sequence[Value]) -> int:
+    """Store verdicts and witnesses of a mapping, in bulk; returns the number of witnesses."""
+    ids = scheme_ids(row.isa)
+    rows = Characterisation.objects.bulk_create(
+        [
+            Characterisation(
+                mapping=row,
+                scheme_id=ids[each.scheme],
+                outcome=each.outcome.value,
+                stage=each.stage,
+                reason=each.reason.value,
+                text=each.text,
+                cycles=each.cycles,
+                counted=each.counted,
+                facts=[_fact_json(one) for one in each.facts],
+                doubts=list(each.doubts),
+                alternatives=[[list(uop) for uop in uops] for uops in each.alternatives],
+                runs=list(each.runs),
+            )
+            for each in values
+        ],
+        batch_size=BATCH,
+    )
+    witnesses = [
+        _witness_row(found.pk, witness, ids)
+        for found, each in zip(rows, values, strict=True)
+        for witness in each.witnesses
+    ]
+    WitnessRow.objects.bulk_create(witnesses, batch_size=BATCH)
+    return len(witnesses)
+
+
+def _witness_row(characterisation: int, witness: Witness, ids: Mapping[str, int]) -> WitnessRow:
+    return WitnessRow(
+        characterisation_id=characterisation,
+        blocker_id=ids[witness.blocker],
+        mask=witness.mask,
+        copies=witness.copies,
+        base_cycles=witness.base_cycles,
+        cycles=witness.cycles,
+        samples=witness.samples,
+        surplus=witness.surplus,
+        below=witness.below,
+        uops=witness.uops,
+        tolerance=witness.tolerance,
+        seen=witness.seen.value,
+        run=witness.run,
+    )
+
+
+def load_characterisation(row: Characterisation, usage: Uops) -> Value:
+    """A verdict with its witnesses as a value; `usage` is what the mapping says of the scheme."""
+    scheme = row.scheme.text
+    witnesses = row.witnesses.select_related("blocker").order_by("id")
+    return Value(
+        scheme=scheme,
+        outcome=Outcome(row.outcome),
+        stage=row.stage,
+        reason=Reason(row.reason),
+        text=row.text,
+        usage=usage,
+        cycles=row.cycles,
+        counted=row.counted,
+        facts=tuple(_fact_of(told) for told in row.facts),
+        witnesses=tuple(witness_of(each, scheme) for each in witnesses),
+        doubts=tuple(row.doubts),
+        alternatives=tuple(tuple((mask, count) for mask, count in uops) for uops in row.alternatives),
+        runs=tuple(row.runs),
+    )
+
+
+def witness_of(row: WitnessRow, scheme: str) -> Witness:
+    """A stored witness as a value."""
+    blocker = row.blocker.text
+    return Witness(
+        blocker=blocker,
+        mask=row.mask,
+        copies=row.copies,
+        base=flooded(blocker, row.copies),
+        base_cycles=row.base_cycles,
+        tested=flooded(blocker, row.copies, scheme),
+        cycles=row.cycles,
+        samples=row.samples,
+        surplus=row.surplus,
+        below=row.below,
+        uops=row.uops,
+        tolerance=row.tolerance,
+        seen=Seen(row.seen),
+        run=row.run,
+    )
+
+
+def _fact_json(fact: Fact) -> Json:
+    terms = [list(term) for term in fact.experiment.terms]
+    return {"terms": terms, "expected": fact.expected, "observed": fact.observed}
+
+
+def _fact_of(told: Json) -> Fact:
+    return Fact(Experiment.of(dict(told["terms"])), told["expected"], told["observed"])

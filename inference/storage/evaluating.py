@@ -1,0 +1,259 @@
+"""How well what predicts agrees with measurements: compared chunk by chunk, computed once and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from inference.core.arrays import Floats, Int64s
+from inference.core.experiment import Measured
+from inference.core.metrics import Agreement, Scores, Unit, convert, score
+from inference.core.predicting import Predictor, predicted
+from inference.core.residuals import Residuals
+from inference.core.tables import ExperimentTable
+from inference.figures.heatmap import HeatMap, heat_map
+from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping
+from inference.storage.errors import ExchangeError
+from inference.storage.listing import Listing, ToolScores, listing_of
+from inference.storage.resource_mappings import load_predictor
+from inference.storage.streaming import Chunk, set_chunks
+
+Source = ExperimentSet | Sequence[Measured]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Measurements beside predictions for them, both in one unit: 24 bytes per measurement.
+
+    `kept[i]` tells which one `measured[i]` with prediction `predicted[i]` is (int64[n], float64[n] each): the
+    id of its row where a set was compared, its index in a list. `skipped` counts the others: not settled,
+    without a prediction, or with one of 0 cycles where the unit is instructions per cycle.
+    """
+
+    kept: Int64s
+    measured: Floats
+    predicted: Floats
+    skipped: int
+
+    @cached_property
+    def scores(self) -> Scores:
+        """MAPE, r and τ of the predictions."""
+        return score(self.measured, self.predicted)
+
+    @cached_property
+    def heat_map(self) -> HeatMap:
+        """Predictions against measurements."""
+        return heat_map(self.measured, self.predicted)
+
+    def worked_out(self) -> Self:
+        """Itself, its scores and its heat map computed now: not in the transaction that stores them."""
+        _ = self.scores, self.heat_map
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """All that an evaluation on a set remembers: the comparison, and what is shown beside its numbers."""
+
+    comparison: Comparison
+    listing: Listing
+
+
+def compare(predictor: Predictor, source: Source, unit: Unit) -> Comparison:
+    """Measurements beside the cycles that a predictor says, its own bottlenecks applied.
+
+    A set is streamed: beside what is returned, memory is needed for a chunk.
+    """
+    return _together(_compared(predictor, chunk, unit) for chunk in _chunks(source))
+
+
+def compare_chunks(
+    predictor: Predictor, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
+) -> Comparison:
+    """The same for measurements that are streamed already; `residuals` get to see it."""
+    return _together(_compared(predictor, chunk, unit, residuals) for chunk in chunks)
+
+
+def compare_tool(tool: str, source: Source, unit: Unit) -> Comparison:
+    """Measurements beside another tool's answers, which came with them as annotations."""
+    return _together(_answered(tool, chunk, unit) for chunk in _chunks(source, answers=True))
+
+
+def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
+    """The scores of all tools that have answers among measurements, in the order of their first answer.
+
+    Nothing is kept but what `Agreement` keeps of each tool.
+    """
+    scored = _ToolScoring(unit)
+    for chunk in _chunks(source, answers=True):
+        scored.add(chunk)
+    return scored.found
+
+
+def judge(
+    predictor: Predictor, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
+) -> Judged:
+    """Compare with a set, and score the tools whose answers came with it: one pass over its rows.
+
+    The lists are those of the bins of `drawn`, by default of the comparison's own heat map.
+    """
+    tools, residuals = _ToolScoring(unit), Residuals()
+
+    def parts() -> Iterator[Comparison]:
+        for chunk in _chunks(experiment_set, answers=True):
+            tools.add(chunk)
+            yield _compared(predictor, chunk, unit, residuals)
+
+    comparison = _together(parts())
+    drawn = drawn or comparison.heat_map
+    listing = listing_of(comparison.kept, comparison.measured, comparison.predicted, drawn, residuals)
+    return Judged(comparison.worked_out(), listing.beside(tools.found))
+
+
+def evaluate(
+    row: PortMapping | ResourceMapping, source: Source, unit: Unit | str = Unit.CYCLES
+) -> Evaluation:
+    """Compare what predicts with a set, or with what its run held out, and store the result.
+
+    Raises `ExchangeError` as `store_evaluation` does.
+    """
+    unit = Unit(unit)
+    predictor = load_predictor(row)
+    if isinstance(source, ExperimentSet):
+        _require_same_isa(row, source)
+        judged = judge(predictor, source, unit)
+        return store_evaluation(row, source, unit, judged.comparison, judged.listing)
+    return store_evaluation(row, None, unit, compare(predictor, source, unit))
+
+
+def store_evaluation(
+    row: PortMapping | ResourceMapping,
+    source: ExperimentSet | None,
+    unit: Unit,
+    comparison: Comparison,
+    listing: Listing | None = None,
+) -> Evaluation:
+    """Store how predictions compare with a set, or (None) with what the run of a mapping held out.
+
+    There is one evaluation per source and unit. `listing` spares whoever looks at the result first a pass
+    over the measurements. Raises `ExchangeError` for a set of another instruction set, and for held-out
+    measurements of what no run has made.
+    """
+    by_run = row.run if isinstance(row, PortMapping) else None
+    if source is not None:
+        _require_same_isa(row, source)
+    elif by_run is None:
+        raise ExchangeError(f"the mapping {row.name!r} was not made by a run: evaluate it on a set")
+    scores = comparison.scores
+    drawn = comparison.heat_map.as_json()
+    evaluation, _ = Evaluation.objects.update_or_create(
+        mapping=row if isinstance(row, PortMapping) else None,
+        resource_mapping=row if isinstance(row, ResourceMapping) else None,
+        unit=unit.value,
+        experiment_set=source,
+        held_out_by=by_run if source is None else None,
+        defaults={
+            "n": scores.n,
+            "skipped": comparison.skipped,
+            "mape": scores.mape,
+            "pearson": scores.pearson,
+            "kendall": scores.kendall,
+            "heat_map": drawn if listing is None else {**drawn, "listing": listing.as_json()},
+        },
+    )
+    return evaluation
+
+
+def _require_same_isa(row: PortMapping | ResourceMapping, source: ExperimentSet) -> None:
+    if source.isa_id != row.isa_id:
+        raise ExchangeError(
+            f"the mapping {row.name!r} is for {row.isa.name}, the experiments {source.name!r} are for "
+            f"{source.isa.name}: choose two of the same instruction set"
+        )
+
+
+def _chunks(source: Source, *, answers: bool = False) -> Iterable[Chunk]:
+    if isinstance(source, ExperimentSet):
+        return set_chunks(source, answers=answers)
+    return [chunk_of(source)]
+
+
+def chunk_of(measured: Sequence[Measured]) -> Chunk:
+    """Measurements at hand as a chunk; the ids of its rows are indices into them."""
+    usable = [(index, result) for index, result in enumerate(measured) if result.usable]
+    tools = dict.fromkeys(tool for _, result in usable for tool in result.annotations)
+    indices = np.array([index for index, _ in usable], dtype=np.int64)
+    return Chunk(
+        read=len(measured),
+        ids=indices,
+        experiments=indices,
+        cycles=np.array([result.cycles for _, result in usable], dtype=np.float64),
+        table=ExperimentTable.from_experiments(result.experiment for _, result in usable),
+        answers={
+            tool: np.array([result.annotations.get(tool, np.nan) for _, result in usable]) for tool in tools
+        },
+    )
+
+
+def _compared(
+    predictor: Predictor, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
+) -> Comparison:
+    return _comparison(chunk, *predicted(predictor, chunk.table), unit, residuals)
+
+
+def _answered(tool: str, chunk: Chunk, unit: Unit) -> Comparison:
+    answers = chunk.answers.get(tool, np.full(len(chunk.ids), np.nan))
+    at = np.flatnonzero(~np.isnan(answers))
+    return _comparison(chunk, at, answers[at], unit)
+
+
+def _comparison(
+    chunk: Chunk, at: Int64s, cycles: Floats, unit: Unit, residuals: Residuals | None = None
+) -> Comparison:
+    lengths = chunk.table.lengths[at]
+    said = convert(cycles, lengths, unit)
+    finite = np.isfinite(said)
+    found = Comparison(
+        kept=chunk.ids[at][finite],
+        measured=convert(chunk.cycles[at], lengths, unit)[finite],
+        predicted=said[finite],
+        skipped=chunk.read - int(finite.sum()),
+    )
+    if residuals is not None:
+        residuals.add(chunk.table, at[finite], found.measured, found.predicted)
+    return found
+
+
+def _together(parts: Iterable[Comparison]) -> Comparison:
+    nothing = Comparison(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0)
+    found = [nothing, *parts]
+    return Comparison(
+        kept=np.concatenate([part.kept for part in found]),
+        measured=np.concatenate([part.measured for part in found]),
+        predicted=np.concatenate([part.predicted for part in found]),
+        skipped=sum(part.skipped for part in found),
+    )
+
+
+class _ToolScoring:
+    """Scores of every tool in the chunks that go by."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._unit = unit
+        self._read = 0
+        self._agreements: dict[str, Agreement] = {}
+
+    def add(self, chunk: Chunk) -> None:
+        self._read += chunk.read
+        for tool in chunk.answers:
+            answered = _answered(tool, chunk, self._unit)
+            self._agreements.setdefault(tool, Agreement()).add(answered.measured, answered.predicted)
+
+    @property
+    def found(self) -> list[ToolScores]:
+        scored = ((tool, agreement.scores) for tool, agreement in self._agreements.items())
+        return [ToolScores(tool, scores, self._read - scores.n) for tool, scores in scored]

@@ -1,0 +1,82 @@
+"""Names of rows: found exactly, missed with a hint, and never taken twice."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TypeVar
+
+from django.db import connection, transaction
+
+from inference.models.naming import Named
+from inference.storage.errors import ExchangeError, NameTakenError, UnknownNameError
+
+Row = TypeVar("Row", bound=Named)
+
+NAME_LIMIT = 200  # characters, as the column has it
+NOTE_LIMIT = 20_000  # characters
+
+
+def kind_of(model: type[Named]) -> str:
+    """What a user calls the rows of this model, e.g. "experiment set"."""
+    return str(model._meta.verbose_name)
+
+
+def by_name(model: type[Row], name: str) -> Row:
+    """The row of this name; raises `UnknownNameError` with the nearest names that exist."""
+    row = model._default_manager.filter(name=name).first()
+    if row is None:
+        raise UnknownNameError(kind_of(model), name, nearest_names(model, name))
+    return row
+
+
+def nearest_names(model: type[Named], name: str, n: int = 3) -> list[str]:
+    """Up to n existing names that resemble the given one, else the newest ones."""
+    folded = {known.casefold(): known for known in model._default_manager.values_list("name", flat=True)}
+    close = [folded[near] for near in get_close_matches(name.casefold(), folded, n=n, cutoff=0.4)]
+    return close or list(model._default_manager.order_by("-id").values_list("name", flat=True)[:n])
+
+
+def hold_names(model: type[Named]) -> None:
+    """Until the transaction ends, nobody else gives away a name for this model: no name is found free twice.
+
+    Does nothing outside a transaction, nor where the database has one writer at a time.
+    """
+    if connection.vendor == "postgresql" and connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"names of {model._meta.label}"])
+
+
+def free_name(model: type[Named], wanted: str) -> str:
+    """The wanted name, or the first of "wanted (2)", "wanted (3)", … that is free."""
+    hold_names(model)
+    wanted = wanted[:NAME_LIMIT]
+    stem = wanted[: NAME_LIMIT - 8]
+    taken = set(model._default_manager.filter(name__startswith=stem).values_list("name", flat=True))
+    name, number = wanted, 2
+    while name in taken:
+        name = f"{stem} ({number})"
+        number += 1
+    return name
+
+
+def rename(row: Named, name: str, note: str) -> None:
+    """Store another name and note of a row; raises as `free_or_refuse` does."""
+    with transaction.atomic():
+        free_or_refuse(type(row), name, besides=row)
+        row.name, row.note = name, note
+        row.save(update_fields=["name", "note"])
+
+
+def free_or_refuse(model: type[Named], name: str, besides: Named | None = None) -> None:
+    """Raise `NameTakenError` with a free suggestion where another row than `besides` has the name.
+
+    Raises `ExchangeError` for a name that is blank, or longer than the column.
+    """
+    if not name.strip() or len(name) > NAME_LIMIT:
+        raise ExchangeError(
+            f"the name of this {kind_of(model)} must have 1 to {NAME_LIMIT} characters, not "
+            f"{len(name.strip())}"
+        )
+    hold_names(model)
+    if model._default_manager.filter(name=name).exclude(pk=None if besides is None else besides.pk).exists():
+        raise NameTakenError(kind_of(model), name, free_name(model, name))

@@ -1,0 +1,114 @@
+"""Recorded data as an inference run divides it: what is learnt from, and what only judges the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.core.experiment import MeasurementState
+from inference.core.holdout import held_out_experiments, held_out_of
+from inference.core.predicting import known_to
+from inference.models import ISA, ExperimentSet
+from inference.models.scheme_search import select_schemes
+from inference.storage.rows import StoredMeasurement, measurements_of
+from inference.storage.streaming import Chunk, set_chunks
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Usable measurements of one or more sets, divided by experiment.
+
+    `recurring`: how many different experiments were left out because the judge has them too.
+    """
+
+    training: tuple[StoredMeasurement, ...]
+    held_out: tuple[StoredMeasurement, ...]
+    recurring: int = 0
+
+
+def selected_schemes(isa: ISA, selection: str | Sequence[int]) -> set[str] | None:
+    """The scheme texts that a run's selection admits: a name or search text, or row ids; None admits all."""
+    if selection == "all":
+        return None
+    if isinstance(selection, str):
+        return set(select_schemes(isa.schemes.all(), selection).values_list("text", flat=True))
+    chosen = set(selection)
+    return {text for pk, text in isa.schemes.values_list("pk", "text") if pk in chosen}
+
+
+def recorded_shares(
+    sets: Sequence[ExperimentSet],
+    selection: str | Sequence[int],
+    share: float,
+    seed: int,
+    judge: ExperimentSet | None = None,
+    never: int = 0,
+) -> Shares:
+    """Divide the measurements of the chosen schemes alone; the seed makes it the same every time.
+
+    That is: as long as the sets are what they were. The order in which they are named does not matter.
+    Experiments that the set `judge` has a usable measurement of are not learnt from: it judges all mappings
+    by the same experiments, and none by what it has seen. Those of up to `never` different schemes are
+    learnt from all the same.
+    """
+    usable = [
+        row
+        for one in sorted(sets, key=lambda row: row.pk)
+        for row in measurements_of(one.measurements.order_by("id"))
+        if row.value.usable
+    ]
+    wanted = selected_schemes(sets[0].isa, selection) if sets else None
+    if wanted is not None:
+        usable = [row for row in usable if wanted.issuperset(row.value.experiment.schemes)]
+    recurring: set[int] = set()
+    if judge is not None:
+        settled = judge.measurements.filter(state=MeasurementState.SETTLED.value)
+        spared = {row.experiment_id for row in usable if len(row.value.experiment.terms) > never}
+        recurring = spared & set(settled.values_list("experiment_id", flat=True).distinct())
+        usable = [row for row in usable if row.experiment_id not in recurring]
+    experiments = (row.value.experiment for row in usable)
+    kept = held_out_experiments(experiments, share, seed, never) if usable else set()
+    return Shares(
+        training=tuple(row for row in usable if row.value.experiment not in kept),
+        held_out=tuple(row for row in usable if row.value.experiment in kept),
+        recurring=len(recurring),
+    )
+
+
+def held_out_rows(
+    sets: Sequence[ExperimentSet], selection: str | Sequence[int], share: float, seed: int, never: int = 0
+) -> npt.NDArray[np.int64]:
+    """The ids of the measurements that `recorded_shares` holds out, in its order, without their values.
+
+    17 bytes per usable measurement of the sets, and no object for any.
+    """
+    wanted = selected_schemes(sets[0].isa, selection) if sets else None
+    parts = [
+        _facts(chunk, wanted) for one in sorted(sets, key=lambda row: row.pk) for chunk in set_chunks(one)
+    ]
+    if not parts:
+        return np.zeros(0, dtype=np.int64)
+    ids, experiments, singletons, different = (
+        np.concatenate(columns) for columns in zip(*parts, strict=True)
+    )
+    _, first, which = np.unique(experiments, return_index=True, return_inverse=True)
+    met = np.sort(first)  # the distinct experiments, as they were first met
+    kept = met[held_out_of(singletons[met], different[met], share, seed, never)]
+    return ids[np.isin(first[which], kept)]
+
+
+def _facts(
+    chunk: Chunk, wanted: set[str] | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Of the wanted schemes alone: row, experiment, whether it is one instruction, its number of schemes."""
+    admitted = np.ones(len(chunk.ids), dtype=bool) if wanted is None else known_to(wanted, chunk.table)
+    different = np.diff(chunk.table.offsets)
+    return (
+        chunk.ids[admitted],
+        chunk.experiments[admitted],
+        (chunk.table.lengths == 1)[admitted],
+        different[admitted],
+    )

@@ -1,0 +1,122 @@
+"""Measurements from the database as arrays, a chunk of rows at a time: a million of them in bounded memory.
+
+No value is made per row: the keys of a whole chunk of experiments are parsed at once. What is read of a chunk
+takes about 1 kB per row of it while it is parsed, and is free again when the next one is there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+
+from inference.core.arrays import Floats, Int64s
+from inference.core.errors import InvalidInputError
+from inference.core.experiment import MeasurementState
+from inference.core.tables import ExperimentTable
+from inference.models import ISA, ExperimentSet, Measurement
+from inference.storage.rows import scheme_texts
+
+CHUNK = 1 << 15
+"""Rows read at once: enough to make the work per chunk small beside the work per row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Usable measurements of one instruction set, in the order of their rows.
+
+    `read`: rows that were read, usable or not. `ids` int64[n]: those of the usable measurements' rows;
+    `experiments` int64[n]: those of their experiments' rows; `cycles` float64[n]; `table`: the experiments,
+    over the schemes that occur among them. `answers`: for each tool, in the order of their first answers, its
+    cycles, NaN where it has none: float64[n].
+    """
+
+    read: int
+    ids: Int64s
+    experiments: Int64s
+    cycles: Floats
+    table: ExperimentTable
+    answers: Mapping[str, Floats]
+
+
+def usable_chunks(
+    rows: QuerySet[Measurement], isa: ISA, *, answers: bool = False, size: int = CHUNK
+) -> Iterator[Chunk]:
+    """The usable ones of a query's measurements, all of one instruction set, chunk by chunk.
+
+    One query, read as it is consumed: the chunks are of one state of the database. Other tools' answers are
+    looked at only where `answers` asks for them.
+    """
+    texts = scheme_texts(isa)
+    fields = ["id", "experiment_id", "state", "cycles", "experiment__key"]
+    if answers:
+        rows = rows.annotate(answers_text=Cast("annotations", TextField()))
+        fields.append("answers_text")
+    found: list[tuple[Any, ...]] = []
+    for row in rows.order_by("id").values_list(*fields).iterator(chunk_size=size):
+        found.append(row)
+        if len(found) == size:
+            yield _chunk(found, texts, answers)
+            found = []
+    if found:
+        yield _chunk(found, texts, answers)
+
+
+def set_chunks(experiment_set: ExperimentSet, *, answers: bool = False, size: int = CHUNK) -> Iterator[Chunk]:
+    """The usable measurements of a set; see `usable_chunks`."""
+    return usable_chunks(experiment_set.measurements.all(), experiment_set.isa, answers=answers, size=size)
+
+
+def _chunk(rows: Sequence[tuple[Any, ...]], texts: Mapping[int, str], answers: bool) -> Chunk:
+    usable = [row for row in rows if row[2] == MeasurementState.SETTLED]
+    return Chunk(
+        read=len(rows),
+        ids=np.array([row[0] for row in usable], dtype=np.int64),
+        experiments=np.array([row[1] for row in usable], dtype=np.int64),
+        cycles=np.array([row[3] for row in usable], dtype=np.float64),
+        table=table_of_keys([row[4] for row in usable], texts),
+        answers=_answers([row[5] for row in usable]) if answers else {},
+    )
+
+
+def table_of_keys(keys: Sequence[str], texts: Mapping[int, str]) -> ExperimentTable:
+    """Experiments, by their rows' keys `id:count,id:count`, as a table over the schemes that occur.
+
+    `texts`: {row id: scheme text}. The schemes are numbered in the order of their ids, which is that of the
+    keys' terms, so nothing is sorted. Raises `InvalidInputError` for a multiplicity beyond 32 bits.
+    """
+    if not keys:
+        return ExperimentTable.from_experiments(())
+    joined = ",".join(keys)
+    numbers = np.fromstring(joined.replace(":", ","), dtype=np.int64, sep=",")
+    terms = np.array([key.count(":") for key in keys], dtype=np.int64)
+    offsets = np.concatenate(([0], np.cumsum(terms)))
+    ids, counts = numbers[0::2], numbers[1::2]
+    if counts.max() > np.iinfo(np.int32).max:
+        raise InvalidInputError(f"a multiplicity may be at most {np.iinfo(np.int32).max}")
+    occurring, scheme = np.unique(ids, return_inverse=True)
+    return ExperimentTable(
+        schemes=tuple(texts[pk] for pk in occurring.tolist()),
+        offsets=offsets,
+        scheme=scheme.astype(np.int32),
+        count=counts.astype(np.int32),
+        lengths=np.add.reduceat(counts, offsets[:-1]),
+    )
+
+
+def _answers(found: Sequence[str]) -> dict[str, Floats]:
+    """The answers in the JSON texts {tool: cycles} of some rows, per tool."""
+    present = [(at, text) for at, text in enumerate(found) if text != "{}"]
+    values = json.loads(f"[{','.join(text for _, text in present)}]")
+    at = np.array([at for at, _ in present], dtype=np.int64)
+    answers = {}
+    for tool in dict.fromkeys(tool for value in values for tool in value):
+        column = np.full(len(found), np.nan)
+        column[at] = [value.get(tool, np.nan) for value in values]
+        answers[tool] = column
+    return answers

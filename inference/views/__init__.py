@@ -1,1 +1,0 @@
-"""Pages, one file per family; each exports its `urlpatterns`."""

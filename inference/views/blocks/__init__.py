@@ -1,1 +1,0 @@
-"""Basic blocks as pages show them."""

@@ -1,0 +1,1 @@
+"""What pages, API and shell of several features have in common."""

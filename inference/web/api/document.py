@@ -1,0 +1,151 @@
+"""The OpenAPI document: what ninja knows of the operations, completed with examples, problems and scopes.
+
+Examples are made of those that the fields give: an operation whose answer changes has a new example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from ninja import NinjaAPI, Schema
+from pydantic import Field
+
+from inference.web.api.errors import CONTENT_TYPE
+
+Json = dict[str, Any]
+METHODS = ("get", "post", "put", "patch", "delete")
+FILE = "x-file"
+"""In the extra of an operation: the content type of the file that it answers with."""
+STREAM = "x-stream"
+"""In the extra of an operation: the content type of the stream that it answers with where it may."""
+SCOPE = "x-scope"
+BY_SESSION = "x-by-session"
+
+_JSON = "application/json"
+_REFERENCE = "#/components/schemas/"
+_PROBLEM_NAME = "Problem"
+_PLAIN = {"boolean": True, "integer": 1, "number": 1.0, "null": None}
+_TEXTS = {"date-time": "2026-11-22T09:30:00Z", "binary": "(a file)"}
+
+
+class ProblemPart(Schema):
+    """One thing that is wrong with a request."""
+
+    where: str = Field(description="The part of the request, and the field in it.", examples=["query limit"])
+    what: str = Field(examples=["input should be less than or equal to 1000"])
+    right: str = Field(description="What would be right.", examples=["at most 1000"])
+
+
+class Problem(Schema):
+    """Why an operation did nothing (RFC 9457)."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(examples=["Unprocessable Content"])
+    status: int = Field(examples=[422])
+    detail: str = Field(examples=["query limit: input should be less than or equal to 1000"])
+    problems: list[ProblemPart]
+
+
+@cache
+def document_of(api: NinjaAPI, root: str) -> Json:
+    """The document of an API whose operations are below `root`."""
+    document: Json = dict(api.get_openapi_schema(path_prefix=root))
+    problem = Problem.model_json_schema(ref_template=f"{_REFERENCE}{{model}}")
+    schemas = document["components"]["schemas"]
+    schemas |= {**problem.pop("$defs"), _PROBLEM_NAME: problem}
+    document["components"]["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "A token of your account."},
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "sessionid-443",
+            "description": "A browser's log-in. The name ends with the port of the site's address.",
+        },
+    }
+    document["security"] = [{"token": []}, {"session": []}]
+    document["servers"] = [{"url": "/"}]
+    for method, _, operation in operations_of(document):
+        _complete(method, operation, schemas)
+    return document
+
+
+def operations_of(document: Json) -> Iterator[tuple[str, str, Json]]:
+    """(method, path, operation) in the order of the paths."""
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if method in methods:
+                yield method, path, methods[method]
+
+
+def example_of(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
+    """A value that fits a schema: its own example, or one made of those of its parts."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix(_REFERENCE)
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        return example_of({**schemas[name], **beside}, schemas, (*seen, name))
+    for key in ("examples", "enum"):
+        if schema.get(key):
+            return schema[key][0]
+    if "const" in schema:
+        return schema["const"]
+    for key in ("anyOf", "oneOf", "allOf"):
+        if key in schema:
+            return example_of(next(each for each in schema[key] if each.get("type") != "null"), schemas, seen)
+    if schema.get("default") is not None:
+        return schema["default"]
+    return _example_of_type(schema, schemas, seen)
+
+
+def _example_of_type(schema: Mapping[str, Any], schemas: Mapping[str, Any], seen: tuple[str, ...]) -> Any:
+    kind = schema.get("type")
+    if kind == "array":
+        return [example_of(schema["items"], schemas, seen)]
+    if kind == "string":
+        return _TEXTS.get(schema.get("format", ""), "")
+    if kind in _PLAIN:
+        return schema.get("minimum", _PLAIN[kind])
+    properties = schema.get("properties", {})
+    return {name: example_of(each, schemas, seen) for name, each in properties.items()}
+
+
+def _complete(method: str, operation: Json, schemas: Json) -> None:
+    operation.setdefault(SCOPE, "read" if method == "get" else "operate")
+    for parameter in operation["parameters"]:
+        parameter.pop("examples", None)
+        if "default" not in parameter["schema"] or parameter["schema"].get("examples"):
+            parameter["example"] = example_of(parameter["schema"], schemas)
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        content["examples"] = _examples(content["schema"], schemas, kind)
+    for status, response in operation["responses"].items():
+        _complete_answer(int(status), response, operation, schemas)
+    problem = {"$ref": f"{_REFERENCE}{_PROBLEM_NAME}"}
+    operation["responses"]["default"] = {
+        "description": "Nothing was done; the problem says why",
+        "content": {CONTENT_TYPE: {"schema": problem, "example": example_of(problem, schemas)}},
+    }
+
+
+def _complete_answer(status: int, response: Json, operation: Json, schemas: Json) -> None:
+    if FILE in operation:
+        binary = {"type": "string", "format": "binary"}
+        response["content"] = {operation[FILE]: {"schema": binary, "example": "(a file)"}}
+        return
+    for content in response.get("content", {}).values():
+        content["example"] = example_of(content["schema"], schemas)
+    if STREAM in operation and status < 300:
+        event = response["content"][_JSON]["example"]["items"][0]
+        told = f"id: {event['seq']}\nevent: {event['kind']}\ndata: {{…}}\n\n"
+        response["content"][operation[STREAM]] = {"schema": {"type": "string"}, "example": told}
+
+
+def _examples(schema: Mapping[str, Any], schemas: Mapping[str, Any], kind: str) -> Json:
+    """By name; a body may have several."""
+    name = schema.get("$ref", "").removeprefix(_REFERENCE)
+    several = schemas.get(name, {}).get("examples")
+    if kind == _JSON and several:
+        fields = schemas[name]["properties"]
+        ordered = [{field: each[field] for field in fields if field in each} for each in several]
+        return {str(each.get("kind", number)): {"value": each} for number, each in enumerate(ordered)}
+    return {"usual": {"value": example_of(schema, schemas)}}

@@ -1,0 +1,231 @@
+"""Reading the bodies of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
+from django.db import OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+from ninja.parser import Parser
+
+from inference.core.errors import CoreError
+from inference.formats.json_fields import StrictJsonError, load
+from inference.isa.search import SearchError
+from inference.isa.x86.blocks import BlockError
+from inference.runs.errors import LimitError, NameTakenError, RunsError, RunStateError
+from inference.storage.errors import ExchangeError, UnknownNameError
+from inference.storage.errors import NameTakenError as NameTaken
+
+
+class StrictParser(Parser):
+    """JSON that can be stored, or a problem that says where it cannot."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        """The object; raises `ProblemError`."""
+        try:
+            value = load(request.body, "body")
+        except StrictJsonError as error:
+            raise ProblemError(400, str(error), where="body", right="an object {…}") from None
+        if not isinstance(value, dict):
+            raise ProblemError(400, "the body is not an object", where="body", right="an object {…}")
+        return value
+
+
+# Errors as JSON: RFC 9457's problem details, with what is wrong where, and what would be right.
+#
+# {"type": "about:blank", "title": "Unprocessable Content", "status": 422, "detail": "…",
+#  "problems": [{"where": "query limit", "what": "…", "right": "…"}]}
+
+
+CONTENT_TYPE = "application/problem+json"
+_TITLES = {422: "Unprocessable Content", 413: "Content Too Large"}  # older Pythons say otherwise
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One thing that is wrong with a request; `where` names the part of it and the field."""
+
+    what: str
+    where: str = ""
+    right: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """The object in the answer."""
+        return {"where": self.where, "what": self.what, "right": self.right}
+
+
+class ProblemError(Exception):
+    """An operation cannot do what was asked; becomes an answer of this status."""
+
+    def __init__(
+        self,
+        status: int,
+        what: str,
+        *,
+        where: str = "",
+        right: str = "",
+        flaws: Sequence[Flaw] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.status = status
+        self.what = what
+        self.flaws = tuple(flaws) or ((Flaw(what, where, right),) if where or right else ())
+        self.headers = dict(headers or {})
+
+
+def answer(
+    status: int, detail: str, flaws: Sequence[Flaw] = (), headers: Mapping[str, str] | None = None
+) -> JsonResponse:
+    """The problem as a response."""
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
+    content = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "problems": [flaw.as_json() for flaw in flaws],
+    }
+    return JsonResponse(content, status=status, content_type=CONTENT_TYPE, headers=headers)
+
+
+def install(api: NinjaAPI) -> None:
+    """Let the API answer all that its operations raise on purpose in this form."""
+    for kind, handler in _HANDLERS.items():
+        api.add_exception_handler(kind, handler)
+
+
+def _problem(request: HttpRequest, error: ProblemError) -> JsonResponse:
+    del request
+    return answer(error.status, error.what, error.flaws, error.headers)
+
+
+def _invalid(request: HttpRequest, error: ValidationError) -> JsonResponse:
+    del request
+    flaws = [Flaw(_what(each), _where(each["loc"]), _right(each)) for each in error.errors]
+    first = flaws[0]
+    more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
+    return answer(422, f"{first.where}: {first.what}{more}", flaws)
+
+
+def _where(location: Sequence[Any]) -> str:
+    """`query limit`, `body config.seed`: the part of the request, then the path in it."""
+    source, *path = location
+    if source == "body" and path[:1] == ["data"]:  # what our operations call their body
+        path = path[1:]
+    return f"{source} {'.'.join(map(str, path))}".strip()
+
+
+def _what(error: Mapping[str, Any]) -> str:
+    message = str(error["msg"])
+    return "it is missing" if error["type"] == "missing" else message[:1].lower() + message[1:]
+
+
+def _right(error: Mapping[str, Any]) -> str:
+    """What would be right, as far as the rule that was broken says."""
+    limits = error.get("ctx", {})
+    for rule, words in _RULES.items():
+        if rule in limits:
+            return words.format(limits[rule])
+    return _SHAPES.get(error["type"].partition("_")[0], "see the description of the operation at /api/")
+
+
+_RULES = {
+    "expected": "one of {}",
+    "ge": "at least {}",
+    "gt": "more than {}",
+    "le": "at most {}",
+    "max_length": "a length of at most {}",
+    "min_length": "a length of at least {}",
+}
+_SHAPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "string": "a text",
+    "bool": "true or false",
+    "list": "a list […]",
+    "dict": "an object {…}",
+    "model": "an object {…}",
+    "missing": "give it",
+    "extra": "leave it out",
+    "datetime": "a date and time such as 2026-11-22T09:30:00Z",
+}
+
+
+def _missing(request: HttpRequest, error: Http404) -> JsonResponse:
+    del request
+    return answer(404, str(error) or "There is nothing at this address")
+
+
+def _spoken(request: HttpRequest, error: HttpError) -> JsonResponse:
+    if isinstance(error.__cause__, ProblemError):  # of a body that could not be read, in ninja's words
+        return _problem(request, error.__cause__)
+    return answer(error.status_code, error.message)
+
+
+def _taken(request: HttpRequest, error: NameTakenError | NameTaken) -> JsonResponse:
+    del request
+    return answer(409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")])
+
+
+def _unknown_name(request: HttpRequest, error: UnknownNameError) -> JsonResponse:
+    del request
+    nearest = ", ".join(map(repr, error.nearest))
+    return answer(422, str(error), [Flaw(f"there is no {error.kind} {error.name!r}", "body", nearest)])
+
+
+def _conflict(request: HttpRequest, error: RunStateError) -> JsonResponse:
+    del request
+    return answer(409, str(error))
+
+
+def _too_much(request: HttpRequest, error: LimitError) -> JsonResponse:
+    del request
+    return answer(429, str(error))
+
+
+def _refused(part: str) -> Callable[[HttpRequest, Exception], JsonResponse]:
+    """For errors whose text says all: what, where in the part of the request, and what would be right."""
+
+    def handler(request: HttpRequest, error: Exception) -> JsonResponse:
+        where = part if request.method != "GET" else "query"
+        return answer(422, str(error), [Flaw(str(error), where)])
+
+    return handler
+
+
+def _suspicious(request: HttpRequest, error: Exception) -> JsonResponse:
+    del request
+    return answer(413 if isinstance(error, RequestDataTooBig) else 400, str(error))
+
+
+def _unreachable(request: HttpRequest, error: OperationalError) -> JsonResponse:
+    del request, error
+    return answer(503, "The database does not answer; try again in a moment", headers={"Retry-After": "2"})
+
+
+_HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], JsonResponse]] = {
+    ProblemError: _problem,
+    ValidationError: _invalid,
+    HttpError: _spoken,
+    Http404: _missing,
+    NameTakenError: _taken,
+    NameTaken: _taken,
+    UnknownNameError: _unknown_name,
+    RunStateError: _conflict,
+    LimitError: _too_much,
+    RunsError: _refused("body config"),
+    ExchangeError: _refused("body"),
+    CoreError: _refused("body"),
+    BlockError: _refused("body code"),
+    SearchError: _refused("query q"),
+    BadRequest: _suspicious,
+    SuspiciousOperation: _suspicious,
+    OperationalError: _unreachable,
+}

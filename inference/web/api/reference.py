@@ -1,0 +1,232 @@
+"""The reference of the API as a page, drawn from the OpenAPI document."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from inference.web.api.document import BY_SESSION, FILE, SCOPE, Json, operations_of
+from inference.web.api.site import ROOT, document
+
+_BEARER = '-H "Authorization: Bearer $PMWEB_TOKEN"'
+_SITE = "$PMWEB"
+_JSON = "application/json"
+_BRIEF = 80  # characters of a body in one line
+_LINE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+"""Of the source, within a paragraph."""
+
+
+def marked(text: str) -> SafeString:
+    """A text of the document, what stands between backticks as code."""
+    parts = enumerate(text.split("`"))
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if number % 2 else part,) for number, part in parts)
+    )
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A row of the table of parameters."""
+
+    name: str
+    place: str
+    kind: str
+    required: bool
+    description: SafeString
+
+
+@dataclass(frozen=True)
+class Example:
+    """A request or an answer; `name` tells several apart, "" where there is one."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What the page shows of an operation."""
+
+    anchor: str
+    method: str
+    path: str
+    summary: SafeString
+    description: SafeString
+    scope: str
+    by_session: bool
+    parameters: tuple[Parameter, ...]
+    requests: tuple[Example, ...]
+    answers: tuple[Example, ...]
+
+    @property
+    def words(self) -> str:
+        """What a search looks through, in lower case."""
+        names = " ".join(parameter.name for parameter in self.parameters)
+        return f"{self.method} {self.path} {self.summary} {self.description} {names}".lower()
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operations under one heading."""
+
+    title: str
+    operations: tuple[Operation, ...]
+
+    @property
+    def anchor(self) -> str:
+        """Where links lead to."""
+        return self.title.lower().replace(" ", "-")
+
+
+def reference(request: HttpRequest) -> HttpResponse:
+    """Every operation with its parameters, an example of a request and of an answer."""
+    found = groups()
+    context = {
+        "groups": found,
+        "count": sum(len(group.operations) for group in found),
+        "site": f"{request.scheme}://{request.get_host()}",
+        "root": ROOT,
+        "version": document()["info"]["version"],
+    }
+    return render(request, "inference/api.html", context)
+
+
+@cache
+def groups() -> tuple[Group, ...]:
+    """All operations, in the order of the document's headings."""
+    whole = document()
+    shown = [
+        (operation["tags"][0], _operation(method, path, operation, whole))
+        for method, path, operation in operations_of(whole)
+    ]
+    order = list(dict.fromkeys(tag for tag, _ in shown))
+    ordered = sorted(shown, key=lambda pair: order.index(pair[0]))
+    return tuple(
+        Group(tag, tuple(operation for _, operation in pairs))
+        for tag, pairs in groupby(ordered, key=lambda pair: pair[0])
+    )
+
+
+def _operation(method: str, path: str, operation: Json, whole: Json) -> Operation:
+    summary, _, rest = operation.get("description", operation["summary"]).partition("\n")
+    return Operation(
+        anchor=operation["operationId"].replace("_", "-"),
+        method=method.upper(),
+        path=path,
+        summary=marked(summary),
+        description=marked(_LINE_BREAK.sub(" ", rest.strip())),
+        scope=operation[SCOPE],
+        by_session=BY_SESSION in operation,
+        parameters=(*_parameters(operation), *_fields(operation, whole["components"]["schemas"])),
+        requests=tuple(_requests(method, path, operation)),
+        answers=tuple(_answers(operation)),
+    )
+
+
+def _parameters(operation: Json) -> Iterator[Parameter]:
+    for each in operation["parameters"]:
+        schema = each["schema"]
+        yield Parameter(each["name"], each["in"], _kind(schema), each["required"], _meaning(schema))
+
+
+def _fields(operation: Json, schemas: Json) -> Iterator[Parameter]:
+    """Of the body, one level deep."""
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        schema = _resolved(content["schema"], schemas)
+        required = schema.get("required", ())
+        for name, each in schema.get("properties", {}).items():
+            yield Parameter(name, "body", _kind(each), name in required, _meaning(each))
+
+
+def _meaning(schema: Json) -> SafeString:
+    """Of a list, that of its entries will do."""
+    return marked(schema.get("description") or schema.get("items", {}).get("description", ""))
+
+
+def _resolved(schema: Json, schemas: Json) -> Json:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return schemas[name] if name else schema
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    """The type in words, with its limits and default."""
+    if "anyOf" in schema:
+        kinds = [_kind(each) for each in schema["anyOf"] if each.get("type") != "null"]
+        return f"{' or '.join(kinds)} or null"
+    if "enum" in schema:
+        return " | ".join(json.dumps(each) for each in schema["enum"])
+    kind = schema.get("type", schema.get("$ref", "object").rpartition("/")[2])
+    if kind == "array":
+        kind = f"list of {_kind(schema['items'])}"
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if high is not None and high < 2**53:
+        kind += f", {low if low is not None else '…'} to {high:,}"
+    if schema.get("default") not in (None, ""):
+        kind += f", default {json.dumps(schema['default'])}"
+    return kind
+
+
+def _requests(method: str, path: str, operation: Json) -> Iterator[Example]:
+    """Lines for the shell."""
+    address = f"{_SITE}{_filled(path, operation)}"
+    bodies = operation.get("requestBody", {}).get("content", {})
+    verb = [] if method == "get" else ["-X", method.upper()]
+    if not bodies:
+        yield Example("", _curl(operation, address, verb, []))
+    for kind, content in bodies.items():
+        examples = content["examples"]
+        for name, example in examples.items():
+            body = _body(kind, example["value"])
+            yield Example(name if len(examples) > 1 else "", _curl(operation, address, verb, body))
+
+
+def _filled(path: str, operation: Json) -> str:
+    """The path with examples in place of its parameters, and those of the query that have one."""
+    query = {}
+    for each in operation["parameters"]:
+        if each["in"] == "path":
+            path = path.replace(f"{{{each['name']}}}", str(each["example"]))
+        elif "example" in each and each["required"]:
+            query[each["name"]] = each["example"]
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def _body(kind: str, value: Any) -> list[str]:
+    if kind == _JSON:
+        text = json.dumps(value, ensure_ascii=False)
+        if len(text) > _BRIEF:
+            text = json.dumps(value, ensure_ascii=False, indent=2)
+        return ["-H 'Content-Type: application/json'", f"-d {shlex.quote(text)}"]
+    return [f"-F {name}=@pairs.csv" for name in value]
+
+
+def _curl(operation: Json, address: str, verb: list[str], more: list[str]) -> str:
+    shown = '-b cookies.txt -H "X-CSRFToken: $CSRF"' if BY_SESSION in operation else _BEARER
+    lines = [" ".join(["curl", *verb, shown]), *more, f'"{address}"']
+    return " \\\n  ".join(lines)
+
+
+def _answers(operation: Json) -> Iterator[Example]:
+    for status, response in operation["responses"].items():
+        if status == "default":
+            continue
+        contents = response.get("content", {})
+        if not contents:
+            yield Example(f"{status} {response['description']}", "")
+        for kind, content in contents.items():
+            example = content["example"]
+            text = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False, indent=2)
+            shown = f"a file: {operation[FILE]}" if FILE in operation else text
+            yield Example(f"{status} {response['description']}, {kind}", shown)

@@ -1,0 +1,108 @@
+"""Pieces that answers of several families have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import slugify
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+from inference.core.mapping import Uops, ports_in
+from inference.formats.exporting import Export
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.paging import Id
+
+Name = Annotated[str, Field(examples=["Zen 3, inferred"])]
+Note = Annotated[str, Field(examples=["measured with frequency scaling off"])]
+Time = Annotated[datetime, Field(examples=["2026-11-22T09:30:00Z"])]
+SchemeText = Annotated[str, Field(examples=["add GPR[64]:RW, GPR[64]:R"])]
+ExperimentText = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=20_000,
+        description="Schemes with their numbers: `2*add GPR[64]:RW, GPR[64]:R; 1*imul …`.",
+        examples=["2*add GPR[64]:RW, GPR[64]:R"],
+    ),
+]
+Cycles = Annotated[float, Field(description="Cycles per execution of the experiment.", examples=[0.5])]
+Text = Annotated[str, Field(max_length=500)]
+Unit = Annotated[str, Field(description="cycles, cpi or ipc.", examples=["cycles"])]
+
+
+class Input(Schema):
+    """What a request brings: fields that nobody knows are an error, not ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Ref(Schema):
+    """Something else with a page and a number of its own."""
+
+    id: Id
+    name: Name
+
+
+class NameAndNote(Input):
+    """Another name, another note, or both; what is absent stays."""
+
+    name: str | None = Field(None, min_length=1, max_length=NAME_LIMIT, examples=["Zen 3, second attempt"])
+    note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["without AVX"])
+
+
+class Uop(Schema):
+    """µops of one kind: how many, and the ports that each can use."""
+
+    count: int = Field(examples=[1])
+    ports: list[str] = Field(examples=[["0", "1", "5"]])
+
+
+class Scores(Schema):
+    """How well predictions fit. Null where undefined: constant numbers, fewer than two."""
+
+    n: int = Field(description="Measurements that were predicted.", examples=[1000])
+    mape: float | None = Field(None, description="Mean absolute percentage error.", examples=[6.3])
+    pearson: float | None = Field(None, description="Pearson's r.", examples=[0.98])
+    kendall: float | None = Field(None, description="Kendall's τ.", examples=[0.92])
+
+
+def ref(row: Any) -> dict[str, Any] | None:
+    """A row as `Ref`; None for none."""
+    return None if row is None else {"id": row.pk, "name": str(row)}
+
+
+def uops_json(uops: Uops, ports: Sequence[str]) -> list[dict[str, Any]]:
+    """Each kind of µop with the names of its ports."""
+    return [{"count": count, "ports": [ports[bit] for bit in ports_in(mask)]} for mask, count in uops]
+
+
+def by_id(rows: Iterable[Model]) -> dict[int, Any]:
+    """{row id: row}."""
+    return {row.pk: row for row in rows}
+
+
+# Exports as answers: texts that are stored as files.
+
+
+def file_answer(request: HttpRequest, row: Any, export: Export[Any]) -> HttpResponse:
+    """A row in this format, under a file name made of its own. Raises `ExchangeError`."""
+    text = export.write(row)
+    access.note(request, Deed.EXPORTED, row)
+    return attachment(text, f"{export.content_type}; charset=utf-8", row.name, export.extension)
+
+
+def attachment(content: str | bytes, content_type: str, name: str, extension: str) -> HttpResponse:
+    """Content to be stored as a file."""
+    file_name = f"{slugify(name) or 'export'}.{extension}"
+    return HttpResponse(
+        content,
+        content_type=content_type,
+        headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
+    )

@@ -1,0 +1,231 @@
+"""Renaming, noting and deleting: the same two pages for everything that has a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+
+from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
+from inference.models.naming import Named
+from inference.models.run import runs_on
+from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
+
+
+class NameAndNoteForm(forms.Form):
+    """A name that nothing else of the kind has, and free notes."""
+
+    name = forms.CharField(
+        max_length=200, help_text="Commands and other pages find it by this name.", widget=forms.TextInput
+    )
+    note = forms.CharField(
+        max_length=NOTE_LIMIT,
+        required=False,
+        strip=True,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text="Anything worth remembering: where it came from, what to distrust.",
+    )
+
+    def __init__(self, row: Named, data: object = None) -> None:
+        super().__init__(data, initial={"name": row.name, "note": row.note})  # type: ignore[arg-type]
+        self.row = row
+
+    def clean_name(self) -> str:
+        """Refuse a name in use, and offer a free one."""
+        name: str = self.cleaned_data["name"]
+        model = type(self.row)
+        if model._default_manager.filter(name=name).exclude(pk=self.row.pk).exists():
+            raise ValidationError(
+                f"Another {kind_of(model)} has this name; {free_name(model, name)!r} would be free."
+            )
+        return name
+
+    def save(self) -> None:
+        """Store both."""
+        rename(self.row, self.cleaned_data["name"], self.cleaned_data["note"])
+
+
+def edit_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
+    """Ask for name and note, and store them.
+
+    `url_name` is the row's own page, `section` its place in the menu.
+    """
+    form = NameAndNoteForm(row, request.POST if request.method == "POST" else None)
+    back = reverse(url_name, args=[row.pk])
+    if form.is_bound and form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return redirect(back)
+    context = {"object": row, "form": form, "back": back, "section": section}
+    return render(request, "inference/edit.html", context, status=400 if form.is_bound else 200)
+
+
+def delete_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
+    """Show what depends on a row, and delete it when asked to, unless something forbids it.
+
+    `section` is also the name of the list that is shown afterwards.
+    """
+    if request.method == "POST" and not delete_unless_needed(row):
+        messages.success(request, f"The {kind_of(type(row))} “{row.name}” has been deleted.")
+        return redirect(section)
+    dependents = dependents_of(row)
+    context = {
+        "object": row,
+        "what": kind_of(type(row)),
+        "back": reverse(url_name, args=[row.pk]),
+        "section": section,
+        "dependents": dependents,
+        "blocked": any(dependent.blocks for dependent in dependents),
+    }
+    return render(request, "inference/delete.html", context, status=409 if request.method == "POST" else 200)
+
+
+# What depends on a set, a mapping, a run or a machine, and what becomes of it when that is deleted.
+
+
+ENDED = "are kept, but cannot be run again as they were"
+NEEDED = "need it: let them end or cancel them first"
+GONE = "are deleted with it"
+KEPT = "are kept"
+CONVERTED = "resource mappings converted from it"
+FIRST = "would lose their machine: delete them first"
+
+
+@dataclass(frozen=True)
+class Dependent:
+    """Rows that depend on something: what and how many, their fate, and whether they forbid its deletion."""
+
+    label: str
+    fate: str
+    blocks: bool = False
+
+
+_OTHERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {}
+
+
+def register(model: type[Named], of: Callable[[Any], list[Dependent]]) -> None:
+    """Say what depends on the rows of another app's model; it does so when its pages are loaded."""
+    _OTHERS[model] = of
+
+
+def dependents_of(row: Named) -> list[Dependent]:
+    """Everything that depends on a set, mapping, run or machine; kinds without any are left out."""
+    if type(row) in _OTHERS:
+        return _OTHERS[type(row)](row)
+    match row:
+        case ExperimentSet():
+            return _of_set(row)
+        case PortMapping():
+            return _of_mapping(row)
+        case ResourceMapping():
+            return _of_resource_mapping(row)
+        case Run():
+            return _of_run(row)
+        case Machine():
+            return _of_machine(row)
+    raise TypeError(f"nothing is known about what depends on a {type(row).__name__}")
+
+
+@transaction.atomic
+def delete_unless_needed(row: Named) -> list[Dependent]:
+    """Delete a row unless something forbids that; what does, nothing where it is gone now."""
+    blockers = [each for each in dependents_of(row) if each.blocks]
+    if not blockers:
+        row.delete()
+    return blockers
+
+
+def _of_set(row: ExperimentSet) -> list[Dependent]:
+    return [
+        *counted(row.measurements.count(), "measurement", GONE),
+        *counted(row.evaluations.count(), "evaluation", GONE),
+        *_users(_runs_with(row, "datasets", "experiment_set", "evaluate") | _runs_beside(row)),
+    ]
+
+
+def _of_mapping(row: PortMapping) -> list[Dependent]:
+    return [
+        *counted(row.evaluations.count(), "evaluation", GONE),
+        *counted(row.front.exclude(picked=row).count(), "point of its front", GONE, "points of its front"),
+        *counted(row.conversions.count(), "resource mapping converted from it", KEPT, CONVERTED),
+        *_users(_runs_with(row, "simulate", "mapping", "reference")),
+    ]
+
+
+def _of_resource_mapping(row: ResourceMapping) -> list[Dependent]:
+    return [
+        *counted(row.evaluations.count(), "evaluation", GONE),
+        *_users(Run.objects.filter(kind="evaluate", config__resource_mapping=row.pk)),
+    ]
+
+
+def _of_run(row: Run) -> list[Dependent]:
+    working = row.state not in Run.FINAL
+    blocker = Dependent("It has not ended", "cancel it first", blocks=True)
+    return [
+        *([blocker] if working else []),
+        *counted(row.held_out_evaluations.count(), "evaluation on what it held out", GONE),
+        *counted(PortMapping.objects.filter(run=row).count(), "port mapping", KEPT),
+        *counted(row.experiment_sets.count(), "experiment set", KEPT),
+        *counted(row.forks.count(), "run that began as its copy", KEPT, "runs that began as its copies"),
+    ]
+
+
+def _of_machine(row: Machine) -> list[Dependent]:
+    stop = "start the site with --no-agent first" if row.local else "stop it there first"
+    connected = Dependent("Its agent is connected", stop, blocks=True)
+    tokens = row.tokens.filter(revoked=None).count()
+    return [
+        *([connected] if row.is_online() else []),
+        *counted(row.experiment_sets.count(), "experiment set", FIRST, blocks=True),
+        *counted(row.mappings.count(), "port mapping", FIRST, blocks=True),
+        *counted(row.resource_mappings.count(), "resource mapping", FIRST, blocks=True),
+        *_users(runs_on(row)),
+        *counted(tokens, "token", GONE),
+        *counted(row.readings.count(), "reading of its noise", GONE, "readings of its noise"),
+    ]
+
+
+def _runs_with(row: ExperimentSet | PortMapping, source: str, field: str, other: str) -> QuerySet[Run]:
+    """Runs whose description names a row: among the sources, or in a field of its own."""
+    named = Q(**{f"config__source__{source}": row.pk})
+    for one in (field, other):
+        named |= Q(**{f"config__{one}": row.pk})
+    lists = Run.objects.filter(**{f"config__source__{source}__isnull": False})
+    listed: list[tuple[int, Any]] = list(lists.values_list("pk", f"config__source__{source}"))
+    naming = [run for run, ids in listed if isinstance(ids, list) and row.pk in ids]
+    return Run.objects.filter(named | Q(pk__in=naming))
+
+
+def _runs_beside(row: ExperimentSet) -> QuerySet[Run]:
+    """Unfinished runs that compare the set with another one, or merge it: what they made is there by then."""
+    asked = Run.objects.filter(kind__in=("compare-sets", "merge-sets")).exclude(state__in=Run.FINAL)
+    naming = [
+        pk
+        for pk, config in asked.values_list("pk", "config")
+        if row.pk in (*config.get("sets", ()), config.get("first"), config.get("second"))
+    ]
+    return Run.objects.filter(pk__in=naming)
+
+
+def _users(runs: QuerySet[Run]) -> list[Dependent]:
+    ended = runs.filter(state__in=Run.FINAL).count()
+    working = runs.count() - ended
+    return [*counted(working, "unfinished run", NEEDED, blocks=True), *counted(ended, "run", ENDED)]
+
+
+def counted(n: int, what: str, fate: str, plural: str = "", *, blocks: bool = False) -> list[Dependent]:
+    """So many rows of a kind, nothing where there is none."""
+    if n == 0:
+        return []
+    label = f"1 {what}" if n == 1 else f"{n:,} {plural or what + 's'}"
+    return [Dependent(label, fate, blocks)]

@@ -1,0 +1,116 @@
+"""What other apps offer on the pages of mappings, schemes and sets, registered at start-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.utils.module_loading import import_string
+
+from inference.models import InstructionScheme, PortMapping
+
+# What other apps offer on a mapping's page beside its exports: they fill this when they start.
+#
+# Light on purpose: registering must not load the pages.
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A page about a mapping: `title` and `hint` for the menu, `route` its name, which takes the number.
+
+    `suits`: whether there is such a page for this mapping.
+    """
+
+    title: str
+    hint: str
+    route: str
+    suits: Callable[[PortMapping], bool] = lambda row: True
+
+
+_OFFERS: list[Offer] = []
+
+
+def offer_on_mapping(offer: Offer) -> None:
+    """Add an offer, once; an app does so when it is ready."""
+    if offer.route not in {known.route for known in _OFFERS}:
+        _OFFERS.append(offer)
+
+
+def offers_for(row: PortMapping) -> list[Offer]:
+    """What is offered for this mapping."""
+    return [offer for offer in _OFFERS if offer.suits(row)]
+
+
+# What other apps show on an instruction scheme's page: they fill this when they start.
+#
+# Light on purpose: registering must not load the pages.
+
+
+Context = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A section of the page: `key` for its address, `title` above it, and the `template` of what is in it.
+
+    `context` is the dotted path of a function of the scheme that gives what the template needs, or None where
+    there is nothing to say of this scheme.
+    """
+
+    key: str
+    title: str
+    template: str
+    context: str
+
+
+_PANELS: list[Panel] = []
+
+
+def show_on_scheme(panel: Panel) -> None:
+    """Add a panel, once; an app does so when it is ready."""
+    if panel.key not in {known.key for known in _PANELS}:
+        _PANELS.append(panel)
+
+
+def panels_for(request: HttpRequest, scheme: InstructionScheme) -> list[tuple[Panel, str]]:
+    """Those that have something to say of this scheme, with what they say as HTML."""
+    found = []
+    for panel in _PANELS:
+        say: Callable[[InstructionScheme], Context | None] = import_string(panel.context)
+        if (context := say(scheme)) is not None:
+            found.append((panel, render_to_string(panel.template, context, request)))
+    return found
+
+
+# What other apps offer on an experiment set's page and beside a heat map on a set: they fill this when they
+# start.
+#
+# Light on purpose: registering must not load the pages.
+
+
+@dataclass(frozen=True)
+class SetOffer:
+    """A page about a set: `title` and `icon` of its button, `route` its name.
+
+    Its address takes the number of the set as `set`, and on the page of a mapping that of the mapping as
+    `mapping` or `resource_mapping`. `listing` is the name of the page that lists what was made so, with
+    `listed` its title.
+    """
+
+    title: str
+    icon: str
+    route: str
+    listing: str
+    listed: str
+
+
+OFFERS: dict[str, SetOffer] = {}
+"""By route."""
+
+
+def offer_on_set(offer: SetOffer) -> None:
+    """Add an offer, once; an app does so when its pages are loaded."""
+    OFFERS[offer.route] = offer

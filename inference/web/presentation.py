@@ -1,0 +1,227 @@
+"""Template tags and filters that every page may use (a template builtin, see settings.TEMPLATES)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+
+from django import forms, template
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from inference.core.mapping import Uops, ports_in
+from inference.figures import palette
+from inference.models import ExperimentSet, PortMapping, ResourceMapping
+
+register = template.Library()
+
+NAVIGATION = (
+    ("runs", "Runs"),
+    ("mappings", "Port mappings"),
+    ("campaigns", "Campaigns"),
+    ("block-sets", "Blocks"),
+    ("sets", "Experiment sets"),
+    ("machines", "Machines"),
+    ("isas", "ISAs"),
+)
+"""(URL name, which is also the value of the `nav_current` block; label)"""
+
+OPERATORS_NAVIGATION = (("infer", "Infer"),)
+"""What comes before them for those who may start something."""
+
+UNKNOWN = "–"
+MINUS = "\N{MINUS SIGN}"
+R_MAX = mark_safe("R<sub>max</sub>")
+COLOURS = len(palette.LIGHT)  # the palette starts again after them
+_ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^\]]*\])?(?P<access>:[A-Za-z]+)?$")
+
+
+@register.simple_block_tag(takes_context=True)
+def main_nav(context: template.Context, content: str) -> SafeString:
+    """Return the top bar; the content of the tag names the page family that is open."""
+    template = context.template.engine.get_template("partials/topbar.html")
+    with context.push(items=_navigation(bool(context.get("may_operate"))), current=content.strip()):
+        return template.render(context)
+
+
+@lru_cache
+def _navigation(may_operate: bool) -> list[dict[str, str]]:
+    shown = OPERATORS_NAVIGATION + NAVIGATION if may_operate else NAVIGATION
+    return [{"key": key, "url": reverse(key), "label": label} for key, label in shown]
+
+
+@register.simple_tag
+@lru_cache(maxsize=256)  # a page has dozens
+def icon(name: str) -> SafeString:
+    """Return an icon of the sprite, hidden from screen readers: the text beside it says the same."""
+    return format_html(
+        '<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><use href="{}#{}"></use></svg>',
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.inclusion_tag("partials/sort_header.html", takes_context=True)
+def sort_header(context: template.Context, key: str, label: str, css: str = "") -> dict[str, object]:
+    """Return a column head that sorts by `key`; a second press turns the order round.
+
+    Reads `sort` from the page's context: the key in use, with a leading "-" for descending.
+    """
+    current = str(context.get("sort", ""))
+    ascending = current == key
+    return {
+        "request": context["request"],
+        "label": label,
+        "css": css,
+        "target": f"-{key}" if ascending else key,
+        "order": "ascending" if ascending else "descending" if current == f"-{key}" else "",
+    }
+
+
+@register.inclusion_tag("partials/uops.html")
+def uops(pairs: Uops, ports: Sequence[str]) -> dict[str, object]:
+    """Return µops as `2× [0][1] + 1× [5]`, each port's name on its colour."""
+    named = [(count, [(index % COLOURS, ports[index]) for index in ports_in(mask)]) for mask, count in pairs]
+    return {"uops": named}
+
+
+@register.filter
+def portcolour(index: int) -> int:
+    """Return the number of a port's colour: the palette starts again after its last."""
+    return index % COLOURS
+
+
+@register.filter
+def number(value: int | None) -> str:
+    """6310 → 6,310."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+@register.filter
+def decimals(value: float | None, places: int = 2) -> str:
+    """3.14159|decimals:3 → 3.142; unknown and non-finite numbers are a dash."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    return f"{value:,.{places}f}".replace("-", MINUS)
+
+
+@register.filter
+def load(cycles: float) -> str:
+    """Cycles of a resource without idle zeros: 0.3333333 → 0.333, 2.0 → 2."""
+    return f"{cycles:.0f}" if cycles >= 1000 else f"{cycles:.3g}"
+
+
+@register.filter
+def change(value: float | None, places: int = 1) -> str:
+    """Return a signed share: 3.21|change → +3.2 %, -3|change:0 → −3 %, the value being per cent already."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    shown = round(value, places)
+    sign = "+" if shown > 0 else MINUS if shown < 0 else ""
+    return f"{sign}{abs(shown):,.{places}f}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
+def subscript(text: str) -> SafeString:
+    """Return a text with its R_max as R with a subscript."""
+    return format_html_join(R_MAX, "{}", ((part,) for part in str(text).split("R_max")))
+
+
+@register.filter
+def provenance(row: ExperimentSet | PortMapping | ResourceMapping) -> str:
+    """Return where a set or mapping comes from: its origin and its source, or the latter if it says both."""
+    origin = row.get_origin_display()
+    told = row.source if row.source.startswith(origin) else " · ".join(filter(None, (origin, row.source)))
+    return told[:1].upper() + told[1:]
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """9.5512 → 9.55 %, the value being per cent already."""
+    return UNKNOWN if value is None else f"{value:.2f}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
+def share(value: float | None) -> str:
+    """0.0955 → 9.6 %, the value being a part of 1."""
+    return UNKNOWN if value is None else f"{100 * value:.1f}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
+def size(count: int) -> str:
+    """A number of bytes: 67108864 → 64 MiB, 1536 → 1.5 KiB, 300 → 300 bytes."""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{round(count / unit, 1):g} {name}"
+    return f"{count} byte{'' if count == 1 else 's'}"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """75.2 → 1 min 15 s."""
+    if seconds is None:
+        return UNKNOWN
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    """Return a moment as a `<time>` element that reads "3 min ago" and carries the full date."""
+    if moment is None:
+        return UNKNOWN
+    local = timezone.localtime(moment)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        local.isoformat(timespec="seconds"),
+        f"{local:%Y-%m-%d %H:%M:%S %Z}",
+        _distance((timezone.now() - moment).total_seconds(), local),
+    )
+
+
+def _distance(seconds: float, moment: datetime) -> str:
+    if seconds < 45:
+        return "just now"
+    if seconds < 3600:
+        return f"{max(1, round(seconds / 60))} min ago"
+    if seconds < 86400:
+        return f"{round(seconds / 3600)} h ago"
+    if seconds < 14 * 86400:
+        days = round(seconds / 86400)
+        return f"{days} day{'' if days == 1 else 's'} ago"
+    return f"{moment:%Y-%m-%d}"
+
+
+@register.filter
+@lru_cache(maxsize=20_000)  # a page shows hundreds, and the next page the same
+def scheme(text: str) -> SafeString:
+    """Return `add GPR[64]:RW, GPR[64]:R` with mnemonic, operands, widths and accesses told apart."""
+    mnemonic, _, rest = text.partition(" ")
+    operands = format_html_join(", ", "{}", ((_operand(part),) for part in rest.split(", ") if part))
+    return format_html('<code class="scheme"><b>{}</b> {}</code>', mnemonic, operands)
+
+
+def _operand(text: str) -> SafeString:
+    found = _ACCESS.match(text)
+    parts = found.groupdict("") if found else {"what": text, "width": "", "access": ""}
+    return format_html("{}<i>{}{}</i>", parts["what"], parts["width"], parts["access"])
+
+
+# Telling screen readers which text on the page is a field's help.
+
+
+def describe_fields(form: forms.BaseForm) -> None:
+    """Tie each field that has a help text to it, by the id that the templates give that text."""
+    for field in form:
+        if field.help_text:
+            field.field.widget.attrs["aria-describedby"] = f"{field.auto_id}_helptext"

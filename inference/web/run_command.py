@@ -1,0 +1,189 @@
+"""What the commands have in common that do a run: they supervise its process and tell how it goes.
+
+The run is one like any other, under a lease that the command holds: a running site shows it live, and takes
+it over if the shell dies or is ended by SIGTERM or SIGHUP. Ctrl-C cancels it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Iterator
+
+from channels.db import database_sync_to_async
+from django.core.management.base import CommandError
+from django.db import transaction
+from django.db.models import Count
+
+from inference.core.protocols import Json
+from inference.isa.search import SearchError
+from inference.models import ISA, Run
+from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
+from inference.runs import leases, lifecycle
+from inference.runs.errors import RunsError, RunStateError
+from inference.runs.journal import events_since
+from inference.runs.lease import Lease
+from inference.runs.supervisor import Supervisor
+from inference.runs.worker import worker_name
+from inference.storage.errors import ExchangeError
+from inference.storage.rows import scheme_ids
+from inference.web.data_command import DataCommand
+
+SCHEMES_METAVAR = f"probes|starter|default|{'|'.join(GROUP_SELECTIONS)}|all|FILTER"
+
+_TELL_EVERY = 1.0
+
+
+class RunCommand(DataCommand):
+    """A command that does one run from start to end."""
+
+    def do_run(self, submitted: Callable[[], Run]) -> Run:
+        """Do the run that `submitted` queues; raises `CommandError` unless it ends well.
+
+        It is claimed in the transaction that makes it, so that no worker is faster.
+        """
+        try:
+            with transaction.atomic():
+                run = submitted()
+                lease = leases.claim(worker_name(), only=run.pk)
+                assert lease is not None, "nobody else can see the run before this transaction ends"
+        except (ExchangeError, RunsError, SearchError) as error:
+            raise CommandError(str(error)) from error
+        asyncio.run(self._work(run, lease))
+        run.refresh_from_db()
+        if run.state != Run.State.DONE:
+            raise CommandError(_how_it_ended(run))
+        return run
+
+    async def _work(self, run: Run, lease: Lease) -> None:
+        """Supervise the run's process and tell how it goes."""
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        wishes: set[asyncio.Task[None]] = set()
+
+        def cancel() -> None:
+            self.stderr.write("cancelling …")
+            wishes.add(loop.create_task(database_sync_to_async(_cancel)(run)))
+
+        loop.add_signal_handler(signal.SIGINT, cancel)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, stopping.set)
+        self.stderr.write(f"run {run.pk}: {run.name}")
+        supervised = asyncio.create_task(Supervisor(lease, stopping).run())
+        seq = 0
+        while not supervised.done():
+            await asyncio.wait({supervised}, timeout=_TELL_EVERY)
+            seq = await database_sync_to_async(self._tell)(run.pk, seq)
+        await asyncio.gather(*wishes, supervised)
+
+    def _tell(self, run_id: int, seq: int) -> int:
+        """What the journal says since `seq`, one line each; returns the number of the last event."""
+        events = events_since(run_id, seq)
+        for event in events:
+            line = self.line(event["kind"], event["payload"])
+            if line:
+                self.stderr.write(line)
+        return events[-1]["seq"] if events else seq
+
+    def line(self, kind: str, payload: Json) -> str:
+        """An event for the shell; "" for those that only pictures need."""
+        return _line(kind, payload)
+
+
+def add_set_option(parser: ArgumentParser, what: str) -> None:
+    """Declare `--set key=value`, which may be repeated: `overrides` of the options, for `named_values`."""
+    parser.add_argument(
+        "--set", metavar="key=value", action="append", default=[], dest="overrides", help=what
+    )
+
+
+def named_values(overrides: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What `--set` has been given, as names and values. Raises `CommandError`."""
+    for pair in overrides:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise CommandError(f"--set takes key=value, not {pair!r}")
+        yield key, value
+
+
+def chosen_schemes(isa: ISA, selection: str) -> Json:
+    """The fields of a run's description that choose schemes, from what `--schemes` says."""
+    if selection.strip().lower() in ("all", PROBE_SELECTION):
+        return {"schemes": selection.strip().lower()}
+    chosen = list(select_schemes(isa.schemes.all(), selection).values_list("pk", flat=True))
+    if not chosen:
+        raise CommandError(
+            f"--schemes {selection!r} selects none of the {len(scheme_ids(isa))} schemes of {isa.name}"
+        )
+    return {"schemes": chosen, "scheme_filter": selection}
+
+
+def _cancel(run: Run) -> None:
+    with contextlib.suppress(RunStateError):  # it has ended in the meantime
+        lifecycle.cancel(run)
+
+
+def _line(kind: str, payload: Json) -> str:
+    if kind == "phase":
+        labels = payload["labels"]
+        return f"[{payload['index']}/{len(labels)}] {labels[payload['index'] - 1]}"
+    if kind == "progress":
+        eta = "" if payload["eta"] is None else f", {payload['eta']:.0f} s to go"
+        return f"  {payload['done']} of {payload['total']}, {payload['rate']:.3g} {payload['unit']}/s{eta}"
+    if kind == "log":
+        return f"  {payload['text']}"
+    return _evolution_line(kind, payload) or _search_line(kind, payload)
+
+
+def _evolution_line(kind: str, payload: Json) -> str:
+    """An event of an evolution and its re-fit."""
+    if kind == "generation":
+        minimised = payload.get("minimised", "error")
+        return f"  generation {payload['generation']}: {minimised} {payload['best_error']:.4f}"
+    if kind == "sweep":
+        error = f"error {payload['error']:.4f}, {payload['kinds']} kinds of µops"
+        which = f"start {payload['start'] + 1}, sweep {payload['sweep']}"
+        return f"  {which}: {payload['changed']} schemes changed, {error}"
+    if kind == "front":
+        return f"  {len(payload['points'])} mappings on the front"
+    if kind == "congruence":
+        return f"  {payload['schemes']} schemes in {payload['classes']} classes"
+    return ""
+
+
+def _search_line(kind: str, payload: Json) -> str:
+    """An event of a search by counter-examples."""
+    if kind == "ports":
+        return f"  {payload['ports']} ports: {payload['reason']}"
+    if kind == "candidates":
+        predicted = f"{payload['first_cycles']:.4g} or {payload['second_cycles']:.4g} cycles"
+        return f"  {payload['number']}. {payload['experiment']['text']}: {predicted}?"
+    if kind == "decision":
+        measured = payload["state"] if payload["cycles"] is None else f"{payload['cycles']:.4g}"
+        stays = {"neither": "neither explains it", "open": "still open"}
+        return f"     {measured}: {stays.get(payload['survivor'], payload['survivor'] + ' stays')}"
+    if kind == "contradiction":
+        dropped = f", left out: {'; '.join(payload['dropped'])}" if payload["dropped"] else ""
+        return f"  clash: {payload['text']}{dropped}"
+    if kind == "undecided":
+        return f"  another mapping that cannot be excluded, other in {'; '.join(payload['differing'])}"
+    return ""
+
+
+def _how_it_ended(run: Run) -> str:
+    if run.state == Run.State.FAILED:
+        return f"run {run.pk} failed: {run.error}{_what_is_kept(run)}"
+    if run.state in Run.FINAL:
+        return f"run {run.pk} was {run.get_state_display()}{_what_is_kept(run)}"
+    return f"run {run.pk} is {run.get_state_display()}: a running site goes on with it"
+
+
+def _what_is_kept(run: Run) -> str:
+    """The measurements of a run that did not come to its end, a line per set; "" where there are none."""
+    counted = run.experiment_sets.annotate(size=Count("measurements")).order_by("id")
+    return "".join(
+        f"\nexperiment set {made.name!r} keeps what was measured: {made.size} experiments, /sets/{made.pk}/"
+        for made in counted
+    )

@@ -11,7 +11,7 @@ class AnicaConfig(AppConfig):
 
     def ready(self) -> None:
         """Offer on inference's pages what belongs to this app."""
-        from anica_app.api.run_examples import CONFIGS  # noqa: PLC0415
+        from anica_app.web.run_examples import CONFIGS  # noqa: PLC0415
         from inference.features.runs import run_examples  # noqa: PLC0415
         from inference.features.search import query  # noqa: PLC0415
         from inference.formats import other_formats  # noqa: PLC0415
@@ -20,40 +20,40 @@ class AnicaConfig(AppConfig):
         from inference.web.api import registry as operations  # noqa: PLC0415
 
         for kind, job, how in (
-            ("campaign", "job.CampaignJob", {}),
-            ("generalise", "single.GeneraliseJob", {"asks": True}),
-            ("matrix", "matrix.MatrixJob", {}),
-            ("coverage", "covering.CoverageJob", {"short": True}),
-            ("llvm-difference", "llvm_difference.LlvmDifferenceJob", {"short": True}),
-            ("import-anica", "importing.ImportAnicaJob", {"short": True}),
-            ("ask", "answering.AskJob", {"short": True, "asks": True}),
-            ("comparison", "comparison_job.ComparisonJob", {"short": True, "asks": True}),
-            ("loops", "searching_loops.LoopsJob", {"short": True}),
-            ("columns", "new_columns.ColumnsJob", {}),
-            ("accuracy", "comparing_columns.AccuracyJob", {"short": True}),
+            ("campaign", "campaigns.job.CampaignJob", {}),
+            ("generalise", "questions.generalise_job.GeneraliseJob", {"asks": True}),
+            ("matrix", "matrices.job.MatrixJob", {}),
+            ("coverage", "coverage.job.CoverageJob", {"short": True}),
+            ("llvm-difference", "llvm_difference.job.LlvmDifferenceJob", {"short": True}),
+            ("import-anica", "block_sets.import_job.ImportAnicaJob", {"short": True}),
+            ("ask", "questions.job.AskJob", {"short": True, "asks": True}),
+            ("comparison", "comparisons.job.ComparisonJob", {"short": True, "asks": True}),
+            ("loops", "block_sets.loops_job.LoopsJob", {"short": True}),
+            ("columns", "block_sets.columns.ColumnsJob", {}),
+            ("accuracy", "block_sets.accuracy_job.AccuracyJob", {"short": True}),
         ):
-            registry.register(kind, registry.Deferred(f"anica_app.campaigning.{job}", **how))
+            registry.register(kind, registry.Deferred(f"anica_app.features.{job}", **how))
         run_examples.register(CONFIGS)
-        operations.register("", "anica_app.api.questions.router", "Basic blocks")
-        other_formats.register("anica_app.campaigning.importing.AnicaImporter")
-        other_formats.register_writer("block-set", "anica_app.exchange.outgoing.write_block_set")
-        other_formats.register_writer("campaign", "anica_app.exchange.outgoing.write_campaign_archive")
+        operations.register("", "anica_app.features.questions.api.router", "Basic blocks")
+        other_formats.register("anica_app.features.block_sets.import_job.AnicaImporter")
+        other_formats.register_writer("block-set", "anica_app.formats.incoming.write_block_set")
+        other_formats.register_writer("campaign", "anica_app.formats.incoming.write_campaign_archive")
         for prefix, module, tag in (
-            ("/predictors", "predictors", "Predictors"),
-            ("/campaigns", "campaigns", "Campaigns"),
-            ("/campaigns", "campaign_parts", "Campaigns"),
-            ("/campaign-comparisons", "campaign_comparisons", "Campaigns"),
-            ("/discoveries", "discoveries", "Discoveries"),
-            ("/discoveries", "discovery_trees", "Discoveries"),
-            ("/block-sets", "block_sets", "Basic-block sets"),
-            ("/block-sets", "accuracy", "Basic-block sets"),
-            ("/coverages", "coverages", "What campaigns explain"),
-            ("/matrices", "matrices", "Tool × tool matrices"),
-            ("/predictor-comparisons", "comparisons", "Predictor comparisons"),
-            ("/llvm-differences", "llvm_differences", "Port mappings"),
+            ("/predictors", "predictors.api", "Predictors"),
+            ("/campaigns", "campaigns.api", "Campaigns"),
+            ("/campaigns", "campaigns.parts_api", "Campaigns"),
+            ("/campaign-comparisons", "campaigns.comparison_api", "Campaigns"),
+            ("/discoveries", "discoveries.api", "Discoveries"),
+            ("/discoveries", "discoveries.trees_api", "Discoveries"),
+            ("/block-sets", "block_sets.api", "Basic-block sets"),
+            ("/block-sets", "block_sets.accuracy_api", "Basic-block sets"),
+            ("/coverages", "coverage.api", "What campaigns explain"),
+            ("/matrices", "matrices.api", "Tool × tool matrices"),
+            ("/predictor-comparisons", "comparisons.api", "Predictor comparisons"),
+            ("/llvm-differences", "llvm_difference.api", "Port mappings"),
         ):
-            operations.register(prefix, f"anica_app.api.{module}.router", tag)
-        query.register("anica_app.queries.finding.found_of_anica")
+            operations.register(prefix, f"anica_app.features.{module}.router", tag)
+        query.register("anica_app.features.campaigns.query.found_of_anica")
         offers.offer_on_mapping(
             offers.Offer(
                 "Difference to LLVM’s model …",
@@ -67,6 +67,6 @@ class AnicaConfig(AppConfig):
                 "discoveries",
                 "Discoveries",
                 "anica/mentions.html",
-                "anica_app.views.mentions.discoveries_panel",
+                "anica_app.features.discoveries.pages.discoveries_panel",
             )
         )

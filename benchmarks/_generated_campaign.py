@@ -16,7 +16,7 @@ from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.samples import Sample, pack
 from anica_app.core.x86_domain import X86Domain
-from anica_app.exchange.campaign_rows import Bulk, CampaignRows
+from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.models import (
     Campaign,
     Discovery,

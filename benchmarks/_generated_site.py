@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from django.utils import timezone
 
-from anica_app.campaigning.predictors import row_for
-from anica_app.exchange.block_sets import Reading
-from anica_app.exchange.block_sets import store as store_blocks
+from anica_app.features.predictors.query import row_for
+from anica_app.formats.block_sets import Reading
+from anica_app.formats.block_sets import store as store_blocks
 from anica_app.models import BasicBlockSet, Campaign, Predictor
 from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_measurements import generated_sets

@@ -96,8 +96,8 @@ def _read_run(content: bytes) -> bool:
 
 
 def _read_tree(content: bytes) -> bool:
-    from anica_app.exchange.file_trees import Archive
-    from anica_app.exchange.incoming import read_rows, sort_of_content
+    from anica_app.formats.file_trees import Archive
+    from anica_app.formats.incoming import read_rows, sort_of_content
 
     sort_of_content(content)
     return _is_read(lambda: read_rows(Archive(io.BytesIO(content), "x.zip")), ExchangeError)
@@ -113,7 +113,7 @@ def _read_samples(content: bytes) -> bool:
 
 
 def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
-    from anica_app.exchange.program_loops import Wanted, find_loops
+    from anica_app.formats.program_loops import Wanted, find_loops
 
     try:
         found = find_loops(program, "work", Wanted(), samples)
@@ -126,9 +126,9 @@ def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
 
 
 def _read_blocks(content: bytes) -> bool:
-    from anica_app.exchange.block_sets import Reading, look
-    from anica_app.exchange.blocks_csv import Broken
-    from anica_app.exchange.incoming import sort_of_content
+    from anica_app.formats.block_sets import Reading, look
+    from anica_app.formats.blocks_csv import Broken
+    from anica_app.formats.incoming import sort_of_content
 
     sort_of_content(content)
     accepted = False

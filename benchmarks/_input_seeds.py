@@ -120,9 +120,9 @@ def anica_directories() -> list[bytes]:
 @cache
 def campaign_archive() -> bytes:
     """A campaign of this program. Stores it in the database on the way, the first time."""
-    from anica_app.exchange.campaign_zip import write_campaign
-    from anica_app.exchange.file_trees import Archive
-    from anica_app.exchange.incoming import read_rows
+    from anica_app.formats.campaign_zip import write_campaign
+    from anica_app.formats.file_trees import Archive
+    from anica_app.formats.incoming import read_rows
 
     tree = Archive(io.BytesIO(anica_directories()[0]), "campaign.zip")
     out = io.BytesIO()

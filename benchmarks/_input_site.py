@@ -12,7 +12,7 @@ from benchmarks import _input_seeds as seeds
 
 def furnished() -> tuple[Client, str]:
     """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
-    from anica_app.exchange.block_sets import Reading, store
+    from anica_app.formats.block_sets import Reading, store
     from inference.core.resources import ResourceMapping as Resources
     from inference.models import ISA, ResourceMapping
     from inference.runs.machines.tokens import add_machine

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from django.test import Client, override_settings
 
 from anica_app.core.x86_domain import X86Domain
+from anica_app.features.block_sets.accuracy import Accuracy
 from anica_app.models import BasicBlockSet
-from anica_app.queries.accuracy import Accuracy
 from benchmarks import Result
 from benchmarks._temporary_database import temporary_database
 from inference.models import Run, Upload

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 from django.test import Client, override_settings
 
+from anica_app.features.comparisons import files
+from anica_app.features.comparisons import query as looking
 from anica_app.models import Comparison
-from anica_app.queries import comparisons as looking
-from anica_app.views.comparisons import choosing
 from benchmarks import Result
 from benchmarks._generated_set import generate_set, generated_mapping
 from benchmarks._temporary_database import temporary_database
@@ -39,7 +39,7 @@ _CACHES = (
     looking._length_maps,
     looking._pictures,
     looking._biases,
-    choosing._facets,
+    files._facets,
 )
 
 

@@ -122,7 +122,7 @@ TEMPLATES = [
             "builtins": [
                 "django.templatetags.static",
                 "inference.web.presentation",
-                "anica_app.views.presentation",
+                "anica_app.web.presentation",
                 "pmweb.help.tags",
                 "pmweb.accounts.presentation",
             ],

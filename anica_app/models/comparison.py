@@ -10,7 +10,7 @@ from anica_app.models.predictor import Predictor
 class Comparison(models.Model):
     """What a run of kind `comparison` found: the measurements that it compared with, as arrays.
 
-    `points` has rows and cycles, `table` the experiments (`anica_app.exchange.comparison_rows`), over
+    `points` has rows and cycles, `table` the experiments (`anica_app.features.comparisons.rows`), over
     `schemes`, of `lengths`. `n` of the `read` measurements were settled, and `common` of these every column
     answered. It outlives its set.
     """

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from anica_app.campaigning.predictors import row_for
+from anica_app.features.predictors.query import row_for
 from benchmarks._chaos.world import MACHINES, World, write_truth
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping as Mapping

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from anica_app.campaigning.predictors import programs
+from anica_app.features.predictors.query import programs
 from anica_app.predictors import command
 from pmweb import installation
 

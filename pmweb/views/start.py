@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from anica_app.queries.newest import newest
-from anica_app.views.campaigns.shown import found_of
+from anica_app.features.campaigns.pages import found_of
+from anica_app.features.campaigns.query import newest
 from inference.features.machines.query import condition_of, microarchitecture_of, obstacle
 from inference.features.runs.query import Overview, overview
 from inference.models import Machine

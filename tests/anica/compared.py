@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from anica_app.campaigning import comparison_columns
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
+from anica_app.features.comparisons import columns
 from anica_app.models import Predictor
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping as Mapping
@@ -56,7 +56,7 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Counting:
             raise PredictorError("it is not installed")
         return tool
 
-    monkeypatch.setattr(comparison_columns, "opened", opened)
+    monkeypatch.setattr(columns, "opened", opened)
     return tool
 
 

@@ -13,9 +13,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from anica_app.exchange.block_sets import Reading, store
-from anica_app.exchange.incoming import read_rows, tree_of_path
-from anica_app.exchange.llvm_difference import Differing, LlvmDifference
+from anica_app.features.llvm_difference.report import Differing, LlvmDifference
+from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import BasicBlockSet, Campaign, Discovery, Predictor
 from inference.core.metrics import Unit, score
 from inference.core.model_check import Alone, MixSummary, OrderSummary, Verdict

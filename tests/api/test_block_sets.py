@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from anica_app.campaigning import offering
-from anica_app.campaigning.offering import Offer, Offers
+from anica_app.features.block_sets import accuracy
+from anica_app.features.predictors import query
+from anica_app.features.predictors.query import Offer, Offers
 from anica_app.models import BasicBlockSet, Predictor
-from anica_app.queries import accuracy
 from inference.models import ISA, Run
 from tests.api.conftest import BLOCKS, Program
 from tests.api.test_runs import done
@@ -60,7 +60,7 @@ def test_columns_are_told_asked_for_and_removed(
     two = program.get(path)["column_list"][1]
     assert (two["numbers"], two["failures"], two["most"]) == (2, 1, 3.0)
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    monkeypatch.setattr(offering, "offers", lambda: Offers([Offer("tool", "tool", "1")], [], []))
+    monkeypatch.setattr(query, "offers", lambda: Offers([Offer("tool", "tool", "1")], [], []))
     refused = program("POST", f"{path}/columns", {"predictors": ["command:command=reboot"]})
     assert refused[0] == 422
     run = program("POST", f"{path}/columns", {"predictors": ["tool"]})[1]

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from anica_app.campaigning import offering
-from anica_app.campaigning.offering import Offer, Offers
-from anica_app.exchange.incoming import Sort, sort_of_content
+from anica_app.features.predictors import query as offering
+from anica_app.features.predictors.query import Offer, Offers
+from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from inference.models import ISA, Run
 from pmweb.models import AuditEntry

@@ -49,7 +49,7 @@ def schemas() -> dict[str, type[BaseModel]]:
         for view in router.path_operations.values()
         for operation in view.operations
     }
-    modules |= {"inference.web.api.shapes", "inference.web.api.document", "anica_app.api.shapes"}
+    modules |= {"inference.web.api.shapes", "inference.web.api.document", "anica_app.features.api_shapes"}
     found = [
         value
         for name in modules

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.campaigning import offering
-from anica_app.campaigning.predictors import Listed
 from anica_app.core.answers import Answer, Failure
-from anica_app.exchange.asked_answers import ANSWERS, Said, said_document
+from anica_app.features.predictors import query
+from anica_app.features.predictors.query import Listed
+from anica_app.features.questions.query import ANSWERS, Said, said_document
 from anica_app.models import BasicBlockSet, Campaign, Predictor
 from anica_app.predictors.kinds import KINDS
 from inference.models import PortMapping, Run
@@ -22,7 +22,7 @@ def tool(db: None, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """The one tool of this computer."""
     row = Predictor.objects.create(name="the tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        offering, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
+        query, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
     )
     return row
 

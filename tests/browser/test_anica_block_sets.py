@@ -20,9 +20,9 @@ _CODES = ("4801d8", "480fafc3", "480fbcc3", "4829d8", "4801d84829d8", "c5fdfec1"
 _PREPARE = """
 import io
 from pathlib import Path
-from anica_app.campaigning.predictors import row_for
-from anica_app.exchange.block_sets import Reading, store
-from anica_app.exchange.incoming import read_rows, tree_of_path
+from anica_app.features.predictors.query import row_for
+from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import BlockColumn
 for cycles in (2, 7):
     row_for("command", {{"command": ["/bin/echo", str(cycles)], "title": f"says {{cycles}}"}})

@@ -19,9 +19,9 @@ from tests.launched import LaunchedSite
 _PREPARE = """
 import io
 from pathlib import Path
-from anica_app.campaigning.predictors import row_for
-from anica_app.exchange.block_sets import Reading, store
-from anica_app.exchange.incoming import read_rows, tree_of_path
+from anica_app.features.predictors.query import row_for
+from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.incoming import read_rows, tree_of_path
 from inference.models import Run
 for cycles in (1, 4):
     row_for("command", {{"command": ["/bin/echo", str(cycles)], "title": f"always {{cycles}}"}})

@@ -17,8 +17,8 @@ from tests.launched import LaunchedSite
 
 _PREPARE = """
 from pathlib import Path
-from anica_app.campaigning.predictors import row_for
-from anica_app.exchange.incoming import read_rows, tree_of_path
+from anica_app.features.predictors.query import row_for
+from anica_app.formats.incoming import read_rows, tree_of_path
 row_for("command", {{"command": ["/bin/echo", "4.25"], "title": "always 4.25"}})
 campaign = read_rows(tree_of_path(Path({path!r}))).store("small")
 print("discovery", campaign.discoveries.get().pk)

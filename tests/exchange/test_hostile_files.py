@@ -15,8 +15,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from anica_app.exchange.anica_measurements import opened
-from anica_app.exchange.file_trees import Archive
+from anica_app.formats.anica_measurements import opened
+from anica_app.formats.file_trees import Archive
 from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks.hostile import failure_of, input_of
 from inference.agent.protocol import Beat, Result

@@ -16,14 +16,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from anica_app.campaigning.answers import DatabaseAnswers
 from anica_app.core.answers import Answer
 from anica_app.core.samples import unpack
-from anica_app.exchange.campaign_zip import read_archive, write_campaign
-from anica_app.exchange.file_trees import Archive
-from anica_app.exchange.incoming import read_rows, tree_of_path
+from anica_app.features.discoveries.query import Found
+from anica_app.features.predictors.answers import DatabaseAnswers
+from anica_app.formats.campaign_zip import read_archive, write_campaign
+from anica_app.formats.file_trees import Archive
+from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import AnswerCache, Campaign, GeneralisationStep, Predictor, SampleBatch
-from anica_app.queries.discoveries import Found
 from inference.features.inferring.evolution import CLOUD_FRAMES
 from inference.features.runs.record import fold, thinned
 from inference.models import Run, RunCheckpoint, RunEvent, Upload

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from anica_app.exchange import file_trees
+from anica_app.formats import file_trees
 from inference.formats import json_fields, source
 from inference.formats.run_archive import reading
 from inference.formats.run_archive.reading import glimpse_of, is_archive, read_archive

@@ -11,17 +11,17 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.api.run_examples import CONFIGS
-from anica_app.campaigning import importing
-from anica_app.campaigning.comparison_config import ComparisonConfig
-from anica_app.campaigning.config import GROUPS, CampaignConfig
-from anica_app.campaigning.covering import CoverageConfig
-from anica_app.campaigning.llvm_difference import DifferenceConfig
-from anica_app.campaigning.loop_config import FIELDS
-from anica_app.campaigning.matrix import MatrixConfig
-from anica_app.campaigning.single import GeneraliseConfig
 from anica_app.core.search.settings import Termination
+from anica_app.features.block_sets import import_job
+from anica_app.features.block_sets.loops_job import FIELDS
+from anica_app.features.campaigns.request import GROUPS, CampaignConfig
+from anica_app.features.comparisons.request import ComparisonConfig
+from anica_app.features.coverage.job import CoverageConfig
+from anica_app.features.llvm_difference.job import DifferenceConfig
+from anica_app.features.matrices.job import MatrixConfig
+from anica_app.features.questions.generalise_job import GeneraliseConfig
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Predictor
+from anica_app.web.run_examples import CONFIGS
 from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
@@ -65,7 +65,7 @@ def good(experiment_set: ExperimentSet, mapping: PortMapping) -> dict[str, tuple
             kind: (config, [each.name for each in fields(shape)])
             for kind, (config, shape) in described.items()
         },
-        "import-anica": ({"upload": upload.pk}, list(importing._FIELDS)),
+        "import-anica": ({"upload": upload.pk}, list(import_job._FIELDS)),
         "loops": ({"upload": upload.pk}, ["upload", *FIELDS]),
         "ask": ({"predictors": tools, "blocks": ["90"]}, ["predictors", "blocks", "anew", "about"]),
         "columns": ({"block_set": blocks.pk, "predictors": tools}, ["block_set", "predictors"]),

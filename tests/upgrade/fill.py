@@ -95,8 +95,8 @@ def main() -> None:
     work(Interrupting)
     submit("infer", {**learning, "settings": QUICK}, "waiting")
     lifecycle.cancel(submit("infer", {**learning, "settings": QUICK}, "cancelled"))
-    if find_spec("anica_app") is not None and find_spec("anica_app.exchange") is not None:
-        from anica_app.exchange.incoming import read_rows, tree_of_path
+    if find_spec("anica_app") is not None and find_spec("anica_app.formats") is not None:
+        from anica_app.formats.incoming import read_rows, tree_of_path
         from tests.anica.exchange.published import write_directory
 
         with tempfile.TemporaryDirectory() as directory:

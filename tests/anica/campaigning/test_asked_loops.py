@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from anica_app.campaigning.asking import ask
-from anica_app.campaigning.predictors import row_for
+from anica_app.features.predictors.query import row_for
+from anica_app.features.questions.asking import ask
 from anica_app.predictors.kinds import KINDS
 from anica_app.predictors.loops import WITH_JUMP, WITHOUT_JUMP, asked_as
 from inference.isa.x86.blocks import block_of_text

@@ -6,13 +6,12 @@ import threading
 
 import pytest
 
-from anica_app.campaigning import asking
-from anica_app.campaigning.asking import ask
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
-from anica_app.exchange.asked_answers import ANSWERS, KIND
+from anica_app.features.questions import asking
+from anica_app.features.questions.asking import ask
+from anica_app.features.questions.query import ANSWERS, KIND, lines_of, said_of
 from anica_app.models import Predictor
-from anica_app.queries.block_answers import lines_of, said_of
 from inference.core.errors import MeasuringError
 from inference.runs import queue
 from tests.runs.agents import attempt, do

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from anica_app.management.commands import campaign as command
+from anica_app.features.campaigns import command
 from anica_app.models import Campaign, Discovery, Predictor
 from inference.models import Run
 

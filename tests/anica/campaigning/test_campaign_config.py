@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.campaigning.config import read_config
-from anica_app.campaigning.presets import PRESETS
-from anica_app.campaigning.single import read_config as read_single
+from anica_app.features.campaigns.request import PRESETS, read_config
+from anica_app.features.questions.generalise_job import read_config as read_single
 from anica_app.models import Predictor
 from inference.runs.errors import ConfigError
 

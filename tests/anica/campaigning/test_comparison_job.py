@@ -12,12 +12,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning.comparison_columns import joined
-from anica_app.campaigning.comparison_config import read_config
-from anica_app.campaigning.experiment_blocks import block_of, sampled
 from anica_app.core.comparing.points import Selection
-from anica_app.exchange.comparison_rows import read_answers, read_points
-from anica_app.queries.comparisons import columns_of, comparison_rows, scores_of
+from anica_app.features.comparisons.columns import joined
+from anica_app.features.comparisons.experiment_blocks import block_of, sampled
+from anica_app.features.comparisons.query import columns_of, comparison_rows, scores_of
+from anica_app.features.comparisons.request import read_config
+from anica_app.features.comparisons.rows import read_answers, read_points
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit, score

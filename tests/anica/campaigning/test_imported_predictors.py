@@ -14,14 +14,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning.memory import with_switch
-from anica_app.campaigning.offering import offers
-from anica_app.campaigning.predictors import chosen, kinds, listed, opened, row_for
 from anica_app.core.errors import PredictorError
-from anica_app.exchange.bug_report import measures
-from anica_app.exchange.campaign_zip import read_archive, write_campaign
-from anica_app.exchange.commands import commands_for
-from anica_app.exchange.file_trees import Archive
+from anica_app.features.discoveries.bug_report import measures
+from anica_app.features.discoveries.tool_commands import commands_for
+from anica_app.features.predictors.query import chosen, kinds, listed, offers, opened, row_for
+from anica_app.features.questions.job import with_switch
+from anica_app.formats.campaign_zip import read_archive, write_campaign
+from anica_app.formats.file_trees import Archive
 from anica_app.models import Campaign, Predictor, identity_key
 from inference.runs import lifecycle
 from pmweb.models import AuditEntry

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from anica_app.exchange.block_sets import export
+from anica_app.formats.block_sets import export
 from anica_app.models import BasicBlockSet
 from inference.isa.x86.blocks.surrounding import object_file
 from inference.models import Run, Upload

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from anica_app.campaigning.llvm_difference import KIND
-from anica_app.exchange.llvm_difference import LlvmDifference
+from anica_app.features.llvm_difference.job import KIND
+from anica_app.features.llvm_difference.report import LlvmDifference
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError

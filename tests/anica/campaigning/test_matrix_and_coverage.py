@@ -6,12 +6,13 @@ import io
 
 import pytest
 
-from anica_app.campaigning import matrix, opening
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.domain.settings import DomainSettings
 from anica_app.core.samples import Sample, pack
 from anica_app.core.x86_domain import X86Domain
-from anica_app.exchange.block_sets import Reading, store
+from anica_app.features.campaigns import opening
+from anica_app.features.matrices import job
+from anica_app.formats.block_sets import Reading, store
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, Predictor, SampleBatch
 from inference.models import Run
 from inference.runs import lifecycle
@@ -82,7 +83,7 @@ def test_a_matrix_uses_the_columns_that_a_predictor_has(tools, block_set) -> Non
 
 def test_random_blocks_become_a_set(tools, monkeypatch) -> None:
     domain = X86Domain.of(DomainSettings(), among=few_schemes())
-    monkeypatch.setattr(matrix, "chosen_domain", lambda space, settings: domain)
+    monkeypatch.setattr(job, "chosen_domain", lambda space, settings: domain)
     ids = [row.pk for row in tools.values()]
     run = do("matrix", {"predictors": ids, "blocks": 20, "length": 3})
     assert run.state == "done", run.error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.campaigning.answers import DatabaseAnswers
-from anica_app.campaigning.predictors import chosen, kinds, listed, opened, row_for
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
+from anica_app.features.predictors.answers import DatabaseAnswers
+from anica_app.features.predictors.query import chosen, kinds, listed, opened, row_for
 from anica_app.models import AnswerCache, Predictor
 from inference.core.mapping import PortMapping as Mapping
 from inference.formats.mapping_json import write_mapping_json

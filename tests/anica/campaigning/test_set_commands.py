@@ -9,7 +9,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from anica_app.exchange.block_sets import Reading, store
+from anica_app.formats.block_sets import Reading, store
 from anica_app.models import BasicBlockSet, Campaign, Predictor
 from inference.models import Run
 

@@ -8,9 +8,9 @@ import pytest
 from django.conf import settings
 
 from anica_app.core.answers import Answer, Failure
-from anica_app.exchange.block_doubts import Bounds
-from anica_app.exchange.block_sets import Look, Reading, export, look, store
-from anica_app.exchange.blocks_csv import Broken, Scale, is_block_csv
+from anica_app.formats.block_scales import Bounds
+from anica_app.formats.block_sets import Look, Reading, export, look, store
+from anica_app.formats.blocks_csv import Broken, Scale, is_block_csv
 from anica_app.models import BasicBlockSet, Prediction
 from inference.storage.errors import ExchangeError, NameTakenError, RefusedError
 from tests.heads import behind_head

@@ -14,9 +14,9 @@ import pytest
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.domain.wording import Words
-from anica_app.exchange.bug_report import Report, markdown
-from anica_app.exchange.commands import commands_for, core_of, osaca_name
-from anica_app.exchange.compiler_explorer import link, state
+from anica_app.features.discoveries.bug_report import Report, markdown
+from anica_app.features.discoveries.reproducing import link, state
+from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from inference.formats.provenance import PRODUCT
 

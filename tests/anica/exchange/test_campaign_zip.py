@@ -13,10 +13,10 @@ import pytest
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import Sample, pack, unpack
-from anica_app.exchange.anica_campaigns import read_campaign
-from anica_app.exchange.campaign_zip import read_archive, write_campaign
-from anica_app.exchange.file_trees import Archive, Directory
-from anica_app.exchange.incoming import Sort, sort_of_content
+from anica_app.formats.anica_campaigns import read_campaign
+from anica_app.formats.campaign_zip import read_archive, write_campaign
+from anica_app.formats.file_trees import Archive, Directory
+from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import (
     Campaign,
     CampaignPredictor,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from anica_app.exchange import file_trees
-from anica_app.exchange.file_trees import Archive, Directory
+from anica_app.formats import file_trees
+from anica_app.formats.file_trees import Archive, Directory
 from inference.storage.errors import ExchangeError
 
 

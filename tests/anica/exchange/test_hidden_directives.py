@@ -6,10 +6,10 @@ import io
 
 import pytest
 
-from anica_app.exchange.anica_campaigns import MINIMISED_BLOCK, START_BLOCK
-from anica_app.exchange.block_sets import Reading, look
-from anica_app.exchange.blocks_csv import Broken
-from anica_app.exchange.incoming import read_rows, tree_of_path
+from anica_app.formats.anica_campaigns import MINIMISED_BLOCK, START_BLOCK
+from anica_app.formats.block_sets import Reading, look
+from anica_app.formats.blocks_csv import Broken
+from anica_app.formats.incoming import read_rows, tree_of_path
 from tests.anica.exchange.published import DOCUMENTS, LABEL, write_directory
 from tests.directives import SPELLINGS, watching, written
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from anica_app.exchange.listed_loops import find_listed_loops
-from anica_app.exchange.program_loops import Found, Wanted, find_loops
+from anica_app.formats.listed_loops import find_listed_loops
+from anica_app.formats.program_loops import Found, Wanted, find_loops
 from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool
 

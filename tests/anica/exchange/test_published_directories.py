@@ -14,8 +14,8 @@ from django.conf import settings
 
 from anica_app.core.domain.documents import expanded
 from anica_app.core.samples import unpack
-from anica_app.exchange.anica_campaigns import read_campaign
-from anica_app.exchange.file_trees import Directory
+from anica_app.formats.anica_campaigns import read_campaign
+from anica_app.formats.file_trees import Directory
 from anica_app.models import Campaign, GeneralisationStep
 
 pytestmark = [pytest.mark.django_db, pytest.mark.shared]

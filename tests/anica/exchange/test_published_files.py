@@ -13,10 +13,10 @@ import pytest
 
 from anica_app.core.answers import Failure
 from anica_app.core.samples import unpack
-from anica_app.exchange.anica_abstract import abstract_document
-from anica_app.exchange.anica_campaigns import read_campaign
-from anica_app.exchange.file_trees import Archive, Directory
-from anica_app.exchange.incoming import Sort, read_rows, sort_of_content, sort_of_path
+from anica_app.formats.anica_abstract import abstract_document
+from anica_app.formats.anica_campaigns import read_campaign
+from anica_app.formats.file_trees import Archive, Directory
+from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path
 from anica_app.models import Campaign, Predictor
 from inference.storage.errors import ExchangeError, NameTakenError
 from tests.anica.exchange.published import LABEL, RESULT, START, documents, write_directory

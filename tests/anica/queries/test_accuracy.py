@@ -11,11 +11,11 @@ from django.conf import settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.exchange.block_sets import Reading, store
+from anica_app.features.block_sets import accuracy
+from anica_app.features.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
+from anica_app.features.block_sets.query import columns_of, compared_in_bin
+from anica_app.formats.block_sets import Reading, store
 from anica_app.models import BasicBlockSet, BlockColumn
-from anica_app.queries import accuracy
-from anica_app.queries.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
-from anica_app.queries.block_sets import columns_of, compared_in_bin
 from inference.core.metrics import score
 from inference.figures.heatmap import BINS, HeatMap, heat_map
 from inference.models import Run

@@ -7,17 +7,17 @@ import io
 import pytest
 
 from anica_app.core.answers import Answer, Failure
-from anica_app.exchange.block_sets import Reading, store
-from anica_app.models import BasicBlockSet
-from anica_app.queries.block_sets import (
+from anica_app.features.block_sets.query import (
     Looked,
     Told,
     block_orders,
     blocks_of,
     column_order,
     columns_of,
+    numbers_of,
 )
-from anica_app.queries.column_facts import numbers_of
+from anica_app.formats.block_sets import Reading, store
+from anica_app.models import BasicBlockSet
 from inference.storage.errors import ExchangeError
 from inference.web.paging import Order
 

@@ -7,15 +7,15 @@ import io
 import pytest
 
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.exchange.block_sets import Reading, store
-from anica_app.models import BasicBlockSet, Campaign, Discovery
-from anica_app.queries.coverage import (
+from anica_app.features.coverage.query import (
     SetBlock,
     all_blocks,
     coverage_of,
     interesting_blocks,
     standing_discoveries,
 )
+from anica_app.formats.block_sets import Reading, store
+from anica_app.models import BasicBlockSet, Campaign, Discovery
 from inference.storage.errors import ExchangeError
 
 pytestmark = pytest.mark.django_db

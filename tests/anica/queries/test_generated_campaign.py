@@ -6,8 +6,8 @@ import pytest
 
 from anica_app.core.domain import documents
 from anica_app.core.domain.vocabulary import everything
+from anica_app.features.discoveries.generalisations import samples_of_step, tree_of
 from anica_app.models import GeneralisationStep
-from anica_app.queries.generalisations import samples_of_step, tree_of
 from benchmarks._generated_campaign import Size, generated_campaign
 
 pytestmark = pytest.mark.django_db

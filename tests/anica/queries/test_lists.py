@@ -7,6 +7,19 @@ from django.test.utils import CaptureQueriesContext
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import Sample, pack
+from anica_app.features.campaigns.query import (
+    CAMPAIGN_ORDERS,
+    DISCOVERY_ORDERS,
+    campaigns,
+    discoveries,
+    rounds,
+)
+from anica_app.features.discoveries.generalisations import (
+    generalisations_of,
+    sample_page,
+    samples_of_step,
+    tree_of,
+)
 from anica_app.models import (
     Campaign,
     CampaignPredictor,
@@ -15,19 +28,6 @@ from anica_app.models import (
     GeneralisationStep,
     Predictor,
     SampleBatch,
-)
-from anica_app.queries.campaigns import (
-    CAMPAIGN_ORDERS,
-    DISCOVERY_ORDERS,
-    campaigns,
-    discoveries,
-    rounds,
-)
-from anica_app.queries.generalisations import (
-    generalisations_of,
-    sample_page,
-    samples_of_step,
-    tree_of,
 )
 from inference.web.paging import Order
 

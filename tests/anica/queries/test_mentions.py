@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.domain.mentions import Mention, mention_of
+from anica_app.features.discoveries.query import mentions_of
 from anica_app.models import Campaign, Discovery
-from anica_app.queries.mentions import mentions_of
 from inference.isa.x86.scheme_set import described
 from inference.models import ISA, InstructionScheme
 from inference.storage.instruction_sets import new_isa

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from anica_app.campaigning import asking
-from anica_app.campaigning.offering import Offer, Offers
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.errors import PredictorError
-from anica_app.exchange.asked_answers import KIND
+from anica_app.features.predictors.query import Offer, Offers
+from anica_app.features.questions import asking
+from anica_app.features.questions import form as choosing
+from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
-from anica_app.views import choosing
 from inference.models import Run
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError

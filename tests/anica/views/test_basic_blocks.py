@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from anica_app.campaigning import offering
-from anica_app.campaigning.predictors import Listed
-from anica_app.exchange.asked_answers import KIND
+from anica_app.features.predictors import query
+from anica_app.features.predictors.query import Listed
+from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
 from anica_app.predictors.kinds import KINDS
 from inference.models import ISA, Machine, PortMapping, Run
@@ -35,7 +35,7 @@ def tool(db: None, monkeypatch: pytest.MonkeyPatch) -> Predictor:
     """The one tool of this computer, whatever is installed here."""
     row = Predictor.objects.create(name="the tool", kind="command", key="t" * 64)
     monkeypatch.setattr(
-        offering, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
+        query, "listed", lambda among: [Listed(KINDS["command"], row.name, "1.2", {}, row=row)]
     )
     return row
 
@@ -177,7 +177,7 @@ def test_more_predictors_take_no_more_queries(
     with django_assert_max_num_queries(9):
         form = visitor.get(reverse("blocks")).context["form"]
     assert len(form.offers.mappings) == 12
-    assert sum(one.usual for one in form.offers.mappings) == offering.USUAL_MAPPINGS
+    assert sum(one.usual for one in form.offers.mappings) == query.USUAL_MAPPINGS
 
 
 def test_readers_decode_and_ask_nobody(client: Client, administrator: User, mapping: PortMapping):
@@ -190,7 +190,7 @@ def test_readers_decode_and_ask_nobody(client: Client, administrator: User, mapp
 
 
 def test_a_tool_is_tried_on_its_page_by_the_same_question(visitor: Client, tool: Predictor, monkeypatch):
-    from anica_app.views.predictors import pages
+    from anica_app.features.predictors import pages
 
     monkeypatch.setattr(pages, "listed", list)
     text = visitor.get(reverse("predictors")).text

@@ -7,13 +7,12 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from anica_app.campaigning import memory
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.memory_variants import Memory, variants
-from anica_app.exchange.asked_answers import ANSWERS, KIND, Said, said_document
+from anica_app.features.questions import job
+from anica_app.features.questions.answers import reading
+from anica_app.features.questions.query import ANSWERS, KIND, Line, Said, said_document
 from anica_app.models import Campaign, Predictor
-from anica_app.queries.block_answers import Line
-from anica_app.views.blocks.memory import reading
 from inference.models import PortMapping, Run
 from inference.runs.journal import write
 from inference.runs.lifecycle import submit
@@ -193,7 +192,7 @@ def test_memory_dependencies_are_asked_with_the_switch_of_llvm_mca(visitor: Clie
         twins.append(options)
         return Predictor.objects.create(name="mca with the switch", kind=kind, key="w" * 64, options=options)
 
-    monkeypatch.setattr(memory, "row_for", row_for)
+    monkeypatch.setattr(job, "row_for", row_for)
     code = bytes.fromhex("4801591048015910")  # add [rcx+16], rbx, twice
     run = asked({**tools, "mca": mca}, code)
     assert "Compare" in visitor.get(url(run)).text

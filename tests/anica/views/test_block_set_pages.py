@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning.offering import Offer, Offers
-from anica_app.exchange.block_sets import Reading, store
-from anica_app.exchange.blocks_csv import Broken
+from anica_app.features.block_sets import accuracy
+from anica_app.features.predictors.query import Offer, Offers
+from anica_app.features.questions import form
+from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.blocks_csv import Broken
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Predictor
-from anica_app.queries import accuracy
-from anica_app.views import choosing
 from inference.models import Run, Upload
 from tests.heads import behind_head
 
@@ -141,7 +141,7 @@ def test_the_form_asks_for_new_columns(
 ) -> None:
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
     offered = Offers([Offer("tool", "tool", "1.0")], [], [])
-    monkeypatch.setattr(choosing, "offers", lambda: offered)
+    monkeypatch.setattr(form, "offers", lambda: offered)
     address = reverse("block-set-ask", args=[block_set.pk])
     assert "1.0" in visitor.get(address).content.decode()
     assert visitor.post(address, {}).status_code == 400

@@ -13,9 +13,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning.importing import reading_of
-from anica_app.exchange.block_sets import Reading, look
-from anica_app.exchange.blocks_csv import Broken
+from anica_app.features.block_sets.import_job import reading_of
+from anica_app.formats.block_sets import Reading, look
+from anica_app.formats.blocks_csv import Broken
 from inference.core.mapping import PortMapping as Value
 from inference.features.search.query import find, pasted
 from inference.models import Machine, PortMapping

@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning.predictors import Listed
+from anica_app.features.campaigns import starting
+from anica_app.features.predictors.query import Listed
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from anica_app.predictors.kinds import KINDS
-from anica_app.views.campaigns import starting
 from inference.models import Run
 from inference.storage.instruction_sets import new_isa
 

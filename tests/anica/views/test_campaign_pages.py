@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from anica_app.core.answers import Answer, Failure
 from anica_app.core.samples import Sample, pack
+from anica_app.features.campaigns.standing import SUPPORT, lacking_of
 from anica_app.models import Campaign, CampaignFile, CampaignPredictor, Discovery, Predictor, SampleBatch
-from anica_app.queries.standing import SUPPORT, lacking_of
 from inference.models import Run, RunEvent
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.views.comparisons import starting
-from anica_app.views.comparisons.biased import words_of
+from anica_app.features.comparisons import starting
+from anica_app.features.comparisons.pages import words_of
 from inference.models import Run
 from tests.anica import compared as small
 from tests.anica.compared import ADD, COUNT, CYCLES

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning.predictors import Listed
-from anica_app.exchange.block_sets import Reading, store
+from anica_app.features.block_sets.query import differing_blocks
+from anica_app.features.matrices import pages
+from anica_app.features.predictors.query import Listed
+from anica_app.formats.block_sets import Reading, store
 from anica_app.models import BasicBlockSet, Predictor
 from anica_app.predictors.kinds import KINDS
-from anica_app.queries.differing import differing_blocks
-from anica_app.views.matrices import starting
 from inference.models import Run
 from inference.web.paging import Order
 
@@ -122,7 +122,7 @@ def test_the_form_starts_a_matrix_over_columns_and_tools(
     visitor: Client, block_set: BasicBlockSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    monkeypatch.setattr(starting, "listed", lambda: [Listed(KINDS["command"], "tool", "1", {}, row=tool)])
+    monkeypatch.setattr(pages, "listed", lambda: [Listed(KINDS["command"], "tool", "1", {}, row=tool)])
     shown = visitor.get(reverse("matrix-new"), {"set": block_set.pk}).content.decode()
     assert "three" in shown
     column = block_set.columns.get(name="one")

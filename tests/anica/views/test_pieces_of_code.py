@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.campaigning import offering
-from anica_app.campaigning.predictors import Listed
-from anica_app.exchange.asked_answers import KIND
+from anica_app.features.predictors import query
+from anica_app.features.predictors.query import Listed
+from anica_app.features.questions.query import KIND
 from anica_app.models import Predictor
 from anica_app.predictors.kinds import KINDS
 from inference.isa.x86.blocks import block_of_hex
@@ -72,7 +72,7 @@ def tools(db: None, monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
         Predictor.objects.create(name=name, kind="command", key=name[0] * 64) for name in ("mca", "osaca")
     ]
     monkeypatch.setattr(
-        offering,
+        query,
         "listed",
         lambda among: [Listed(KINDS["command"], row.name, "1", {}, row=row) for row in rows],
     )

@@ -11,7 +11,7 @@ from django.conf import settings
 from anica_app.core.domain.settings import SpaceSettings
 from anica_app.core.domain.wording import words
 from anica_app.core.x86_domain import X86Domain
-from anica_app.exchange.anica_abstract import abstract_document
+from anica_app.formats.anica_abstract import abstract_document
 
 _OTHERWISE_HERE = {"tab4_D"}
 """bsf and bsr only write their target in theirs; here they read it too, since a source of 0 leaves it."""

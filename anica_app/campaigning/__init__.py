@@ -1,1 +1,0 @@
-"""Campaigns as durable runs; which predictors there are; remembered answers."""

@@ -1,0 +1,196 @@
+"""Pieces that answers of several families have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import Field
+
+from anica_app.core.answers import Answer
+from anica_app.core.domain.wording import Words
+from anica_app.features.block_sets.query import Answered
+from anica_app.features.discoveries.query import Example
+from anica_app.features.discoveries.saying import words_of
+from anica_app.features.discoveries.steps import finite
+from anica_app.models import BlockColumn, Discovery
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input
+
+Interestingness = Annotated[
+    float | Literal["infinite"] | None,
+    Field(description="How far the tools are apart; infinite where a crash counts.", examples=[0.73]),
+]
+
+
+class SetAnswerOut(Schema):
+    """What a tool says of a block: a number, or why it has none."""
+
+    cycles: float | None = Field(examples=[1.03])
+    failure: str | None = Field(
+        description="crash, timeout, unsupported or no number; null with a number.", examples=[None]
+    )
+
+
+class SetBlockOut(Schema):
+    """A block of a set with what its columns say, null for a tool that was not asked."""
+
+    position: int = Field(description="Its place in the set, from 0.", examples=[0])
+    hex: str = Field(examples=["4801d8480fafc3"])
+    assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
+    length: int = Field(description="Number of instructions.", examples=[2])
+    weight: float | None = Field(description="How often it ran, where the file said so.", examples=[0.004])
+    origin: str = Field(description="Where it was found, if known.", examples=["a.out, dot, 0x11c8"])
+    answers: dict[str, SetAnswerOut | None] = Field(
+        examples=[{"llvm-mca 22": {"cycles": 1.03, "failure": None}, "osaca": None}]
+    )
+
+
+class AnswerOut(Schema):
+    """Cycles per execution in a steady state, or a failure: crash, timeout, unsupported, no number."""
+
+    cycles: float | None = Field(examples=[6.0])
+    failure: str | None = Field(examples=[None])
+    detail: str = Field(description="What the tool said.", examples=[""])
+
+
+class AskedAnswerOut(AnswerOut):
+    """What a predictor said of a block of a question."""
+
+    asked_as: str = Field(
+        description="Of a loop: with or without the jump that closes it, or how a machine closes it.",
+        examples=[""],
+    )
+
+
+class NamedAnswerOut(AnswerOut):
+    """What a predictor said, by its name."""
+
+    predictor: str = Field(examples=["llvm-mca 22"])
+
+
+class JudgedBlockOut(Schema):
+    """A block that was judged, with what each predictor said: those of the campaign first.
+
+    `interesting` and `interestingness` are null where nobody can judge any more.
+    """
+
+    hex: str = Field(examples=["4801d8480fafc3"])
+    assembly: list[str] = Field(examples=[["add rax, rbx", "imul rax, rbx"]])
+    interesting: bool | None = Field(examples=[True])
+    interestingness: Interestingness
+    answers: list[NamedAnswerOut]
+
+
+class WordsOut(Schema):
+    """An abstract block in words: phrases for each instruction, and a sentence per constraint on operands."""
+
+    instructions: list[list[str]] = Field(examples=[[["mnemonic near `bsf`", "reads memory"]]])
+    aliasing: list[str] = Field(examples=[[]])
+
+
+class DiscoveryOut(Schema):
+    """An abstract block, all of whose sampled blocks were interesting; `words` is null where ours lack."""
+
+    id: Id
+    number: int = Field(description="In its campaign, from 0.", examples=[3])
+    label: str = Field(description="What an imported file calls it.", examples=[""])
+    kind: str = Field(description="How its blocks are interesting.", examples=["difference"])
+    words: WordsOut | None
+    length: int = Field(description="Abstract instructions.", examples=[1])
+    interestingness: Interestingness
+    generality: int | None = Field(
+        description="The least number of schemes of one of its instructions.", examples=[42]
+    )
+    concrete: bool = Field(
+        description="Whether nothing but its one block is known to be interesting.", examples=[False]
+    )
+    subsumed_by: Id | None = Field(description="The discovery that includes it.", examples=[None])
+    covered: int | None = Field(description="Blocks that it includes, of those looked at.", examples=[120])
+    mark: str = Field(description="known, reported, fixed, or empty.", examples=["reported"])
+    hex: str = Field(description="The block that it was generalised from.", examples=["480fbcc3"])
+
+
+class Interest(Input):
+    """When two answers disagree."""
+
+    metric: str = Field(
+        "relative", max_length=20, description="relative: by the mean of both; absolute: in cycles."
+    )
+    threshold: float = Field(0.5, ge=0, description="They disagree where they differ by more.")
+
+
+def block_json(answered: Answered, columns: Sequence[BlockColumn]) -> dict[str, Any]:
+    """A block as `SetBlockOut`."""
+    block = answered.block
+    code = bytes(block.code)
+    return {
+        "position": block.position,
+        "hex": code.hex(),
+        "assembly": assembly(code),
+        "length": block.length,
+        "weight": block.weight,
+        "origin": block.origin,
+        "answers": {
+            column.name: answer_json(one) for column, one in zip(columns, answered.answers, strict=True)
+        },
+    }
+
+
+def answer_json(answer: Answer | None) -> dict[str, Any] | None:
+    """An answer as `SetAnswerOut`."""
+    if answer is None:
+        return None
+    return {"cycles": answer.cycles, "failure": answer.failure}
+
+
+def assembly(code: bytes) -> list[str]:
+    """The instructions in Intel syntax; none where the bytes are no instructions."""
+    try:
+        return list(intel_of_bytes(code))
+    except BlockError:
+        return []
+
+
+def interestingness(value: float | None) -> float | str | None:
+    """A number as `Interestingness`."""
+    return None if value is None else finite(value)
+
+
+def judged_json(example: Example, columns: Sequence[str]) -> dict[str, Any]:
+    """A block as `JudgedBlockOut`; `columns` are the names behind its answers."""
+    code, verdict = example.sample.code, example.verdict
+    return {
+        "hex": code.hex(),
+        "assembly": assembly(code),
+        "interesting": example.interesting,
+        "interestingness": None if verdict is None else interestingness(verdict.value),
+        "answers": [
+            {"predictor": name, "cycles": one.cycles, "failure": one.failure, "detail": one.detail}
+            for name, one in zip(columns, example.sample.answers, strict=True)
+        ],
+    }
+
+
+def discovery_json(row: Discovery, covered: Mapping[int, int] | None = None) -> dict[str, Any]:
+    """A discovery as `DiscoveryOut`; `covered`: blocks by id, where somebody has looked."""
+    copied = ("number", "label", "kind", "length", "generality", "concrete", "mark")
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        "words": words_json(words_of(row.abstract)),
+        "interestingness": interestingness(row.interestingness),
+        "subsumed_by": row.subsumed_by_id,
+        "covered": None if covered is None else covered.get(row.pk, 0),
+        "hex": bytes(row.code).hex(),
+    }
+
+
+def words_json(words: Words | None) -> dict[str, Any] | None:
+    """An abstract block in words, as `WordsOut`."""
+    if words is None:
+        return None
+    return {"instructions": [list(one) for one in words.instructions], "aliasing": list(words.aliasing)}

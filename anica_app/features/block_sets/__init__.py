@@ -1,0 +1,1 @@
+"""Basic-block sets: brought in, asked about, compared column by column."""

@@ -1,0 +1,209 @@
+"""How well the columns of a basic-block set agree with one of them, and what files would become a set."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from anica_app.features.block_sets.accuracy import (
+    KIND,
+    Accuracy,
+    ColumnAccuracy,
+    accuracy_known,
+    column_named,
+)
+from anica_app.features.block_sets.query import columns_of
+from anica_app.formats.block_scales import Bounds
+from anica_app.formats.block_sets import Look, Reading, look
+from anica_app.formats.blocks_csv import Broken
+from anica_app.formats.incoming import Sort, sort_of_content
+from anica_app.models import BasicBlockSet
+from inference.features.evaluations.api import HeatMapOut
+from inference.features.runs.api import RunOut
+from inference.features.runs.runs_of_kind import started
+from inference.features.uploads.api import FileProblemOut
+from inference.features.uploads.query import waiting_uploads
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Ref, Scores, ref
+
+router = Router()
+Name = Query(..., min_length=1, max_length=200, description="A column by its name.", examples=["measured"])
+
+
+class ColumnAccuracyOut(Scores):
+    """A column beside the reference, on the blocks for which both have a number."""
+
+    column: Ref
+    numbers: int = Field(description="Blocks for which it has a number, compared or not.", examples=[390])
+    failures: int = Field(examples=[10])
+    weighted_mape: float | None = Field(
+        description="MAPE in which each block counts by its weight; null where none has one.", examples=[8.2]
+    )
+    heat_map: HeatMapOut
+    worst: list[int] = Field(
+        description="Places of the blocks with the largest relative errors.", examples=[[17, 4]]
+    )
+
+
+class AccuracyOut(Schema):
+    """All columns of a set beside one of them."""
+
+    block_set: Ref
+    reference: Ref
+    blocks: int = Field(examples=[400])
+    numbers: int = Field(description="Blocks with a reference above 0.", examples=[398])
+    zeros: int = Field(description="Blocks with a reference of 0 cycles, left out.", examples=[2])
+    columns: list[ColumnAccuracyOut]
+
+
+class Reference(Input):
+    """What the columns are compared with."""
+
+    reference: str = Field(min_length=1, max_length=200, examples=["measured"])
+
+
+class FileColumnOut(Schema):
+    """A column of a file, its numbers as they would be stored."""
+
+    name: str = Field(examples=["llvm-mca 13"])
+    scale: str = Field(description="cycles, hundredths (of 100 executions) or weight.", examples=["cycles"])
+    looks: str = Field(description="What its numbers look like, which changes nothing.", examples=["cycles"])
+    numbers: int = Field(examples=[100])
+    failures: int = Field(examples=[2])
+    least: float | None = Field(examples=[0.25])
+    most: float | None = Field(examples=[37.0])
+
+
+class FileRowOut(Schema):
+    """One of the first rows of a file."""
+
+    row: int = Field(examples=[2])
+    hex: str = Field(examples=["4801d8"])
+    numbers: list[float | None] = Field(examples=[[1.03, -1.0]])
+
+
+class BlockFileOut(Schema):
+    """What an uploaded file with basic blocks would bring."""
+
+    rows: int = Field(examples=[99_999])
+    left_out: int = Field(description="Rows that cannot be read.", examples=[1])
+    empty: int = Field(description="Rows without a block, passed over.", examples=[0])
+    instructions: int = Field(examples=[420_000])
+    duplicates: int = Field(examples=[3])
+    columns: list[FileColumnOut]
+    problem_count: int = Field(examples=[1])
+    problems: list[FileProblemOut]
+    doubts: dict[str, int] = Field(
+        description="By column, answers below what a processor needs.", examples=[{"osaca": 27}]
+    )
+    first: list[FileRowOut]
+
+
+@router.get("/{block_set_id}/accuracy", response=AccuracyOut)
+def get_accuracy(request: HttpRequest, block_set_id: Id, reference: str = Name) -> Any:
+    """Compare all columns of a set with one. A large set needs a run for that: until then, 409 says so."""
+    row = get_object_or_404(BasicBlockSet, pk=block_set_id)
+    column = column_named(row, reference)
+    known = accuracy_known(row, columns_of(row), column).accuracy
+    if known is None:
+        raise ProblemError(
+            409,
+            f"The columns of {row.name!r} have not been compared with {reference!r} yet",
+            where="path block_set_id",
+            right="POST the reference to the same address, and wait for the run",
+        )
+    return _accuracy(known, row, column)
+
+
+@router.post("/{block_set_id}/accuracy", response={201: RunOut})
+def find_accuracy(request: HttpRequest, block_set_id: Id, data: Reference) -> Any:
+    """Start the run that compares the columns of a large set with one."""
+    row = get_object_or_404(BasicBlockSet, pk=block_set_id)
+    config = {"block_set": row.pk, "reference": column_named(row, data.reference).pk}
+    return started(request, KIND, config, f"Columns of {row.name} compared"[:180])
+
+
+@router.get("/files/{block_file_id}", response=BlockFileOut)
+def preview_block_file(
+    request: HttpRequest,
+    block_file_id: Id,
+    broken: Literal["stop", "skip"] = "skip",
+    issue_width: float | None = Query(
+        None, gt=0, le=1000, description="Instructions per cycle.", examples=[8]
+    ),
+) -> Any:
+    """What an uploaded CSV file with basic blocks would become, by the number of the upload.
+
+    It is read to its end.
+    """
+    upload = get_object_or_404(waiting_uploads().defer(None), pk=block_file_id)
+    content = bytes(upload.content)
+    if sort_of_content(content) is not Sort.BLOCKS:
+        raise ProblemError(
+            422,
+            f"{upload.file_name} holds no basic blocks",
+            where="path block_file_id",
+            right="a CSV file with machine code or assembly in its first column",
+        )
+    reading = Reading(Broken(broken), bounds=Bounds(issue_width))
+    return _file(look(io.BytesIO(content), upload.file_name, reading))
+
+
+def _accuracy(known: Accuracy, row: BasicBlockSet, reference: Any) -> dict[str, Any]:
+    return {
+        "block_set": ref(row),
+        "reference": ref(reference),
+        "blocks": known.blocks,
+        "numbers": known.numbers,
+        "zeros": known.zeros,
+        "columns": [_column(one) for one in known.columns],
+    }
+
+
+def _column(one: ColumnAccuracy) -> dict[str, Any]:
+    return {
+        **one.scores.as_json(),
+        "column": {"id": one.column, "name": one.name},
+        "numbers": one.answered,
+        "failures": one.failed,
+        "weighted_mape": one.weighted,
+        "heat_map": one.heat_map.as_json(),
+        "worst": list(one.worst),
+    }
+
+
+def _file(seen: Look) -> dict[str, Any]:
+    return {
+        "rows": seen.rows,
+        "left_out": seen.left_out,
+        "empty": seen.empty,
+        "instructions": seen.instructions,
+        "duplicates": seen.duplicates,
+        "columns": [
+            {
+                "name": column.name,
+                "scale": column.scale.value,
+                "looks": column.looks.value,
+                "numbers": column.answers,
+                "failures": column.failures,
+                "least": column.least,
+                "most": column.most,
+            }
+            for column in seen.columns
+        ],
+        "problem_count": seen.problems.count,
+        "problems": [
+            {"row": each.row, "column": each.column, "message": each.message, "right": each.right}
+            for each in seen.problems.listed
+        ],
+        "doubts": seen.doubts.counts,
+        "first": [
+            {"row": row.line, "hex": row.code.hex(), "numbers": list(row.numbers)} for row in seen.first
+        ],
+    }

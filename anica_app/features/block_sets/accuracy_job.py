@@ -1,0 +1,54 @@
+"""Runs of kind `accuracy`: the columns of a basic-block set beside one of them, where that takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from anica_app.features.block_sets.accuracy import KIND, Accuracy, accuracy_of
+from anica_app.features.block_sets.columns import read_set, refuse_unknown
+from anica_app.models import BlockColumn
+from inference.core.protocols import Json
+from inference.models import Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+
+
+class AccuracyJob:
+    """Runs of kind `accuracy`. `block_set` is the id of one, `reference` that of a column of it."""
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The complete description. Raises `ConfigError` naming the field."""
+        refuse_unknown(config, ("block_set", "reference"), "a comparison of columns")
+        row = read_set(config.get("block_set"))
+        pk = config.get("reference")
+        if type(pk) is not int or not row.columns.filter(pk=pk).exists():
+            known = ", ".join(f"{column.pk} ({column.name})" for column in row.columns.order_by("position"))
+            raise ConfigError(f"reference must be a column of the set: {known or 'it has none'}")
+        return {"block_set": row.pk, "reference": pk}
+
+    def submitted(self, run: Run) -> None:
+        """Nothing is to be prepared."""
+
+    def work(self, task: Task) -> Store:
+        """Compare column after column."""
+        reference = BlockColumn.objects.filter(pk=task.run.config["reference"]).first()
+        if reference is None:
+            raise JobError("the reference column has been deleted")
+
+        def told(done: int, total: int) -> None:
+            task.reporter.pulse()
+            facts = {"phase": KIND, "done": done, "total": total, "rate": 0.0, "unit": "columns"}
+            task.reporter.tell("progress", {**facts, "eta": None})
+
+        found = accuracy_of(reference.block_set, reference, told)
+        return partial(_store, reference, found)
+
+
+def _store(reference: BlockColumn, found: Accuracy) -> tuple[Json, Sequence[Entry]]:
+    name = f"columns of {reference.block_set.name} beside {reference.name}"
+    result: Json = {"block_set": reference.block_set_id, "name": name, "accuracy": found.as_json()}
+    return result, [("result", {"name": name, "block_set": reference.block_set_id})]

@@ -1,0 +1,287 @@
+"""Imports of basic-block sets and campaigns: as a durable run of an upload, or at once from the shell."""
+
+from __future__ import annotations
+
+import io
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any
+
+from anica_app.core.errors import PredictorError
+from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
+from anica_app.features.block_sets.importing_loops import add_loop_arguments, import_loops, import_loops_of
+from anica_app.features.block_sets.loops_job import FIELDS as LOOP_FIELDS
+from anica_app.features.block_sets.loops_job import check_loops, telling
+from anica_app.features.predictors.query import predictor_of
+from anica_app.formats.block_scales import Bounds
+from anica_app.formats.block_sets import Look, Reading, look, store
+from anica_app.formats.blocks_csv import Broken, Scale
+from anica_app.formats.campaign_rows import CampaignRows
+from anica_app.formats.file_trees import Archive
+from anica_app.formats.incoming import Sort, read_rows, sort_of_content, sort_of_path, tree_of_path
+from anica_app.models import BasicBlockSet, Campaign
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.core.tunables import check_choice, check_number
+from inference.features.uploads.claiming import claim_upload, discard_upload, free_upload
+from inference.models import ISA, Run, Upload
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import NAME_LIMIT, free_name
+
+FOUND_OUT = ""
+"""The numbers of a file mean what they look like."""
+
+_FIELDS: Json = {
+    "upload": None,
+    "name": "",
+    "note": "",
+    "broken": Broken.STOP.value,
+    "numbers": FOUND_OUT,
+    "issue_width": None,
+    "bounds": "",
+    **LOOP_FIELDS,
+    "loops": [],
+}
+STAGES = ("Read and check", "Store")
+"""Of an import of blocks."""
+
+
+def reading_of(options: Mapping[str, Any], columns: int = 0) -> Reading:
+    """How a file with blocks is to be read. `columns`: how many it has that `numbers` is about.
+
+    Raises `ExchangeError` for a mapping that there is not.
+    """
+    mapping, width = options.get("bounds") or "", options.get("issue_width")
+    try:
+        ports = predictor_of("mapping", {"mapping": mapping}) if mapping else None
+    except PredictorError as error:
+        raise ExchangeError(str(error)) from error
+    numbers = options.get("numbers") or FOUND_OUT
+    each = numbers if isinstance(numbers, list) else [numbers] * columns
+    scales = tuple(Scale(one) if one else None for one in each)
+    return Reading(Broken(options.get("broken") or Broken.STOP), scales, Bounds(width, ports))
+
+
+class ImportAnicaJob:
+    """Runs of kind `import-anica`.
+
+    `upload`: id of the file, a basic-block set or a campaign. `name`: of what it becomes ("": its own).
+    Of a set, `broken`: "stop" or "skip" at rows that cannot be read; `numbers`: what those of the file are,
+    "" to find out, or a list with one for each column; `issue_width` and `bounds`, the name of a port
+    mapping: what answers are held against. Of a program or a listing, which loops: the fields of runs of kind
+    `loops`, and in `loops` the keys of some that such a run has found, [] for all.
+    """
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The complete description. Raises `ConfigError`."""
+        if unknown := sorted(config.keys() - _FIELDS.keys()):
+            raise ConfigError(f"an import has no field {unknown[0]!r}; its fields are {', '.join(_FIELDS)}")
+        complete = {**_FIELDS, **config}
+        for field in ("name", "note", "bounds"):
+            if not isinstance(complete[field], str):
+                raise ConfigError(f"{field} must be a text, not {complete[field]!r:.80}")
+        try:
+            check_choice("broken", complete["broken"], tuple(Broken))
+            _check_numbers(complete["numbers"])
+            if complete["issue_width"] is not None:
+                check_number("issue_width", complete["issue_width"], 0.01, 1000.0)
+        except InvalidInputError as error:
+            raise ConfigError(str(error)) from error
+        check_loops(complete)
+        free_upload(complete["upload"])
+        return complete
+
+    def submitted(self, run: Run) -> None:
+        """The upload shows which run imports it, and no other does. Raises `ConfigError` where one does."""
+        claim_upload(run)
+
+    def work(self, task: Task) -> Store:
+        """Read the file, to be stored when the run is finished. Raises `JobError` with the problems."""
+        upload = Upload.objects.filter(pk=task.run.config["upload"]).first()
+        if upload is None:
+            raise JobError("the uploaded file has been deleted")
+        content = bytes(upload.content)
+        try:
+            sort = sort_of_content(content)
+            if sort is Sort.BLOCKS:
+                return _block_import(task, upload, content)
+            if sort in LOOP_SORTS:
+                return import_loops(task, upload, content, sort, telling(task, "bytes"))
+            rows = read_rows(Archive(io.BytesIO(content), upload.file_name), telling(task, "blocks"))
+        except ExchangeError as error:
+            raise JobError(str(error)) from error
+        return partial(_store_campaign, task, upload, rows)
+
+
+def _check_numbers(given: object) -> None:
+    for one in given if isinstance(given, list) else [given]:
+        check_choice("numbers", one, (FOUND_OUT, *Scale))
+
+
+def _block_import(task: Task, upload: Upload, content: bytes) -> Store:
+    _enter(task, "check", 1)
+    total = content.count(b"\n")
+    tell = telling(task, "rows")
+    reading = _reading(content, upload.file_name, task.run.config)
+    seen = look(io.BytesIO(content), upload.file_name, reading, lambda read: tell(read, max(read, total)))
+    if not seen.acceptable:
+        raise JobError("\n".join(["nothing was imported", *(seen.lines() or ["the file has no row"])]))
+    _enter(task, "store", 2)
+    return partial(_store_blocks, task, upload, content, reading)
+
+
+def _enter(task: Task, name: str, index: int) -> None:
+    task.reporter.tell("phase", {"name": name, "index": index, "labels": list(STAGES)})
+
+
+def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> Reading:
+    """With `numbers` for all, the columns have to be known: a look at the beginning tells them."""
+    if not options.get("numbers") or isinstance(options["numbers"], list):
+        return reading_of(options)
+    beginning = content[: content.find(b"\n", 4096) + 1] or content
+    return reading_of(options, len(look(io.BytesIO(beginning), file_name, Reading(Broken.SKIP)).columns))
+
+
+def _store_blocks(
+    task: Task, upload: Upload, content: bytes, reading: Reading
+) -> tuple[Json, Sequence[Entry]]:
+    discard_upload(upload)
+    config = task.run.config
+    name = config["name"] or free_name(BasicBlockSet, _stem(upload.file_name))
+    made, seen = store(
+        io.BytesIO(content),
+        upload.file_name,
+        name,
+        reading,
+        note=config["note"],
+        isa=ISA.objects.filter(name=X86).first(),
+        run=task.run,
+    )
+    result: Json = {"block_set": made.pk, "name": made.name, "rows": made.size}
+    return result, [*(_log(text) for text in told_of_blocks(made, seen)), ("result", result)]
+
+
+def _store_campaign(task: Task, upload: Upload, rows: CampaignRows) -> tuple[Json, Sequence[Entry]]:
+    discard_upload(upload)
+    config = task.run.config
+    name = config["name"] or free_name(Campaign, rows.campaign.name)
+    made = rows.store(name, note=config["note"], run=task.run)
+    result: Json = {"campaign": made.pk, "name": made.name, "rows": len(rows.discoveries)}
+    return result, [*(_log(text) for text in told_of_campaign(made)), ("result", result)]
+
+
+def told_of_blocks(made: BasicBlockSet, seen: Look) -> list[str]:
+    """What an import of blocks has made, a line each."""
+    columns = ", ".join(
+        f"{one.name} ({one.scale}, {count_of(one.answers, 'answer')})" for one in seen.columns
+    )
+    lines = [f"basic-block set {made.name!r}: {count_of(made.size, 'block')}; {columns or 'no column'}"]
+    if seen.left_out:
+        lines += [f"left out: {count_of(seen.left_out, 'row')}", *seen.lines()]
+    for one in seen.columns:
+        if one.looks is not one.scale:
+            alike = f"its numbers look like {one.looks} (--numbers {one.looks})"
+            lines.append(f"{one.name} is taken for {one.scale}; {alike}")
+    if seen.empty:
+        lines.append(f"{count_of(seen.empty, 'row')} without a block passed over")
+    if seen.duplicates:
+        lines.append(f"{count_of(seen.duplicates, 'block')} repeated")
+    for name, count in seen.doubts.counts.items():
+        lines.append(f"{name}: {count_of(count, 'answer')} below what the processor needs")
+    return lines
+
+
+def told_of_campaign(made: Campaign) -> list[str]:
+    """What an import of a campaign has made, a line each."""
+    steps = sum(made.generalisations.values_list("steps_count", flat=True))
+    lines = [
+        f"campaign {made.name!r}: {count_of(made.discoveries.count(), 'discovery', 'discoveries')}, "
+        f"{count_of(made.generalisations.count(), 'generalisation')} with {count_of(steps, 'decision')}"
+    ]
+    for label, why in made.facts.get("unsayable", {}).items():
+        lines.append(f"{label} is kept as it was only: our words do not have {why}")
+    return lines
+
+
+def count_of(count: int, one: str, several: str = "") -> str:
+    """A number with its noun."""
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
+def _log(text: str) -> Entry:
+    return "log", {"level": "info", "text": text}
+
+
+def _stem(file_name: str) -> str:
+    return PurePath(file_name).stem.strip()[:NAME_LIMIT] or "import"
+
+
+class AnicaImporter:
+    """What `manage.py import` and the upload pages hand on."""
+
+    titles = ", ".join(Sort)
+    preview = "anica-import"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Of basic-block sets."""
+        group = parser.add_argument_group("basic-block sets")
+        group.add_argument(
+            "--broken",
+            choices=[one.value for one in Broken],
+            default=Broken.STOP.value,
+            help="at a row that cannot be read: refuse the file, or leave the row out (default: stop)",
+        )
+        group.add_argument(
+            "--numbers",
+            choices=[one.value for one in Scale],
+            default=FOUND_OUT,
+            help="what the numbers of the file are (default: found out)",
+        )
+        group.add_argument(
+            "--issue-width",
+            type=float,
+            metavar="N",
+            help="instructions per cycle of the processor: doubt answers that are below",
+        )
+        group.add_argument(
+            "--bounds", default="", metavar="MAPPING", help="port mapping: doubt answers below what it says"
+        )
+        add_loop_arguments(parser)
+
+    def reads_path(self, path: Path) -> bool:
+        """Whether it is one of ours."""
+        return sort_of_path(path) is not None
+
+    def reads_content(self, content: bytes) -> bool:
+        """Whether it is one of ours."""
+        return sort_of_content(content) is not None
+
+    def import_path(self, path: Path, options: Mapping[str, Any]) -> list[str]:
+        """Import a file or a directory. Raises `ExchangeError`."""
+        sort = sort_of_path(path)
+        if sort in LOOP_SORTS:
+            return import_loops_of(path, sort, options)
+        if sort is not Sort.BLOCKS:
+            rows = read_rows(tree_of_path(path))
+            return told_of_campaign(rows.store(options["name"], note=options["note"]))
+        with path.open("rb") as file:
+            beginning = file.read(1 << 16)
+            reading = _reading(beginning, path.name, options)
+            file.seek(0)
+            made, seen = store(
+                file,
+                path.name,
+                options["name"] or _stem(path.name),
+                reading,
+                note=options["note"],
+                isa=ISA.objects.filter(name=X86).first(),
+            )
+        return told_of_blocks(made, seen)

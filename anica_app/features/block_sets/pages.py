@@ -1,0 +1,254 @@
+"""The list of basic-block sets, and where a file for a new one is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST
+
+from anica_app.features.block_sets.accuracy_pages import accuracy_tab
+from anica_app.features.block_sets.columns import KIND
+from anica_app.features.block_sets.columns import KIND as NEW_COLUMNS
+from anica_app.features.block_sets.query import (
+    SET_ORDERS,
+    ColumnNumbers,
+    Looked,
+    Told,
+    block_orders,
+    block_sets,
+    blocks_of,
+    column_order,
+    columns_of,
+    numbers_of,
+)
+from anica_app.features.coverage.pages import coverage_tab
+from anica_app.features.questions.form import ChoosingForm
+from anica_app.formats.block_sets import export
+from anica_app.formats.incoming import sort_of_content
+from anica_app.models import BasicBlockSet, BlockColumn
+from inference.features.uploads.query import keep_all
+from inference.models import Run
+from inference.runs.errors import LimitError
+from inference.storage.errors import ExchangeError
+from inference.web.naming import NOTE_LIMIT, delete_page, edit_page
+from inference.web.paging import Order, Page, page_of
+from inference.web.requests import one_of, start_run, whole_number
+
+
+def block_set_list(request: HttpRequest) -> HttpResponse:
+    """All of them, newest first, filtered by name or note."""
+    q = request.GET.get("q", "").strip()
+    order = Order.read(request.GET.get("sort", ""), SET_ORDERS, "-newest")
+    page = page_of(block_sets(q), order, SET_ORDERS, request.GET.get("page", ""))
+    context = {
+        "page": page,
+        "q": q,
+        "sort": str(order),
+        "any": bool(page.rows) or BasicBlockSet.objects.exists(),
+    }
+    return render(request, "anica/block_sets.html", context)
+
+
+def block_set_upload(request: HttpRequest) -> HttpResponse:
+    """What can be read, and the field for the file; it goes the way of all uploads."""
+    return render(request, "anica/block_set_upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
+
+
+@require_POST
+def block_set_paste(request: HttpRequest) -> HttpResponse:
+    """Keep a pasted text as if it were an uploaded file; its preview comes next."""
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    error = "" if text.strip() else "There is nothing to read: paste a text first."
+    if not error and sort_of_content(text.encode("utf-8", "replace")) is None:
+        error = "This is no text of perf annotate, perf script or objdump, and no table of blocks."
+    if not error:
+        file = SimpleUploadedFile("pasted.txt", text.encode("utf-8", "replace"))
+        try:
+            return redirect("upload-preview", keep_all([file], request.user)[0].pk)
+        except (ExchangeError, LimitError) as problem:
+            error = str(problem)
+    context = {"limit": settings.UPLOAD_LIMIT_BYTES, "error": error, "text": text[:100_000]}
+    return render(request, "anica/block_set_upload.html", context, status=400)
+
+
+# The page of a basic-block set: its blocks, its columns, how these agree, what campaigns explain of it.
+
+
+TABS = {
+    "blocks": "Blocks",
+    "columns": "Columns and import",
+    "accuracy": "Accuracy",
+    "coverage": "Coverage by campaigns",
+}
+TOLD = (
+    (Told.NUMBER.value, "gave a number"),
+    (Told.FAILURE.value, "failed"),
+    (Told.NOTHING.value, "was not asked"),
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column as the table of blocks has it; `order` is the word by which the table is sorted by it."""
+
+    column: BlockColumn
+    order: str
+
+
+def block_set(request: HttpRequest, pk: int) -> HttpResponse:
+    """One set."""
+    found = get_object_or_404(BasicBlockSet.objects.select_related("isa", "run"), pk=pk)
+    tab = one_of(request, "tab", tuple(TABS), "blocks")
+    columns = columns_of(found)
+    asking = Run.objects.filter(kind=NEW_COLUMNS, config__block_set=pk).exclude(state__in=Run.FINAL)
+    context: dict[str, Any] = {
+        "block_set": found,
+        "columns": columns,
+        "asking": list(asking.defer("result", "note")),
+        "tabs": TABS.items(),
+        "tab": tab,
+        "tab_template": f"anica/block_set/tab_{tab}.html",
+    }
+    parts = {
+        "blocks": _blocks,
+        "columns": _columns,
+        "accuracy": accuracy_tab,
+        "coverage": coverage_tab,
+    }
+    context |= parts[tab](request, found, columns)
+    return render(request, "anica/block_set.html", context, status=400 if context.get("error") else 200)
+
+
+def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
+    told = one_of(request, "told", tuple(Told))
+    looked = Looked(
+        request.GET.get("q", "").strip(),
+        whole_number(request, "length"),
+        whole_number(request, "column"),
+        Told(told) if told else None,
+    )
+    order = Order.read(request.GET.get("sort", ""), block_orders(columns), "position")
+    page = Page((), 0)  # type: ignore[var-annotated]
+    error = ""
+    try:
+        page = blocks_of(found, columns, looked, order, request.GET.get("page", ""))
+    except ExchangeError as problem:
+        error = str(problem)
+    by_column = next((column for column in columns if column_order(column.pk) == order.column), None)
+    return {
+        "page": page,
+        "rows": [(row.block, list(zip(columns, row.answers, strict=True))) for row in page.rows],
+        "heads": [Head(column, column_order(column.pk)) for column in columns],
+        "weighted": bool(found.report.get("scales", {}).get("weight")),
+        "q": looked.search,
+        "wanted_length": looked.length,
+        "wanted_column": looked.column,
+        "wanted_told": told,
+        "told": TOLD,
+        "sort": str(order),
+        "by_column": by_column,
+        "error": error,
+    }
+
+
+def _columns(
+    request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]
+) -> dict[str, list[tuple[BlockColumn, ColumnNumbers]]]:
+    del request
+    return {"numbers": numbers_of(found, columns)}
+
+
+# Asking predictors about all blocks of a set: each becomes a column.
+
+
+class ColumnsForm(ChoosingForm):
+    """Which predictors; those that have a column are refused."""
+
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run; left empty, one is made up."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    anew = None  # what is remembered is what they would say again
+
+    def clean(self) -> dict[str, Any]:
+        """Somebody must be asked."""
+        data = super().clean()
+        if not self.rows and not self.errors:
+            self.add_error("predictors", "Choose at least one predictor.")
+        return data
+
+
+def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
+    """The choice of predictors; a POST starts the run."""
+    found = get_object_or_404(BasicBlockSet, pk=pk)
+    form = ColumnsForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        names = ", ".join(row.name for row in form.rows)
+        config = {"block_set": pk, "predictors": [row.pk for row in form.rows]}
+        if start_run(request, form, KIND, config, f"{names} on {found.name}"[:180]) is not None:
+            return redirect(f"{reverse('block-set', args=[pk])}?tab=columns")
+    ticked = form.ticked() if form.is_bound else set()
+    offers = form.offers
+    groups = (("Tools", offers.tools), ("Mappings", offers.mappings), ("Machines", offers.machines))
+    context = {
+        "block_set": found,
+        "form": form,
+        "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
+    }
+    return render(request, "anica/block_set_ask.html", context, status=400 if form.is_bound else 200)
+
+
+# What a user does with a basic-block set: take it away as a file, name and note, delete it or a column.
+
+
+def block_set_csv(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The whole set as CSV, a piece at a time; it imports again."""
+    row = get_object_or_404(BasicBlockSet, pk=pk)
+    name = f"{slugify(row.name) or 'blocks'}.csv"
+    return StreamingHttpResponse(
+        export(row),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def block_set_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a set."""
+    return edit_page(request, get_object_or_404(BasicBlockSet, pk=pk), "block-set", "block-sets")
+
+
+def block_set_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a set, after saying what goes with it."""
+    return delete_page(request, get_object_or_404(BasicBlockSet, pk=pk), "block-set", "block-sets")
+
+
+@require_POST
+def block_column_delete(request: HttpRequest, pk: int, column: int) -> HttpResponse:
+    """Take a column with its answers out of the set."""
+    row = get_object_or_404(BlockColumn, pk=column, block_set=pk)
+    row.delete()
+    messages.success(request, f"The column “{row.name}” has been removed.")
+    return redirect(f"{reverse('block-set', args=[pk])}?tab=columns")
+
+
+urlpatterns = [
+    path("block-sets/", block_set_list, name="block-sets"),
+    path("block-sets/upload/", block_set_upload, name="block-set-upload"),
+    path("block-sets/paste/", block_set_paste, name="block-set-paste"),
+    path("block-sets/<int:pk>/", block_set, name="block-set"),
+    path("block-sets/<int:pk>/ask/", block_set_ask, name="block-set-ask"),
+    path("block-sets/<int:pk>/blocks.csv", block_set_csv, name="block-set-csv"),
+    path("block-sets/<int:pk>/edit/", block_set_edit, name="block-set-edit"),
+    path("block-sets/<int:pk>/delete/", block_set_delete, name="block-set-delete"),
+    path("block-sets/<int:pk>/columns/<int:column>/delete/", block_column_delete, name="block-column-delete"),
+]

@@ -1,0 +1,1 @@
+"""Campaigns: searches for what tools disagree about."""

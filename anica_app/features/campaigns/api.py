@@ -1,0 +1,244 @@
+"""Campaigns: the list, one with its counters and files, starting one, name and note, deletion, exports."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zlib
+from typing import Any, Literal
+
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils.text import slugify
+from ninja import Query, Schema, Status
+from pydantic import Field
+
+from anica_app.features.campaigns.query import CAMPAIGN_ORDERS, campaigns, listed_campaigns
+from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
+from anica_app.features.campaigns.starting_api import router
+from anica_app.features.discoveries.query import discoveries_csv
+from anica_app.formats.campaign_zip import write_campaign
+from anica_app.models import Campaign, CampaignFile
+from inference.models import Run
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
+from inference.web.api.document import FILE
+from inference.web.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
+from inference.web.api.shapes import Name, NameAndNote, Note, Ref, Text, Time, attachment, ref
+from inference.web.paging import Order
+
+CampaignSort = sorts(CAMPAIGN_ORDERS)
+Kind = Literal["", *Campaign.Kind.values]  # type: ignore[valid-type]
+_IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
+
+
+class CampaignOut(Schema):
+    """A search for blocks on which tools disagree. `discoveries` counts those that no other one includes."""
+
+    id: Id
+    name: Name = Field(examples=["llvm-mca 13 and llvm-mca 22"])
+    created: Time
+    kind: str = Field(description="campaign, generalisation or explanation.", examples=["campaign"])
+    origin: str = Field(description="run or import.", examples=["run"])
+    source: str = Field(description="The file of an import.", examples=[""])
+    run: Ref | None
+    state: str | None = Field(description="Of its run.", examples=["done"])
+    predictors: list[Ref]
+    rounds: int = Field(examples=[12])
+    sampled: int = Field(description="Fresh random blocks.", examples=[6000])
+    interesting: int = Field(description="Of them, interesting.", examples=[412])
+    subsumed: int = Field(description="Of them, known through earlier discoveries.", examples=[380])
+    seconds: float = Field(examples=[600.0])
+    discoveries: int = Field(examples=[31])
+    explained: float | None = Field(
+        description="The share of fresh interesting blocks that the discoveries include.", examples=[0.94]
+    )
+
+
+class FailureOut(Schema):
+    """How often a predictor failed in a way."""
+
+    failure: str = Field(examples=["timeout"])
+    predictor: str = Field(examples=["osaca 0.7.1"])
+    count: int = Field(examples=[3])
+
+
+class CampaignFileOut(Schema):
+    """A file that came with an imported campaign, or that its run has kept."""
+
+    id: Id
+    path: str = Field(examples=["support.json"])
+    size: int = Field(description="Bytes.", examples=[20_480])
+
+
+class StandingOut(Schema):
+    """How far a campaign is; while it runs, as it told last."""
+
+    sampled: int = Field(examples=[6000])
+    interesting: int = Field(examples=[412])
+    subsumed: int = Field(examples=[380])
+    rounds: int = Field(examples=[12])
+    discoveries: int = Field(examples=[31])
+    included: int = Field(description="Discoveries that another one includes.", examples=[4])
+    generalisations: int | None = Field(examples=[35])
+    judged: int | None = Field(description="Blocks that were judged in all.", examples=[91_000])
+    generalising: int = Field(description="Blocks that are generalised now.", examples=[0])
+    rate: float | None = Field(description="Blocks judged per second.", examples=[151.0])
+    seconds: float = Field(examples=[600.0])
+    ratio: float | None = Field(description="Share of the fresh blocks that is interesting.", examples=[0.07])
+    failures: list[FailureOut]
+
+
+class CampaignInFull(CampaignOut):
+    """A campaign with its counters and its whole description, by which it can be started again."""
+
+    note: Note
+    isa: Ref | None
+    format: str = Field(
+        description="In whose words it is described: ours, or anica for the published tool's.",
+        examples=["ours"],
+    )
+    config: dict[str, Any] = Field(
+        examples=[{"predictors": [2, 5], "preset": "tools", "end": {"minutes": 10.0}, "seed": 1}]
+    )
+    standing: StandingOut
+    facts: dict[str, Any] = Field(
+        description="What else is known: schemes, times, what the discoveries explain.",
+        examples=[{"schemes": 3100, "unsupported": 54, "judged": 91_000}],
+    )
+    files: list[CampaignFileOut]
+
+
+class LackingOut(Schema):
+    """Schemes that were left out because a tool does not support them."""
+
+    predictor: str = Field(examples=["osaca 0.7.1"])
+    reason: str = Field(examples=["unsupported"])
+    count: int = Field(examples=[54])
+    schemes: list[str] = Field(description="The first 200.", examples=[["lar GPR[16]:W, GPR[16]:R"]])
+
+
+@router.get("", response=PageOf[CampaignOut])
+def list_campaigns(
+    request: HttpRequest,
+    paging: Query[Paging],
+    q: Text = "",
+    kind: Kind = "",
+    predictor: int | None = Query(
+        None, ge=0, le=2**63 - 1, description="Number of one that it has asked.", examples=[2]
+    ),
+    sort: CampaignSort = "-newest",
+) -> Any:
+    """All campaigns, those with the text `q` in name or note, of a kind, with a predictor.
+
+    Generalisations of single blocks and explanations of single predictions are among them.
+    """
+    check_cursor(paging)
+    order = Order.of(sort)
+    page = campaigns(order, paging.cursor, paging.limit, text=q.strip(), kind=kind, tool=predictor)
+    return page_json(page, [campaign_json(row) for row in page.rows])
+
+
+@router.get("/{campaign_id}", response=CampaignInFull)
+def get_campaign(request: HttpRequest, campaign_id: Id) -> Any:
+    """One campaign, with what it was asked, how far it is, and its files."""
+    row = campaign_row(campaign_id)
+    run: Run | None = row.run if row.origin == Campaign.Origin.RUN else None
+    standing = standing_of(row, run)
+    names = [seat.predictor.name for seat in row.seats.all()]
+    failures = [
+        {"failure": what, "predictor": whose, "count": count}
+        for what, whose, count in failures_in_words(standing.failures, names)
+    ]
+    files = row.files.defer("content").values("id", "path", "size")
+    return {
+        **campaign_json(row),
+        **{name: getattr(row, name) for name in ("note", "format", "config", "facts")},
+        "isa": ref(row.isa),
+        "standing": {**vars(standing), "ratio": standing.ratio, "failures": failures},
+        "files": list(files),
+    }
+
+
+@router.patch("/{campaign_id}", response=CampaignOut)
+def rename_campaign(request: HttpRequest, campaign_id: Id, data: NameAndNote) -> Any:
+    """Give a campaign another name or note."""
+    row = campaign_row(campaign_id)
+    renamed(request, row, data)
+    return campaign_json(row)
+
+
+@router.get("/{campaign_id}/dependents", response=list[DependentOut])
+def list_dependents_of_campaign(request: HttpRequest, campaign_id: Id) -> Any:
+    """What depends on this campaign, and what becomes of it when the campaign is deleted."""
+    return dependents_json(get_object_or_404(Campaign, pk=campaign_id))
+
+
+@router.delete("/{campaign_id}", response={204: None})
+def delete_campaign(request: HttpRequest, campaign_id: Id) -> Any:
+    """Delete a campaign with its discoveries and all that it has sampled, unless it goes on."""
+    deleted(get_object_or_404(Campaign.objects.select_related("run"), pk=campaign_id))
+    return Status(204, None)
+
+
+@router.get("/{campaign_id}/unsupported", response=list[LackingOut])
+def list_unsupported(request: HttpRequest, campaign_id: Id) -> Any:
+    """The schemes that a campaign had to leave out, by the tool that lacks them."""
+    row = campaign_row(campaign_id)
+    return [
+        {"predictor": each.tool, "reason": each.reason, "count": each.count, "schemes": list(each.schemes)}
+        for each in lacking_of(row, [seat.predictor.name for seat in row.seats.all()])
+    ]
+
+
+@router.get("/{campaign_id}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
+def export_discoveries(request: HttpRequest, campaign_id: Id) -> HttpResponse:
+    """The discoveries of a campaign as CSV, in words and as documents."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    access.note(request, Deed.EXPORTED, row)
+    return attachment(discoveries_csv(row), "text/csv; charset=utf-8", f"{row.name} discoveries", "csv")
+
+
+@router.get("/{campaign_id}/exports/zip", response=bytes, openapi_extra={FILE: "application/zip"})
+def export_campaign(request: HttpRequest, campaign_id: Id) -> HttpResponseBase:
+    """A campaign with all that it has sampled, as an archive that another installation imports."""
+    row = get_object_or_404(Campaign, pk=campaign_id)
+    file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  the answer closes it
+    write_campaign(row, file)  # type: ignore[arg-type]
+    file.seek(0)
+    access.note(request, Deed.EXPORTED, row)
+    name = f"{slugify(row.name) or 'campaign'}.zip"
+    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
+
+
+@router.get(
+    "/{campaign_id}/files/{file_id}", response=bytes, openapi_extra={FILE: "application/octet-stream"}
+)
+def get_campaign_file(request: HttpRequest, campaign_id: Id, file_id: Id) -> HttpResponseBase:
+    """A file of a campaign, as it was."""
+    row = get_object_or_404(CampaignFile.objects.select_related("campaign"), pk=file_id, campaign=campaign_id)
+    access.note(request, Deed.EXPORTED, row.campaign)
+    content = io.BytesIO(zlib.decompress(bytes(row.content)))
+    name = row.path.rpartition("/")[2]
+    return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
+
+
+def campaign_row(campaign_id: int) -> Campaign:
+    """One with its predictors, its run, and all that the list shows. Raises `Http404`."""
+    rows = listed_campaigns().defer(None).select_related("isa", "run")
+    return get_object_or_404(rows.prefetch_related("seats__predictor"), pk=campaign_id)
+
+
+def campaign_json(row: Any) -> dict[str, Any]:
+    """A row of `listed_campaigns`, with its seats at hand, as `CampaignOut`."""
+    copied = ("name", "created", "kind", "origin", "source", "rounds", "sampled", "interesting", "subsumed")
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in (*copied, "seconds", "explained")},
+        "run": ref(row.run),
+        "state": None if row.run is None else row.run.state,
+        "predictors": [ref(seat.predictor) for seat in row.seats.all()],
+        "discoveries": row.found,
+    }

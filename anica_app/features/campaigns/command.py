@@ -1,0 +1,177 @@
+"""`manage.py campaign`: find out, in the shell, where tools disagree; see `run_command`."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from anica_app.core.domain.wording import words
+from anica_app.core.errors import PredictorError
+from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
+from anica_app.features.predictors.query import chosen
+from anica_app.models import Campaign, Discovery, Predictor
+from inference.core.protocols import Json
+from inference.features.inferring.request import DEFAULT_SEED
+from inference.models import PortMapping, Run
+from inference.runs import lifecycle
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand, add_set_option, named_values
+
+_SHOWN = 20
+_TELL_EVERY = 5.0  # seconds of searching
+
+
+class Command(RunCommand):
+    """One campaign from start to end, or the generalisation of one block; see the module."""
+
+    help = "Search for basic blocks on which predictors disagree, and characterise them. Ctrl-C cancels."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument(
+            "--predictor",
+            action="append",
+            required=True,
+            metavar="NAME",
+            dest="predictors",
+            help="one or two: a name as `manage.py predictors` lists them, or KIND:OPTION=VALUE,…, e.g. "
+            "llvm-mca:release=13,cpu=haswell; one alone is searched for crashes",
+        )
+        parser.add_argument("--preset", choices=list(PRESETS), default="tools", help="default: tools")
+        parser.add_argument("--seed", type=int, default=DEFAULT_SEED, metavar="S", help="default: 1")
+        ends = parser.add_argument_group(
+            "when it ends",
+            f"as soon as one of these is reached; {DEFAULT_MINUTES:g} minutes if none is given",
+        )
+        ends.add_argument("--minutes", type=float, metavar="M")
+        ends.add_argument("--discoveries", type=int, metavar="N", help="that no other one includes")
+        ends.add_argument("--blocks", type=int, metavar="N", help="random blocks in all")
+        ends.add_argument("--barren", type=int, metavar="N", help="random blocks without a discovery")
+        add_set_option(parser, "any setting of the search, of what is interesting, or of the abstract domain")
+        parser.add_argument(
+            "--schemes", metavar="FILTER", help="schemes of the blocks, as in the scheme table's search box"
+        )
+        parser.add_argument(
+            "--uops", metavar="MAPPING", help="port mapping that gives the numbers of µops, a feature"
+        )
+        parser.add_argument(
+            "--exclude",
+            metavar="CAMPAIGN[:N]",
+            action="append",
+            default=[],
+            help="do not find again what that campaign's discovery N, or any of them, includes",
+        )
+        parser.add_argument(
+            "--evaluate",
+            type=int,
+            default=0,
+            metavar="N",
+            help="judge N fresh blocks of four instructions at the end: how much do the discoveries explain?",
+        )
+        parser.add_argument(
+            "--block", metavar="HEX", help="no search: generalise this one block, given as machine code"
+        )
+        parser.add_argument("--name", default="", help="name of the run and of its campaign")
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Search to the end."""
+        run = self.do_run(lambda: self._submitted(options))
+        if options["json"]:
+            self.stdout.write(json.dumps(run.result))
+        else:
+            self._tell_result(run.result)
+
+    _told = 0.0
+
+    def line(self, kind: str, payload: Json) -> str:
+        """An event for the shell."""
+        if kind == "batch":
+            return ""
+        if kind == "counters":
+            if payload["seconds"] - self._told < _TELL_EVERY:
+                return ""
+            self._told = payload["seconds"]
+            return (
+                f"  {payload['seconds']:.0f} s: {payload['sampled']:,} blocks sampled, "
+                f"{payload['interesting']:,} interesting, {payload['standing']} discoveries; "
+                f"{payload['rate']:.0f} blocks/s"
+            )
+        if kind == "discovery":
+            return f"  {payload['number']}. {_in_words(payload['abstract'])}"
+        return "" if kind == "progress" else super().line(kind, payload)
+
+    def _submitted(self, options: dict[str, Any]) -> Run:
+        rows = [_predictor(name) for name in options["predictors"]]
+        config: Json = {
+            "predictors": [row.pk for row in rows],
+            "seed": options["seed"],
+            "settings": dict(named_values(options["overrides"])),
+        }
+        title = " and ".join(row.name for row in rows)
+        if options["block"]:
+            config["block"] = options["block"]
+            name = options["name"] or f"{options['block'][:40]} on {title}"
+            return lifecycle.submit("generalise", config, lifecycle.unused_name(name[:180]))
+        config |= {
+            "preset": options["preset"],
+            "end": {name: options[name] for name in ("minutes", "discoveries", "blocks", "barren")},
+            "evaluate": options["evaluate"],
+            "excluded": [pk for text in options["exclude"] for pk in _discoveries(text)],
+        }
+        if options["schemes"] is not None:
+            config["scheme_filter"] = options["schemes"]
+        if options["uops"]:
+            config["uops"] = by_name(PortMapping, options["uops"]).pk
+        return lifecycle.submit("campaign", config, lifecycle.unused_name((options["name"] or title)[:180]))
+
+    def _tell_result(self, result: Json) -> None:
+        self.stdout.write(
+            f"campaign {result['name']!r}: {result['discoveries']} discoveries, {result['url']}"
+        )
+        if result.get("sampled"):
+            self.stdout.write(
+                f"  {result['interesting']:,} of {result['sampled']:,} random blocks are interesting; "
+                f"{result['judged']:,} blocks judged in {result['seconds']:.0f} s"
+            )
+        found = Discovery.objects.filter(campaign=result["campaign"], subsumed_by=None)
+        for row in found.order_by("-interestingness", "number")[:_SHOWN]:
+            self.stdout.write(f"  {row.number}. {_in_words(row.abstract)}")
+        if explained := result.get("explained"):
+            if explained["interesting"]:
+                self.stdout.write(
+                    f"  of {explained['interesting']:,} interesting ones among {explained['blocks']:,} fresh "
+                    f"blocks the discoveries cover {100 * explained['share']:.1f} %, the best "
+                    f"{len(explained['top'])} of them {100 * explained['top_share']:.1f} %"
+                )
+            else:
+                self.stdout.write(f"  none of {explained['blocks']:,} fresh blocks is interesting")
+
+
+def _in_words(document: Json) -> str:
+    """An abstract block in one line."""
+    said = words(document)
+    instructions = [", ".join(phrases) for phrases in said.instructions]
+    return "; ".join([" | ".join(instructions), *said.aliasing]).replace("`", "")
+
+
+def _predictor(name: str) -> Predictor:
+    try:
+        return chosen(name)
+    except PredictorError as error:
+        raise CommandError(str(error)) from error
+
+
+def _discoveries(text: str) -> list[int]:
+    """Ids of the discoveries that `CAMPAIGN[:N]` names."""
+    name, colon, number = text.rpartition(":")
+    one = bool(colon) and number.isdigit() and not Campaign.objects.filter(name=text).exists()
+    campaign = by_name(Campaign, name if one else text)
+    found = Discovery.objects.filter(campaign=campaign, abstract__isnull=False)
+    found = found.filter(number=int(number)) if one else found.filter(subsumed_by=None)
+    if not found.exists():
+        raise CommandError(f"--exclude {text}: {campaign.name!r} has no such discovery")
+    return list(found.values_list("pk", flat=True))

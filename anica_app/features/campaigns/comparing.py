@@ -1,0 +1,126 @@
+"""Campaigns side by side: where their descriptions differ, and what of the one the others have found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from anica_app.features.campaigns.query import listed_campaigns
+from anica_app.features.coverage.query import CoverageRuns, coverage_runs
+from anica_app.models import Campaign, Discovery
+from inference.core.protocols import Json
+
+Line = tuple[str, list[str]]
+"""What, and its value in each campaign."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A campaign with what it alone has found: so many of its `discoveries` no other one includes."""
+
+    campaign: Campaign
+    discoveries: int
+    alone: int | None
+    covered: int | None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How many discoveries of one campaign are included by some of another one's."""
+
+    shared: int | None
+    of: int
+
+    @property
+    def share(self) -> float | None:
+        """As a share."""
+        return None if self.shared is None or not self.of else self.shared / self.of
+
+    @property
+    def shade(self) -> int:
+        """From 0 to 8, for the cell's background."""
+        return round(8 * (self.share or 0.0))
+
+
+class ComparedCampaigns:
+    """Some campaigns with what the newest run over just these has found out, if there is one."""
+
+    def __init__(self, rows: Sequence[Campaign]) -> None:
+        """`rows` are of `listed_campaigns`, each once."""
+        self.rows = list(rows)
+        self.runs: CoverageRuns = coverage_runs([row.pk for row in rows])
+        self.found: Json = self.runs.result
+
+    @cached_property
+    def _owner(self) -> dict[int, int]:
+        pks = self.found.get("discoveries", [])
+        return dict(Discovery.objects.filter(pk__in=pks).values_list("pk", "campaign_id"))
+
+    @cached_property
+    def _overlap(self) -> dict[int, set[int | None]]:
+        """Of each discovery that others include, whose these are."""
+        given = self.found.get("overlap", {})
+        return {int(pk): {self._owner.get(one) for one in others} for pk, others in given.items()}
+
+    @property
+    def sides(self) -> list[Side]:
+        """Each campaign by itself."""
+        return [self._side(row) for row in self.rows]
+
+    def _side(self, row: Campaign) -> Side:
+        if not self.found:
+            return Side(row, row.found, None, None)  # type: ignore[attr-defined]
+        own = self._own(row)
+        alone = sum(not self._overlap.get(pk) for pk in own)
+        return Side(row, len(own), alone, self.found["by_campaign"].get(str(row.pk), 0))
+
+    def _own(self, row: Campaign) -> list[int]:
+        return [pk for pk, campaign in self._owner.items() if campaign == row.pk]
+
+    @property
+    def pairs(self) -> list[tuple[Campaign, list[Pair | None]]]:
+        """Of each campaign's discoveries, how many each of the others includes; None beside itself."""
+        return [(row, [self._pair(row, other) for other in self.rows]) for row in self.rows]
+
+    def _pair(self, row: Campaign, other: Campaign) -> Pair | None:
+        if row.pk == other.pk:
+            return None
+        own = self._own(row)
+        shared = sum(other.pk in self._overlap.get(pk, ()) for pk in own) if self.found else None
+        return Pair(shared, len(own))
+
+    @property
+    def alone(self) -> list[int]:
+        """The ids of the discoveries that no other campaign has."""
+        pks = self.found.get("discoveries", [])
+        return [pk for pk in pks if pk in self._owner and not self._overlap.get(pk)]
+
+    @property
+    def covered(self) -> dict[int, int]:
+        """How many of the blocks looked at each discovery includes, by its id."""
+        return {int(pk): count for pk, count in self.found.get("by_discovery", {}).items()}
+
+
+def compared_campaigns(ids: Sequence[int]) -> ComparedCampaigns:
+    """Those of these ids that there are, in the order of their numbers."""
+    return ComparedCampaigns(listed_campaigns().defer(None).filter(pk__in=ids).order_by("pk"))
+
+
+def differing(told: Sequence[Mapping[str, str]], unknown: str) -> tuple[list[Line], list[Line]]:
+    """What is not the same in all; apart from it, what some have nothing of, which is told as `unknown`."""
+    names = dict.fromkeys(name for facts in told for name in facts)
+    lines = [(name, [facts.get(name, unknown) for facts in told]) for name in names]
+    found = [(name, values) for name, values in lines if len(set(values)) > 1]
+    shared = [line for line in found if unknown not in line[1]]
+    return shared, [line for line in found if line not in shared]
+
+
+def flattened(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested objects, each under the names that lead to it, joined by dots."""
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from flattened(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value

@@ -1,0 +1,310 @@
+"""Form fields for the settings of a campaign: label, help and the paper's value come from their classes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+
+from anica_app.core.answers import Failure
+from anica_app.core.domain.settings import FEATURES
+from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
+from anica_app.core.errors import PredictorError
+from anica_app.core.search.judging import METRICS
+from anica_app.core.search.settings import Termination
+from anica_app.features.campaigns.request import DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS
+from anica_app.features.predictors.query import Listed, chosen
+from anica_app.models import Discovery, Predictor
+from inference.core.protocols import Json
+from inference.features.inferring.request import DEFAULT_SEED
+from inference.features.measure.pages import search_field
+from inference.models import PortMapping
+from inference.storage.instruction_sets import X86
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+from inference.web.requests import row_numbers
+
+SETTING, END = "set_", "end_"
+LABELS = {
+    "samples": "Samples per abstract block",
+    "first_look": "Of them, looked at first",
+    "longest": "Instructions at most",
+    "orders": "Orders of expansions",
+    "batch": "Random blocks of a round",
+    "side_by_side": "Generalised side by side",
+    "new_share": "Share of new samples",
+    "confirming": "Samples to confirm",
+    "share_evidence": "Share evidence",
+    "kinds_apart": "Keep kinds apart",
+    "attempts": "Attempts at one block",
+    "metric": "Measure of disagreement",
+    "failures": "Failures that count",
+    "groups": "Further kinds of schemes",
+    "extensions": "CPU features",
+    "edit_distance": "Edits of mnemonics",
+    "log_bound": "Largest k for µops",
+    "aliasing": "Say which operands are the same",
+    "barren": "Blocks without a discovery",
+    "blocks": "Random blocks",
+}
+_HELP = {
+    "failures": "Failures of a tool that make a block interesting; others are counted",
+    "groups": "Kinds of schemes beyond the usual ones",
+    "features": "What abstract instructions say about schemes; uops counts where numbers of µops are given",
+}
+"""Where the class explains how to write what the form has boxes for."""
+
+_CHOICES: Mapping[str, Sequence[str]] = {"metric": METRICS}
+_WORDS: Mapping[str, tuple[Sequence[str], str]] = {
+    "failures": ([failure.value for failure in Failure], ", "),
+    "groups": (SCHEME_GROUPS, " "),
+    "features": (FEATURES, " "),
+}
+"""Settings that are lists of words, with what stands between these."""
+
+
+class WordsField(forms.MultipleChoiceField):
+    """Some words of a list, as one text."""
+
+    def __init__(self, words: Sequence[str], between: str, **options: Any) -> None:
+        super().__init__(
+            choices=[(word, word) for word in words], widget=forms.CheckboxSelectMultiple, **options
+        )
+        self._between = between
+
+    def prepare_value(self, value: Any) -> Any:
+        """The boxes to tick for a text."""
+        if isinstance(value, str):
+            return [word.strip() for word in value.split(self._between.strip() or None) if word.strip()]
+        return value
+
+    def clean(self, value: Any) -> Any:
+        """The text."""
+        return self._between.join(super().clean(value))
+
+
+def setting_fields() -> Iterator[tuple[str, forms.Field]]:
+    """(name, field) of every setting, group by group, and of what ends a campaign."""
+    for group, cls in GROUPS.items():
+        for entry in dataclasses.fields(cls):
+            yield SETTING + entry.name, _field(entry, group)
+    for entry in dataclasses.fields(Termination):
+        yield END + entry.name, _field(entry, "end")
+
+
+def _field(entry: dataclasses.Field[Any], group: str) -> forms.Field:
+    help_text = _HELP.get(entry.name, entry.metadata["help"])
+    shown: dict[str, Any] = {
+        "label": LABELS.get(entry.name, entry.name.replace("_", " ").capitalize()),
+        "help_text": f"{help_text[:1].upper()}{help_text[1:]}.",
+        "required": False,
+        "initial": entry.default,
+    }
+    kind = str(entry.type)
+    field: forms.Field
+    if entry.name in _WORDS:
+        field = WordsField(*_WORDS[entry.name], **shown)
+    elif entry.name in _CHOICES:
+        field = forms.ChoiceField(choices=[(word, word) for word in _CHOICES[entry.name]], **shown)
+    elif kind == "bool":
+        field = forms.BooleanField(**shown)
+    elif kind.startswith("int"):
+        field = forms.IntegerField(**shown)
+    elif kind.startswith("float"):
+        field = forms.FloatField(widget=forms.NumberInput(attrs={"step": "any"}), **shown)
+    else:
+        field = forms.CharField(
+            max_length=400, widget=forms.TextInput(attrs={"spellcheck": "false"}), **shown
+        )
+    field.paper = _paper(entry.metadata["paper"])  # type: ignore[attr-defined]
+    field.group = group  # type: ignore[attr-defined]
+    return field
+
+
+def _paper(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
+    )
+
+
+def settings_of(cleaned: Mapping[str, Any]) -> Json:
+    """What the form says, by the names of the settings; a number that was left out is as usual."""
+    named = {name.removeprefix(SETTING): value for name, value in cleaned.items() if name.startswith(SETTING)}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def end_of(cleaned: Mapping[str, Any]) -> Json:
+    """What ends the campaign."""
+    return {name.removeprefix(END): value for name, value in cleaned.items() if name.startswith(END)}
+
+
+def initial_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the fields hold for a campaign that there is."""
+    found = {SETTING + name: value for group in GROUPS for name, value in config.get(group, {}).items()}
+    return found | {END + name: value for name, value in config.get("end", {}).items()}
+
+
+# The form for a new campaign: its tools, what is interesting, which schemes, and every setting.
+
+
+NOBODY = ""
+SECTIONS = (
+    ("The search", "search", "Algorithms 8.1 and 8.2."),
+    (
+        "What abstract blocks can say",
+        "domain",
+        "Features of instructions, and whether operands are the same.",
+    ),
+)
+"""Settings that are folded: heading, group, and what they are about."""
+
+
+class CampaignForm(forms.Form):
+    """One field per thing that can be chosen; what they mean together is checked when the run is made."""
+
+    first = forms.ChoiceField(label="First predictor")
+    second = forms.ChoiceField(
+        label="Second predictor",
+        required=False,
+        help_text="Without one, blocks are searched on which the first fails.",
+    )
+    scheme_filter = search_field()
+    uops = forms.ModelChoiceField(
+        PortMapping.objects.none(),
+        required=False,
+        label="Numbers of µops from",
+        empty_label="nowhere: nothing is said of them",
+        help_text="A port mapping; then abstract blocks can say how many µops an instruction has.",
+    )
+    excluded = forms.ModelMultipleChoiceField(
+        Discovery.objects.none(),
+        required=False,
+        label="Do not find again",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="What these discoveries include is passed over.",
+    )
+    evaluate = forms.IntegerField(
+        label="Judge on fresh blocks",
+        required=False,
+        initial=0,
+        validators=[MinValueValidator(0), MaxValueValidator(MOST_FRESH)],
+        help_text="So many random blocks of four instructions are asked for at the end, to tell how much of "
+        "what is interesting the discoveries explain (§8.2.3).",
+    )
+    seed = forms.IntegerField(
+        required=False,
+        initial=DEFAULT_SEED,
+        validators=[MinValueValidator(0), MaxValueValidator(2**31 - 1)],
+        help_text="The same seed finds the same discoveries, unless time ends the campaign.",
+    )
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run and its campaign; left empty, one is made up."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 3}))
+    preset = forms.ChoiceField(
+        required=False, choices=[(key, one.title) for key, one in PRESETS.items()], widget=forms.HiddenInput
+    )
+
+    def __init__(
+        self, usable: Sequence[Listed], data: Any = None, *, initial: Any = None, excluded: Sequence[int] = ()
+    ) -> None:
+        super().__init__(data, initial=initial)
+        self.rows: list[Predictor] = []
+        names = [(one.name, one.name) for one in usable]
+        for name, empty in (("first", ("", "choose a predictor")), ("second", (NOBODY, "nobody"))):
+            choice = self.fields[name]
+            assert isinstance(choice, forms.ChoiceField)
+            choice.choices = [empty, *names]
+        self.fields.update(setting_fields())
+        self.fields["evaluate"].paper = "10,000"  # type: ignore[attr-defined]
+        if data is None and not any(name.startswith(END) for name in initial or {}):
+            self.initial[END + "minutes"] = DEFAULT_MINUTES
+        mappings = PortMapping.objects.filter(isa__name=X86).defer("report").order_by("name")
+        self.fields["uops"].queryset = mappings  # type: ignore[attr-defined]
+        wanted = data.getlist("excluded") if data is not None else excluded
+        ids = row_numbers(map(str, wanted))
+        rows = Discovery.objects.filter(pk__in=ids, abstract__isnull=False).select_related("campaign")
+        self.fields["excluded"].queryset = rows  # type: ignore[attr-defined]
+        describe_fields(self)
+
+    def clean(self) -> dict[str, Any]:
+        """Find or make the predictors' rows, so that what they lack is told beside them."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        for place in ("first", "second"):
+            if not data.get(place):
+                continue
+            try:
+                self.rows.append(chosen(data[place]))
+            except PredictorError as error:
+                self.add_error(place, str(error))
+        if data.get("first") and data.get("first") == data.get("second"):
+            self.add_error("second", "A predictor always agrees with itself: choose another one.")
+        return data
+
+    def config(self) -> Json:
+        """The description of the run, as `read_config` takes it."""
+        data = self.cleaned_data
+        described: Json = {
+            "predictors": [row.pk for row in self.rows],
+            "preset": data["preset"] or "tools",
+            "settings": settings_of(data),
+            "end": end_of(data),
+            "scheme_filter": data["scheme_filter"],
+            "excluded": [row.pk for row in data["excluded"]],
+            "evaluate": data["evaluate"] or 0,
+            "seed": DEFAULT_SEED if data["seed"] is None else data["seed"],
+        }
+        if data["uops"]:
+            described["uops"] = data["uops"].pk
+        return described
+
+    def blame(self, complaint: str) -> None:
+        """Put what `read_config` says beside the field that it is about."""
+        words = complaint.replace(":", " ").split()
+        for word in words[:2]:
+            for prefix in (SETTING, END, ""):
+                if prefix + word in self.fields:
+                    self.add_error(prefix + word, complaint.partition(": ")[2] or complaint)
+                    return
+        self.add_error(None, complaint)
+
+    def of_group(self, group: str) -> list[forms.BoundField]:
+        """The fields of a group of settings."""
+        return [field for field in self if getattr(field.field, "group", "") == group]
+
+    @property
+    def interest(self) -> list[forms.BoundField]:
+        """When a block is interesting."""
+        return self.of_group("interest")
+
+    @property
+    def space(self) -> list[forms.BoundField]:
+        """Which schemes there are."""
+        return self.of_group("space")
+
+    @property
+    def end(self) -> list[forms.BoundField]:
+        """When it ends."""
+        return self.of_group("end")
+
+    @property
+    def sections(self) -> list[tuple[str, str, list[forms.BoundField], bool]]:
+        """(heading, what about, fields, whether something in it is not as usual) of what is folded."""
+        return [
+            (heading, about, fields, any(field.errors or _unusual(field) for field in fields))
+            for heading, group, about in SECTIONS
+            if (fields := self.of_group(group))
+        ]
+
+
+def _unusual(field: forms.BoundField) -> bool:
+    given, usual = field.value(), field.field.initial
+    prepare = field.field.prepare_value
+    return str(prepare(given)) != str(prepare(usual))

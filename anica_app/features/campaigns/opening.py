@@ -1,0 +1,144 @@
+"""What a campaign needs to begin: its predictors, and the schemes that all of them support."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+
+from anica_app.core.domain.settings import DomainSettings, SpaceSettings
+from anica_app.core.errors import AnicaError
+from anica_app.core.search.panel import Panel
+from anica_app.core.search.settings import SearchSettings
+from anica_app.core.search.supporting import Support, find_support
+from anica_app.core.search.tasks import World
+from anica_app.core.x86_domain import X86Domain
+from anica_app.features.campaigns.standing import SUPPORT
+from anica_app.features.predictors.query import opened
+from anica_app.models import Campaign, CampaignFile, Predictor
+from inference.core.protocols import Checkpoint, Json
+from inference.models import ISA, PortMapping
+from inference.models.scheme_search import search_schemes
+from inference.runs.errors import JobError
+from inference.runs.job import Task
+from inference.storage.instruction_sets import X86
+from inference.storage.rows import load_mapping
+
+STAGE_SUPPORT = "support"
+
+
+@contextmanager
+def opened_panel(task: Task, ids: Sequence[int]) -> Iterator[Panel]:
+    """The predictors of a run, asked side by side. Raises `JobError` where one cannot work here."""
+    rows = {row.pk: row for row in Predictor.objects.filter(pk__in=ids)}
+    gone = [pk for pk in ids if pk not in rows]
+    if gone:
+        raise JobError(f"the predictor {gone[0]} that this run needs has been deleted")
+    with ExitStack() as stack:
+        try:
+            tools = [stack.enter_context(closing(opened(rows[pk], task))) for pk in ids]
+        except AnicaError as error:
+            raise JobError(str(error)) from error
+        panel = Panel(tools, task.reporter.pulse)
+        stack.callback(panel.close)
+        yield panel
+
+
+def chosen_domain(space: Json, domain: Json, scheme_filter: str = "", uops: int | None = None) -> X86Domain:
+    """The abstract domain over the schemes that settings and filter leave, whoever supports them.
+
+    Raises `JobError` where none is left.
+    """
+    among = None
+    if scheme_filter:
+        isa = ISA.objects.filter(name=X86).first()
+        if isa is None:
+            raise JobError(f"the instruction set {X86} is not loaded: run `manage.py load-isa`")
+        found = search_schemes(isa.schemes.all(), scheme_filter)
+        among = list(found.values_list("text", flat=True))
+    try:
+        return X86Domain.of(DomainSettings(**domain), SpaceSettings(**space), among=among, uops=_uops(uops))
+    except AnicaError as error:
+        raise JobError(str(error)) from error
+
+
+def restricted_domain(
+    task: Task, campaign: Campaign, panel: Panel, domain: X86Domain, labels: Sequence[str]
+) -> tuple[X86Domain, Json]:
+    """The domain over the schemes that all predictors support, and what was found about that.
+
+    It is asked once per campaign: what the campaign's file says holds when it is taken up again.
+    """
+    file = campaign.files.filter(path=SUPPORT).first()
+    if file is None:
+        task.reporter.tell("phase", {"name": STAGE_SUPPORT, "index": 1, "labels": list(labels)})
+        found = _asked(task, panel, domain)
+        file = _stored(campaign, found)
+    known = json.loads(zlib.decompress(bytes(file.content)))
+    if not known["supported"]:
+        names = " and ".join(tool.name for tool in panel.predictors)
+        raise JobError(f"there is no scheme that {names} support: {_complaint(known)}")
+    return domain.restricted(known["supported"]), known
+
+
+def world_of(domain: X86Domain, search: Json, seed: int) -> World:
+    """What the searches of a run have in common."""
+    return World(domain, SearchSettings(**search), seed)
+
+
+def _asked(task: Task, panel: Panel, domain: X86Domain) -> Support:
+    blocks = dict(zip(domain.space.texts, domain.instances(), strict=True))
+
+    def told(done: int) -> None:
+        panel.flush()
+        task.reporter.save(task.checkpoint or Checkpoint({}))  # answers are remembered: the run gets on
+        task.reporter.tell(
+            "progress",
+            {
+                "phase": STAGE_SUPPORT,
+                "done": done,
+                "total": len(blocks),
+                "rate": 0.0,
+                "unit": "schemes",
+                "eta": None,
+            },
+        )
+
+    support = find_support(panel, blocks, told)
+    for number, tool in enumerate(panel.predictors, start=1):
+        text = f"{tool.name} does not support {support.by_predictor(number):,} of {len(blocks):,} schemes"
+        task.reporter.tell("log", {"level": "info", "text": text})
+    return support
+
+
+def _stored(campaign: Campaign, support: Support) -> CampaignFile:
+    content = json.dumps(
+        {
+            "supported": list(support.supported),
+            "lacking": {
+                text: {str(number): str(answer.failure or "0 cycles") for number, answer in answers.items()}
+                for text, answers in support.lacking.items()
+            },
+        }
+    ).encode()
+    file, _ = campaign.files.get_or_create(
+        path=SUPPORT, defaults={"size": len(content), "content": zlib.compress(content)}
+    )
+    return file
+
+
+def _complaint(known: Json) -> str:
+    text, answers = next(iter(known["lacking"].items()))
+    return f"of {text!r} the first says {next(iter(answers.values()))!r}"
+
+
+def _uops(mapping: int | None) -> dict[str, int] | None:
+    """{scheme: number of its µops} in a port mapping."""
+    if mapping is None:
+        return None
+    row = PortMapping.objects.filter(pk=mapping).first()
+    if row is None:
+        raise JobError("the port mapping that gives the numbers of µops has been deleted")
+    usage = load_mapping(row).usage
+    return {scheme: sum(count for _, count in uops) for scheme, uops in usage.items()}

@@ -1,0 +1,338 @@
+"""What the page of a campaign shows, from its rows: the same while it goes on and when it has ended."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST
+
+from anica_app.core.domain.wording import Words
+from anica_app.features.campaigns.asked import asked_of
+from anica_app.features.campaigns.query import (
+    CAMPAIGN_ORDERS,
+    DISCOVERY_ORDERS,
+    campaigns,
+    discoveries,
+    judge_of,
+    rounds,
+)
+from anica_app.features.campaigns.standing import failures_in_words, lacking_of, standing_of
+from anica_app.features.coverage.job import KIND
+from anica_app.features.coverage.query import (
+    coverage_config,
+    coverage_runs,
+    measure_of,
+    measure_of_run,
+    sets_for,
+    sorted_by_coverage,
+)
+from anica_app.features.discoveries.generalisations import BY_BLOCK, BY_LENGTH, sample_page, samples_of_batch
+from anica_app.features.discoveries.query import discoveries_csv
+from anica_app.features.discoveries.saying import words_of
+from anica_app.figures.rounds_chart import RoundsChart, rounds_chart
+from anica_app.formats.campaign_zip import write_campaign
+from anica_app.models import BasicBlockSet, Campaign, CampaignFile, Discovery, Predictor, SampleBatch
+from inference.core.protocols import Json
+from inference.models import Run
+from inference.web.naming import delete_page, edit_page
+from inference.web.paging import PAGE_SIZE, Order
+from inference.web.requests import file_answer, one_of, row_number, start_or_tell, whole_number
+
+
+@dataclass(frozen=True)
+class Found:
+    """A discovery of a table, in words where ours suffice; `covered`: of the blocks looked at, if any."""
+
+    row: Discovery
+    words: Words | None
+    covered: int | None
+
+
+def chart_of(campaign: Campaign) -> RoundsChart | None:
+    """The share of interesting blocks in each round (one query)."""
+    rows = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND, interesting__isnull=False)
+    return rounds_chart(list(rows.order_by("number").values_list("number", "n", "interesting")))
+
+
+def found_of(row: Discovery, covered: Mapping[int, int] | None) -> Found:
+    """A row of the table; `covered`: blocks by id of the discovery."""
+    return Found(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
+
+
+# The list of campaigns.
+
+
+def campaign_list(request: HttpRequest) -> HttpResponse:
+    """All campaigns, newest first, filtered by name or note, kind and tool."""
+    q = request.GET.get("q", "").strip()
+    kind = one_of(request, "kind", tuple(Campaign.Kind.values))
+    tool = whole_number(request, "tool")
+    order = Order.read(request.GET.get("sort", ""), CAMPAIGN_ORDERS, "-newest")
+    page = campaigns(order, request.GET.get("page", ""), text=q, kind=kind, tool=tool)
+    return render(
+        request,
+        "anica/campaigns.html",
+        {
+            "page": page,
+            "q": q,
+            "kind": kind,
+            "kinds": Campaign.Kind.choices,
+            "tool": tool,
+            "tools": Predictor.objects.filter(seats__isnull=False).distinct().order_by("name").only("name"),
+            "sort": str(order),
+            "any_campaign": bool(page.rows) or Campaign.objects.exists(),
+            "working": any(row.run and row.run.state not in Run.FINAL for row in page.rows),
+        },
+    )
+
+
+# How much of what is interesting the discoveries of a campaign explain, and which few explain the most.
+
+
+OWN = "own"
+
+
+@dataclass(frozen=True)
+class Size:
+    """A selection of k discoveries: the share that they cover, and where its bar stands in the chart."""
+
+    k: int
+    share: float
+    proven: bool
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A discovery of a selection, and how much of the blocks it covers by itself."""
+
+    found: Found
+    share: float
+
+
+def selection(request: HttpRequest, campaign: Campaign, tools: list[str]) -> dict[str, Any]:
+    """What the tab shows: a run's best selections of every size, the one of `k` in full."""
+    del tools
+    runs = coverage_runs([campaign.pk], whole_number(request, "cover"))
+    found = runs.result
+    context: dict[str, Any] = {"runs": runs, "sets": sets_for(campaign), "measure": measure_of(campaign)}
+    if not found or not found["blocks"]:
+        return context
+    sizes = found["best"]
+    k = min(max(1, whole_number(request, "k", 10) or 1), max(1, len(sizes)))
+    best = sizes[k - 1] if sizes else {"chosen": [], "covered": 0, "proven": True}
+    by_pk = {int(pk): count for pk, count in found["by_discovery"].items()}
+    rows = Discovery.objects.defer("foreign", "facts", "remarks", "note").in_bulk(best["chosen"])
+    return context | {
+        "measure": measure_of_run(runs),
+        "found": found,
+        "k": k,
+        "best": best,
+        "best_share": best["covered"] / found["blocks"],
+        "sizes": [
+            Size(at, one["covered"] / found["blocks"], one["proven"], at == k)
+            for at, one in enumerate(sizes, start=1)
+        ],
+        "chosen": [
+            Chosen(found_of(rows[pk], by_pk), by_pk.get(pk, 0) / found["blocks"])
+            for pk in best["chosen"]
+            if pk in rows
+        ],
+        "uncovered": found["uncovered"][:20],
+        "left": found["blocks"] - found["covered"],
+    }
+
+
+@require_POST
+def campaign_coverage(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start to look at the campaign's own blocks, or at those of a set."""
+    row = get_object_or_404(Campaign, pk=pk)
+    over = request.POST.get("over", OWN)
+    chosen = None
+    if over != OWN:
+        chosen = get_object_or_404(BasicBlockSet, pk=row_number(over))
+    config = coverage_config(row, chosen)
+    return start_coverage(request, config, row.name, f"{reverse('campaign', args=[pk])}?tab=selection")
+
+
+def start_coverage(request: HttpRequest, config: Json, name: str, back: str) -> HttpResponse:
+    """Submit the run and lead back to where its result will be."""
+    start_or_tell(request, KIND, config, f"Coverage of {name}"[:180])
+    return redirect(back)
+
+
+# The blocks of a round with every tool's answer.
+
+
+def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """A page of the blocks, sorted by a tool or as they were sampled."""
+    batch = get_object_or_404(SampleBatch.objects.select_related("campaign"), campaign=pk, number=number)
+    tools = [seat.predictor for seat in batch.campaign.seats.select_related("predictor")]
+    columns = {name: name for name in (BY_BLOCK, BY_LENGTH, *(str(at) for at in range(1, len(tools) + 1)))}
+    order = Order.read(request.GET.get("sort", ""), columns, BY_BLOCK)
+    at = whole_number(request, "page", 0) or 0
+    page = sample_page(samples_of_batch(batch), order.column, descending=order.descending, number=at)
+    judge = judge_of(batch.campaign)
+    rows = [(sample, None if judge is None else judge.verdict(sample.answers)) for sample in page.rows]
+    context = {
+        "campaign": batch.campaign,
+        "batch": batch,
+        "tools": [(str(at), tool) for at, tool in enumerate(tools, start=1)],
+        "page": page,
+        "rows": rows,
+        "sort": str(order),
+    }
+    return render(request, "anica/campaign_round.html", context)
+
+
+# The page of a campaign: live while its run goes on, the permanent record afterwards.
+
+
+TABS = {
+    "discoveries": "Discoveries",
+    "selection": "Coverage and best selection",
+    "rounds": "Rounds",
+    "left-out": "Failures and what was left out",
+    "asked": "What was asked",
+}
+COVERAGE = "coverage"
+_ORDERS = {**DISCOVERY_ORDERS, COVERAGE: "pk"}
+
+
+def campaign(request: HttpRequest, pk: int) -> HttpResponse:
+    """One campaign."""
+    rows = Campaign.objects.select_related("run", "isa").defer("run__config", "run__result")
+    found = get_object_or_404(rows, pk=pk)
+    tab = one_of(request, "tab", tuple(TABS), "discoveries")
+    seats = list(found.seats.select_related("predictor"))
+    run = found.run if found.origin == Campaign.Origin.RUN else None
+    live = run is not None and run.state not in Run.FINAL
+    context: dict[str, Any] = {
+        "campaign": found,
+        "run": run,
+        "live": live,
+        "record": {"socket": f"/ws/runs/{run.pk}/" if run else "", "live": live, "final": list(Run.FINAL)},
+        "stoppable": Run.UNFINISHED,
+        "predictors": [seat.predictor for seat in seats],
+        "standing": standing_of(found, run),
+        "chart": chart_of(found),
+        "tabs": TABS.items(),
+        "tab": tab,
+        "tab_template": f"anica/campaign/tab_{tab.replace('-', '_')}.html",
+    }
+    parts = {
+        "discoveries": _discoveries,
+        "selection": selection,
+        "rounds": _rounds,
+        "left-out": _left_out,
+        "asked": _asked,
+    }
+    context |= parts[tab](request, found, [seat.predictor.name for seat in seats])
+    return render(request, "anica/campaign.html", context)
+
+
+def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
+    """The table, sorted as the address says: the most interesting first where it says nothing."""
+    del tools
+    subsumed = one_of(request, "subsumed", ("", "yes")) == "yes"
+    order = Order.read(request.GET.get("sort", ""), _ORDERS, "-interestingness")
+    measure = measure_of(found, whole_number(request, "cover"))
+    if order.column == COVERAGE and measure is not None:
+        number = whole_number(request, "page", 0) or 0
+        page = sorted_by_coverage(found, measure, order, number, PAGE_SIZE, subsumed=subsumed)
+    else:
+        order = order if order.column in DISCOVERY_ORDERS else Order("interestingness", descending=True)
+        page = discoveries(found, order, request.GET.get("page", ""), subsumed=subsumed)
+    by_pk = None if measure is None else measure.by_discovery
+    return {
+        "page": page,
+        "rows": [found_of(row, by_pk) for row in page.rows],
+        "sort": str(order),
+        "subsumed": subsumed,
+        "measure": measure,
+        "exact_kinds": len({row.kind for row in page.rows}) > 1,
+    }
+
+
+def _rounds(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
+    del tools
+    return {"page": rounds(found, request.GET.get("page", ""))}
+
+
+def _left_out(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
+    del request
+    failures: Mapping[str, int] = found.facts.get("failures", {})
+    listed = tuple(sorted(failures.items(), key=lambda item: -item[1]))
+    return {"failed": failures_in_words(listed, tools), "lacking": lacking_of(found, tools)}
+
+
+def _asked(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:
+    del request, tools
+    items = asked_of(found)
+    return {
+        "asked": [item for item in items if not item.usual],
+        "usual": [item for item in items if item.usual],
+        "files": found.files.defer("content"),
+    }
+
+
+# What a user does with a campaign: take it away as a file, name and note, delete.
+
+
+_IN_MEMORY = 8 << 20  # bytes; a larger archive is written to a temporary file
+
+
+def campaign_export(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """The campaign with all that it has sampled, as a zip archive that another installation reads."""
+    row = get_object_or_404(Campaign, pk=pk)
+    file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115  the answer closes it
+    write_campaign(row, file)  # type: ignore[arg-type]
+    file.seek(0)
+    return FileResponse(file, as_attachment=True, filename=f"{slugify(row.name) or 'campaign'}.zip")
+
+
+def campaign_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """Its discoveries as a table."""
+    row = get_object_or_404(Campaign, pk=pk)
+    return file_answer(discoveries_csv(row), "text/csv", f"{row.name} discoveries", "csv")
+
+
+def campaign_file(request: HttpRequest, pk: int, file: int) -> HttpResponseBase:
+    """A file that came with an imported campaign, or that its run has kept, as it was."""
+    row = get_object_or_404(CampaignFile, pk=file, campaign=pk)
+    content = io.BytesIO(zlib.decompress(bytes(row.content)))
+    name = row.path.rpartition("/")[2]
+    return FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
+
+
+def campaign_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Name and note of a campaign."""
+    return edit_page(request, get_object_or_404(Campaign, pk=pk), "campaign", "campaigns")
+
+
+def campaign_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a campaign, after saying what goes with it."""
+    return delete_page(request, get_object_or_404(Campaign, pk=pk), "campaign", "campaigns")
+
+
+urlpatterns = [
+    path("campaigns/", campaign_list, name="campaigns"),
+    path("campaigns/<int:pk>/coverage/", campaign_coverage, name="campaign-coverage"),
+    path("campaigns/<int:pk>/rounds/<int:number>/", campaign_round, name="campaign-round"),
+    path("campaigns/<int:pk>/", campaign, name="campaign"),
+    path("campaigns/<int:pk>/export/", campaign_export, name="campaign-export"),
+    path("campaigns/<int:pk>/discoveries.csv", campaign_csv, name="campaign-csv"),
+    path("campaigns/<int:pk>/files/<int:file>/", campaign_file, name="campaign-file"),
+    path("campaigns/<int:pk>/edit/", campaign_edit, name="campaign-edit"),
+    path("campaigns/<int:pk>/delete/", campaign_delete, name="campaign-delete"),
+]

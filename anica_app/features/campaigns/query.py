@@ -1,0 +1,272 @@
+"""Lists of campaigns and of what they have discovered, paged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    FloatField,
+    IntegerField,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce, Least
+
+from anica_app.core.search.judging import Disagreement, InterestSettings, Judge
+from anica_app.formats import anica_campaigns
+from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, SampleBatch
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.features.search.query import Found, Hit, group, with_words
+from inference.models import ISA, Run
+from inference.models.scheme_search import search_schemes
+from inference.storage.instruction_sets import X86
+from inference.web.naming import GONE, Dependent, counted
+from inference.web.paging import PAGE_SIZE, Order, Page, having_words, page_of
+
+CAMPAIGN_ORDERS: Mapping[str, str] = {
+    "newest": "id",
+    "name": "name",
+    "discoveries": "found",
+    "sampled": "sampled",
+    "seconds": "seconds",
+}
+DISCOVERY_ORDERS: Mapping[str, str] = {
+    "number": "number",
+    "interestingness": "interest",
+    "generality": "schemes",
+    "length": "length",
+}
+"""What lists can be sorted by, and the field for it."""
+
+INFINITE = 1e18
+"""Stands for infinite interestingness where rows are sorted: a cursor in an address must be a number."""
+
+
+def campaigns(
+    order: Order,
+    cursor: str = "",
+    size: int = PAGE_SIZE,
+    *,
+    text: str = "",
+    kind: str = "",
+    tool: int | None = None,
+) -> Page[Campaign]:
+    """A page of all campaigns (three queries), without their configurations.
+
+    `text`: of those with it in name or note; `kind`: of this kind; `tool`: with this predictor, by its id.
+    Each has `found`, the discoveries that no other one includes, `explained`, the share of fresh interesting
+    blocks that they subsume (None where nobody asked), its run, and its predictors in order, as `seats`.
+    """
+    rows = listed_campaigns()
+    if text:
+        rows = rows.filter(having_words(text))
+    if kind:
+        rows = rows.filter(kind=kind)
+    if tool is not None:
+        rows = rows.filter(seats__predictor=tool)
+    seats = CampaignPredictor.objects.select_related("predictor").order_by("position")
+    page = page_of(rows, order, CAMPAIGN_ORDERS, cursor, size)
+    of: dict[int, list[CampaignPredictor]] = {row.pk: [] for row in page.rows}
+    for seat in seats.filter(campaign__in=of):
+        of[seat.campaign_id].append(seat)
+    for row in page.rows:
+        row._prefetched_objects_cache = {"seats": of[row.pk]}  # type: ignore[attr-defined]
+    return page
+
+
+def listed_campaigns() -> QuerySet[Campaign]:
+    """All campaigns with what lists show of them, see `campaigns`."""
+    rows = Campaign.objects.select_related("run").defer(
+        "config", "facts", "note", "run__config", "run__result", "run__note", "run__error"
+    )
+    return rows.annotate(found=_count_of_discoveries(), explained=F("facts__explained__share"))
+
+
+def _count_of_discoveries() -> Coalesce:
+    own = Discovery.objects.filter(campaign=OuterRef("pk"), subsumed_by=None).order_by()
+    counted = own.values("campaign").annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+def discoveries(
+    campaign: Campaign, order: Order, cursor: str = "", *, subsumed: bool = False, size: int = PAGE_SIZE
+) -> Page[Discovery]:
+    """A page of a campaign's discoveries (two queries); `subsumed`: those that others include as well.
+
+    What the original files said (`foreign`) is not loaded. Discoveries of which an interestingness or a
+    generality is not known come last when the greatest are first.
+    """
+    rows = campaign.discoveries.defer("foreign", "facts", "remarks", "note")
+    if not subsumed:
+        rows = rows.filter(subsumed_by=None)
+    return page_of(ranked(rows), order, DISCOVERY_ORDERS, cursor, size)
+
+
+def ranked(rows: QuerySet[Discovery]) -> QuerySet[Discovery]:
+    """The discoveries with fields to sort by that are never null and never infinite."""
+    known = Coalesce(F("interestingness"), Value(-1.0), output_field=FloatField())
+    return rows.annotate(
+        interest=Least(known, Value(INFINITE), output_field=FloatField()),
+        schemes=Coalesce(F("generality"), Value(0), output_field=IntegerField()),
+    )
+
+
+def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[SampleBatch]:
+    """A page of what was sampled outside of generalisations (two queries), in order, without the blocks."""
+    rows = campaign.batches.defer("samples")
+    return page_of(rows, Order("number"), {"number": "number"}, cursor, size)
+
+
+# Who judged the blocks of a stored campaign.
+
+
+def judge_of(campaign: Campaign) -> Judge | None:
+    """What it found interesting; None where its configuration does not tell.
+
+    An explanation of one prediction asks for the same number as that of a block, which is not kept.
+    """
+    if campaign.kind == Campaign.Kind.EXPLANATION:
+        return None
+    if campaign.format == Campaign.Format.ANICA:
+        return anica_campaigns.judge_of(campaign.config)
+    try:
+        return Disagreement(InterestSettings.parse(campaign.config.get("interest", {})))
+    except InvalidInputError:
+        return None
+
+
+# What the start page shows of campaigns.
+
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest campaigns, those that are still searching first, and the newest discoveries."""
+
+    campaigns: Sequence[Campaign]
+    discoveries: Sequence[Discovery]
+
+
+def newest() -> Newest:
+    """Two queries. Discoveries that others include are left out."""
+    going_on = [state for state in Run.State.values if state not in Run.FINAL]
+    later = Case(When(run__state__in=going_on, then=Value(0)), default=Value(1))
+    found = Discovery.objects.filter(subsumed_by=None).select_related("campaign")
+    found = found.defer(
+        "foreign", "facts", "remarks", "note", "campaign__config", "campaign__facts", "campaign__note"
+    )
+    return Newest(
+        list(listed_campaigns().order_by(later, "-id")[:SHOWN]),
+        list(found.order_by("-created", "-id")[:SHOWN]),
+    )
+
+
+# What is before a new campaign, and how quick it will be: by earlier ones with the same predictors.
+
+
+_LOOKED_AT = 20
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What an earlier campaign did: `rate` in blocks per second, `schemes` that all its tools support."""
+
+    campaign: Campaign
+    rate: float
+    schemes: int | None
+
+
+def pace_of(predictors: Sequence[int]) -> Pace | None:
+    """The newest campaign made here with just these predictors (two queries); None where there is none."""
+    wanted = sorted(predictors)
+    rows = Campaign.objects.filter(origin=Campaign.Origin.RUN, seconds__gt=0, facts__judged__gt=0)
+    for pk in wanted:
+        rows = rows.filter(seats__predictor=pk)
+    found = list(rows.order_by("-id").only("name", "config", "facts", "seconds")[:_LOOKED_AT])
+    seats: dict[int, list[int]] = {}
+    for campaign, predictor in CampaignPredictor.objects.filter(campaign__in=found).values_list(
+        "campaign_id", "predictor_id"
+    ):
+        seats.setdefault(campaign, []).append(predictor)
+    for row in found:
+        if sorted(seats.get(row.pk, ())) == wanted:
+            return Pace(row, row.facts["judged"] / row.seconds, row.facts.get("schemes"))
+    return None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a complete description asks for, and what is known of how long that takes."""
+
+    config: Json
+    schemes: int
+    pace: Pace | None
+
+    @property
+    def left(self) -> int | None:
+        """The schemes of the campaign that tells the pace, where it had the same choice of them."""
+        if self.pace is None:
+            return None
+        before = self.pace.campaign.config
+        same = all(before.get(name) == self.config[name] for name in ("scheme_filter", "space"))
+        return self.pace.schemes if same else None
+
+    @property
+    def blocks(self) -> int | None:
+        """How many blocks will be judged, where time ends the campaign and the pace is known."""
+        minutes = self.config["end"]["minutes"]
+        return None if minutes is None or self.pace is None else round(60 * minutes * self.pace.rate)
+
+
+def plan_of(config: Json) -> Plan:
+    """Of a description that has been checked (four queries)."""
+    isa = ISA.objects.filter(name=X86).first()
+    schemes = 0 if isa is None else search_schemes(isa.schemes.all(), config["scheme_filter"]).count()
+    return Plan(config, schemes, pace_of(config["predictors"]))
+
+
+# What depends on a campaign, and what becomes of it when that is deleted.
+
+
+def of_campaign(row: Campaign) -> list[Dependent]:
+    """Its discoveries go with it; its run forbids its deletion as long as it works."""
+    run = row.run if row.origin == Campaign.Origin.RUN else None
+    working = run is not None and run.state not in Run.FINAL
+    return [
+        *([Dependent("Its run has not ended", "cancel it first", blocks=True)] if working else []),
+        *counted(row.discoveries.count(), "discovery", GONE, "discoveries"),
+        *counted(row.generalisations.count(), "generalisation", GONE),
+        *counted(row.batches.count(), "round of blocks", GONE, "rounds of blocks"),
+        *counted(row.files.count(), "file", GONE),
+    ]
+
+
+# What the search box finds of AnICA: campaigns and sets of basic blocks.
+
+
+def found_of_anica(text: str, most: int) -> list[Found]:
+    """Campaigns and block sets by name and note."""
+    return [
+        group(
+            Found("campaigns", "Campaigns", (), 0, "campaigns"),
+            with_words(Campaign.objects.only("name", "note", "kind"), text),
+            most,
+            lambda row: Hit(row.pk, row.name, row.get_kind_display(), "campaign"),
+        ),
+        group(
+            Found("block-sets", "Basic-block sets", (), 0, "block-sets"),
+            with_words(BasicBlockSet.objects.defer("report"), text),
+            most,
+            lambda row: Hit(row.pk, row.name, f"{row.size:,} blocks", "block-set"),
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Predictors beside the measurements of an experiment set."""

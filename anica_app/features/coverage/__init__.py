@@ -1,0 +1,1 @@
+"""How much of what is interesting the discoveries of campaigns explain."""

@@ -1,0 +1,124 @@
+"""What the discoveries of campaigns explain: coverages of basic-block sets or of campaigns' own blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from anica_app.features.api_shapes import Interest, SetBlockOut, block_json
+from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
+from anica_app.features.coverage.job import KIND, MOST_BLOCKS, MOST_CAMPAIGNS
+from anica_app.models import BasicBlockSet
+from inference.features.runs.api import RunOut, run_json
+from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.models import Run
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Input
+
+router = Router()
+
+
+class NewCoverage(Input):
+    """Which discoveries are held against which blocks. Without a set, the blocks are the campaigns' own."""
+
+    campaigns: list[int] = Field(min_length=1, max_length=MOST_CAMPAIGNS, examples=[[4]])
+    block_set: Id | None = Field(None, examples=[2])
+    columns: list[str] = Field(
+        [],
+        max_length=2,
+        description="Whose disagreement makes a block of the set interesting.",
+        examples=[["llvm-mca 13", "llvm-mca 22"]],
+    )
+    interest: Interest = Interest(metric="relative", threshold=0.5)
+    blocks: int = Field(MOST_BLOCKS, ge=1, le=1_000_000, description="Looked at, at most: the first ones.")
+    name: NameOfRun = ""
+
+
+class BestOut(Schema):
+    """The discoveries that cover the most together, of those with so many."""
+
+    chosen: list[Id] = Field(examples=[[31, 12]])
+    covered: int = Field(examples=[180])
+    proven: bool = Field(description="Whether no other choice covers more.", examples=[True])
+
+
+class CoverageOut(Schema):
+    """What a run has found out. Interesting blocks with instructions of no scheme are `strange`."""
+
+    run: RunOut
+    campaigns: list[Id] = Field(examples=[[4]])
+    block_set: Id | None = Field(examples=[2])
+    columns: list[str] = Field(examples=[["llvm-mca 13", "llvm-mca 22"]])
+    blocks: int = Field(examples=[212])
+    covered: int = Field(examples=[190])
+    strange: int = Field(examples=[0])
+    by_campaign: dict[str, int] = Field(examples=[{"4": 190}])
+    by_discovery: dict[str, int] = Field(examples=[{"31": 120, "12": 60}])
+    best: list[BestOut]
+
+
+@router.post("", response={201: RunOut})
+def start_coverage(request: HttpRequest, data: NewCoverage) -> Any:
+    """Start to look how many interesting blocks the discoveries of campaigns include."""
+    config = data.dict(exclude={"name"})
+    return started(request, KIND, config, "Coverage through the API", data.name)
+
+
+@router.get("", response=PageOf[RunOut])
+def list_coverages(
+    request: HttpRequest,
+    paging: Query[Paging],
+    block_set: int | None = Query(None, ge=0, le=2**63 - 1, examples=[2]),
+    campaign: int | None = Query(None, ge=0, le=2**63 - 1, examples=[4]),
+) -> Any:
+    """The runs that looked at coverage, newest first: over a set, of a campaign, or all."""
+    rows = Run.objects.filter(kind=KIND)
+    if block_set is not None:
+        rows = rows.filter(config__block_set=block_set)
+    if campaign is not None:
+        known = rows.values_list("pk", "config__campaigns")
+        rows = rows.filter(pk__in=[pk for pk, campaigns in known if campaign in campaigns])
+    return listed_runs(rows, paging)
+
+
+@router.get("/{coverage_id}", response=CoverageOut)
+def get_coverage(request: HttpRequest, coverage_id: Id) -> Any:
+    """What one of them has found out; 409 until it is done."""
+    run = done_run(coverage_id, KIND, "coverage_id")
+    found = run.result
+    return {
+        "run": {**run_json(run), "result": {}},
+        **{name: run.config[name] for name in ("campaigns", "block_set", "columns")},
+        **{
+            name: found[name]
+            for name in ("blocks", "covered", "strange", "by_campaign", "by_discovery", "best")
+        },
+    }
+
+
+@router.get("/{coverage_id}/uncovered", response=PageOf[SetBlockOut])
+def list_uncovered(request: HttpRequest, coverage_id: Id, paging: Query[Paging]) -> Any:
+    """The interesting blocks of a set that no discovery includes, those furthest apart first.
+
+    Each comes with the answers that make it interesting. Its number is where the list of `blocks` has it.
+    """
+    run = done_run(coverage_id, KIND, "coverage_id")
+    if run.config["block_set"] is None:
+        raise ProblemError(
+            409,
+            "This coverage is of the campaigns' own blocks",
+            where="path coverage_id",
+            right="that of a basic-block set",
+        )
+    row = get_object_or_404(BasicBlockSet, pk=run.config["block_set"])
+    columns = [column for column in columns_of(row) if column.name in run.config["columns"]]
+    return listed_in_memory(
+        run.result.get("uncovered_at", []),
+        paging,
+        lambda places: [block_json(each, columns) for each in answers_of(blocks_at(row, places), columns)],
+    )

@@ -1,0 +1,88 @@
+"""`manage.py coverage`: what the discoveries of campaigns explain, and which interesting blocks are left."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE
+from anica_app.features.coverage.job import KIND, MOST_BLOCKS
+from anica_app.models import BasicBlockSet, Campaign
+from inference.core.protocols import Json
+from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.models import Run
+from inference.runs import lifecycle
+from inference.storage.errors import ExchangeError
+from inference.storage.names import by_name
+from inference.web.run_command import RunCommand
+
+_SHOWN = 20
+
+
+class Command(RunCommand):
+    """See the module."""
+
+    help = (
+        "Which interesting blocks the discoveries of campaigns include: of the campaigns' own random blocks, "
+        "or of a basic-block set."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("campaigns", nargs="+", metavar="CAMPAIGN", help="by its name")
+        parser.add_argument("--set", metavar="NAME", dest="block_set", help="a basic-block set")
+        parser.add_argument(
+            "--columns",
+            nargs=2,
+            metavar=("FIRST", "SECOND"),
+            default=[],
+            help="of the set: blocks are interesting where these disagree",
+        )
+        parser.add_argument("--metric", choices=(RELATIVE, ABSOLUTE), default=RELATIVE)
+        parser.add_argument("--threshold", type=float, default=0.5, metavar="D", help="default: 0.5")
+        parser.add_argument(
+            "--blocks", type=int, default=MOST_BLOCKS, metavar="N", help=f"at most; default: {MOST_BLOCKS:,}"
+        )
+        parser.add_argument("--json", action="store_true", help="end with one line of JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do the run and tell what it has found."""
+        if bool(options["block_set"]) != bool(options["columns"]):
+            raise CommandError("--set and --columns belong together")
+        run = self.do_run(lambda: _submitted(options))
+        found = run.result
+        if options["json"]:
+            self.stdout.write(json.dumps({"run": run.pk, **found}))
+            return
+        share = f", {100 * found['covered'] / found['blocks']:.1f} %" if found["blocks"] else ""
+        self.stdout.write(
+            f"{found['covered']:,} of {found['blocks']:,} interesting blocks are included{share}"
+        )
+        for code in found["uncovered"][:_SHOWN]:
+            self.stdout.write(f"  not included: {code}  {'; '.join(intel_of_bytes(bytes.fromhex(code)))}")
+        left = len(found["uncovered"]) - _SHOWN
+        if left > 0:
+            self.stdout.write(f"  and {left:,} more; --json lists them")
+
+    def line(self, kind: str, payload: Json) -> str:
+        """An event for the shell."""
+        return "" if kind == "progress" else super().line(kind, payload)
+
+
+def _submitted(options: dict[str, Any]) -> Run:
+    try:
+        campaigns = [by_name(Campaign, name) for name in options["campaigns"]]
+        row = by_name(BasicBlockSet, options["block_set"]) if options["block_set"] else None
+    except ExchangeError as error:
+        raise CommandError(str(error)) from error
+    config: Json = {
+        "campaigns": [one.pk for one in campaigns],
+        "block_set": None if row is None else row.pk,
+        "columns": list(options["columns"]),
+        "interest": {"metric": options["metric"], "threshold": options["threshold"]},
+        "blocks": options["blocks"],
+    }
+    return lifecycle.submit(KIND, config, lifecycle.unused_name(f"Coverage of {campaigns[0].name}"[:180]))

@@ -1,0 +1,226 @@
+"""Runs of kind `coverage`: which interesting blocks discoveries subsume, and what campaigns have in common.
+
+The blocks are those of a basic-block set on which two of its columns disagree, or the interesting ones among
+the random blocks of the campaigns themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from anica_app.core.errors import AnicaError
+from anica_app.core.ranking.best import best_selection
+from anica_app.core.samples import unpack
+from anica_app.core.search.judging import Disagreement, InterestSettings, Judge
+from anica_app.features.block_sets.columns import read_set
+from anica_app.features.campaigns.query import judge_of
+from anica_app.features.campaigns.request import GROUPS
+from anica_app.features.coverage.query import (
+    KIND,
+    Coverage,
+    SetBlock,
+    coverage_of,
+    interesting_blocks,
+    overlap_of,
+    standing_discoveries,
+)
+from anica_app.models import BasicBlockSet, Campaign, SampleBatch
+from inference.core.errors import InvalidInputError
+from inference.core.pacing import Pace
+from inference.core.protocols import Json
+from inference.features.inferring.request import read_whole
+from inference.models import Run
+from inference.runs.described_rows import read_rows
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.storage.errors import ExchangeError
+
+MOST_CAMPAIGNS = 8
+MOST_BLOCKS = 1000
+LARGEST_SELECTION = 20
+UNCOVERED_SHOWN = 500
+PLACES_KEPT = 10_000
+"""Of blocks of a set that are not covered."""
+_SOLVER_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class CoverageConfig:
+    """`campaigns`: ids, whose standing discoveries are looked at.
+
+    `block_set` and `columns`: id of a basic-block set, and names of one or two of its columns, which tell
+    which blocks are interesting by `interest` (fields of `InterestSettings`). Without a set, the blocks are
+    the campaigns' own. `blocks`: at most so many are looked at, the first ones.
+    """
+
+    campaigns: list[int]
+    block_set: int | None = None
+    columns: list[str] = field(default_factory=list)
+    interest: Json = field(default_factory=dict)
+    blocks: int = MOST_BLOCKS
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> CoverageConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    known = list(CoverageConfig.__dataclass_fields__)
+    if unknown := sorted(config.keys() - set(known)):
+        raise ConfigError(f"a coverage has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+    ids = config.get("campaigns")
+    campaigns = read_rows(Campaign, "campaigns", ids, least=1, most=MOST_CAMPAIGNS)
+    if isinstance(ids, list) and len(campaigns) < len(ids):
+        raise ConfigError(f"campaigns must be different ones, not {ids!r:.80}")
+    block_set, columns = config.get("block_set"), config.get("columns", [])
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ConfigError(f"columns must be a list of names, not {columns!r:.80}")
+    if block_set is not None:
+        _check_columns(block_set, columns)
+    try:
+        interest = dict(vars(GROUPS["interest"].parse(config.get("interest", {}))))
+    except InvalidInputError as error:
+        raise ConfigError(f"interest: {error}") from error
+    blocks = read_whole("blocks", config.get("blocks", MOST_BLOCKS), 1, 1_000_000)
+    return CoverageConfig(sorted(row.pk for row in campaigns), block_set, columns, interest, blocks)
+
+
+def _check_columns(block_set: object, columns: list[str]) -> None:
+    row = read_set(block_set)
+    known = set(row.columns.values_list("name", flat=True))
+    if not 1 <= len(columns) <= 2 or not set(columns) <= known:
+        raise ConfigError(
+            f"columns must be one or two of those of the set ({', '.join(sorted(known)) or 'it has none'}), "
+            f"not {columns!r:.80}"
+        )
+
+
+class CoverageJob:
+    """Runs of kind `coverage`; see `CoverageConfig`."""
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing is to be prepared."""
+
+    def work(self, task: Task) -> Store:
+        """Ask each discovery about each block."""
+        config = CoverageConfig(**task.run.config)
+        campaigns = list(Campaign.objects.filter(pk__in=config.campaigns).order_by("pk"))
+        if len(campaigns) < len(config.campaigns):
+            raise JobError("a campaign that this is about has been deleted")
+        blocks = _blocks(config, campaigns)
+        pace = Pace(task.reporter)
+        found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
+        overlap = overlap_of(found.discoveries, pace.pulse) if len(campaigns) > 1 else {}
+        result = {**_told(found), "overlap": overlap, "url": _url(config, task.run.pk)}
+        if config.block_set is not None:
+            result |= {"interesting": len(blocks), "uncovered_at": _uncovered_at(found)}
+        return partial(_store, result)
+
+
+def _blocks(config: CoverageConfig, campaigns: Sequence[Campaign]) -> list[SetBlock]:
+    if config.block_set is None:
+        return list(own_blocks(campaigns, config.blocks))
+    row = BasicBlockSet.objects.filter(pk=config.block_set).first()
+    if row is None:
+        raise JobError("the basic-block set has been deleted")
+    judge = Disagreement(InterestSettings(**config.interest))
+    try:
+        return interesting_blocks(row, config.columns, judge)[: config.blocks]
+    except (ExchangeError, AnicaError) as error:
+        raise JobError(str(error)) from error
+
+
+def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
+    """The interesting random blocks of campaigns, the same number of each as far as there are so many."""
+    for campaign in campaigns:
+        judge: Judge = judge_of(campaign) or Disagreement(InterestSettings())
+        left = most // len(campaigns)
+        rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).order_by("number")
+        for packed in rounds.values_list("samples", flat=True).iterator(20):
+            for sample in unpack(bytes(packed)):
+                if left and judge.verdict(sample.answers).interesting:
+                    left -= 1
+                    yield SetBlock(0, 0, sample.code)
+
+
+def _telling(task: Task, pace: Pace, blocks: int) -> Callable[[], None]:
+    """Called for each block twice: when it is read, and when all discoveries have been asked about it."""
+    done = 0
+
+    def pulse() -> None:
+        nonlocal done
+        done += 1
+        pace.pulse()
+        if pace.due("progress"):
+            facts = {"phase": KIND, "done": min(max(0, done - blocks), blocks), "total": blocks}
+            task.reporter.tell("progress", {**facts, "rate": 0.0, "unit": "blocks", "eta": None})
+
+    return pulse
+
+
+def _told(found: Coverage) -> Json:
+    best = [best_selection(found.covered, k, _SOLVER_SECONDS) for k in _sizes(len(found.discoveries))]
+    return {
+        "discoveries": [row.pk for row in found.discoveries],
+        "blocks": len(found.blocks),
+        "strange": len(found.strange),
+        "covered": len(found.blocks) - len(found.uncovered),
+        "by_discovery": {
+            str(row.pk): int(covered.sum())
+            for row, covered in zip(found.discoveries, found.covered, strict=True)
+            if covered.any()
+        },
+        "by_campaign": _by_campaign(found),
+        "best": [
+            {
+                "chosen": [found.discoveries[row].pk for row in one.chosen],
+                "covered": one.blocks,
+                "proven": one.proven,
+            }
+            for one in best
+        ],
+        "unsaid": [row.pk for row in found.unsaid],
+        "widened": found.widened,
+        "uncovered": [block.code.hex() for block in found.uncovered[:UNCOVERED_SHOWN]],
+    }
+
+
+def _sizes(discoveries: int) -> range:
+    return range(1, min(discoveries, LARGEST_SELECTION) + 1)
+
+
+def _by_campaign(found: Coverage) -> Json:
+    """{campaign: how many of the blocks its discoveries cover}."""
+    of: dict[int, list[int]] = {}
+    for at, row in enumerate(found.discoveries):
+        of.setdefault(row.campaign_id, []).append(at)
+    return {str(pk): int(found.covered[rows].any(axis=0).sum()) for pk, rows in of.items()}
+
+
+def _uncovered_at(found: Coverage) -> list[int]:
+    """Places in the set of what no discovery subsumes, the most interesting first."""
+    ordered = sorted(found.uncovered, key=lambda block: (-block.interest, block.position))
+    return [block.position for block in ordered[:PLACES_KEPT]]
+
+
+def _url(config: CoverageConfig, run: int) -> str:
+    if config.block_set is not None:
+        return f"/block-sets/{config.block_set}/?tab=coverage&run={run}"
+    if len(config.campaigns) == 1:
+        return f"/campaigns/{config.campaigns[0]}/?tab=selection"
+    return "/campaigns/compare/?" + "&".join(f"c={pk}" for pk in config.campaigns)
+
+
+def _store(result: Json) -> tuple[Json, Sequence[Entry]]:
+    told = {name: result[name] for name in ("blocks", "covered", "url")}
+    return result, [("result", {"name": f"{result['covered']:,} of {result['blocks']:,} blocks", **told})]

@@ -1,0 +1,241 @@
+"""How many of the interesting blocks of a set the discoveries of campaigns cover, and which are left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db.models import Count, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.views.decorators.http import require_POST
+
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE
+from anica_app.features.block_sets.query import answers_of, blocks_at, columns_of
+from anica_app.features.coverage.job import KIND, MOST_BLOCKS, MOST_CAMPAIGNS
+from anica_app.features.coverage.query import CoverageRuns, coverage_of_set
+from anica_app.features.predictors.query import kinds
+from anica_app.models import BasicBlockSet, BlockColumn, Campaign
+from anica_app.web.presentation import asm
+from inference.core.protocols import Json
+from inference.formats.csv_cells import written
+from inference.models import Run
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+from inference.web.paging import page_in_memory
+from inference.web.requests import start_or_tell, table_answer, whole_number
+
+GENERALISE = "generalise"
+OFFERED = 40
+"""Campaigns that can be chosen: the newest ones."""
+LISTED = 50
+LARGEST = 100_000
+"""Blocks that a run looks at, at most, when it is started here."""
+
+
+class CoverageForm(forms.Form):
+    """Which campaigns, which columns, and when a block is interesting."""
+
+    campaigns = forms.ModelMultipleChoiceField(
+        Campaign.objects.none(), widget=forms.CheckboxSelectMultiple, label="Discoveries of"
+    )
+    first = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="Interesting where")
+    second = forms.ModelChoiceField(BlockColumn.objects.none(), empty_label=None, label="disagrees with")
+    metric = forms.ChoiceField(
+        label="by",
+        choices=[(RELATIVE, "the mean of both"), (ABSOLUTE, "cycles")],
+        required=False,
+    )
+    threshold = forms.FloatField(
+        label="more than",
+        initial=0.5,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        validators=[MinValueValidator(0)],
+    )
+    blocks = forms.IntegerField(
+        label="Blocks looked at",
+        initial=MOST_BLOCKS,
+        validators=[MinValueValidator(1), MaxValueValidator(LARGEST)],
+        help_text="The first interesting ones.",
+    )
+
+    def __init__(self, columns: Sequence[BlockColumn], data: Any = None) -> None:
+        super().__init__(data, auto_id="cover_%s")
+        own = BlockColumn.objects.filter(pk__in=[column.pk for column in columns]).order_by("position")
+        self.fields["first"].queryset = self.fields["second"].queryset = own  # type: ignore[attr-defined]
+        offered = campaigns_offered()
+        self.fields["campaigns"].queryset = offered  # type: ignore[attr-defined]
+        if len(columns) > 1:
+            self.initial |= {"first": columns[0].pk, "second": columns[1].pk}
+
+    def begin_with(self, config: Json, columns: Sequence[BlockColumn]) -> None:
+        """Propose what was asked before."""
+        ids = {column.name: column.pk for column in columns}
+        pair = [ids.get(name) for name in config["columns"]]
+        if None not in pair and len(pair) == 2:
+            self.initial |= dict(zip(("first", "second"), pair, strict=True))
+        self.initial |= {name: config["interest"][name] for name in ("metric", "threshold")}
+        self.initial |= {"campaigns": config["campaigns"], "blocks": config["blocks"]}
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a column beside itself, and more campaigns than a run takes."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if data.get("first") is not None and data.get("first") == data.get("second"):
+            self.add_error("second", "Choose two different columns.")
+        if len(data.get("campaigns", ())) > MOST_CAMPAIGNS:
+            self.add_error("campaigns", f"Choose {MOST_CAMPAIGNS} campaigns at most.")
+        return data
+
+    def config(self, block_set: BasicBlockSet) -> Json:
+        """The description of the run."""
+        data = self.cleaned_data
+        return {
+            "campaigns": [row.pk for row in data["campaigns"]],
+            "block_set": block_set.pk,
+            "columns": [data["first"].name, data["second"].name],
+            "interest": {"metric": data["metric"] or RELATIVE, "threshold": data["threshold"]},
+            "blocks": data["blocks"],
+        }
+
+
+def campaigns_offered() -> Any:
+    """The newest campaigns that have found something, each with the number of its discoveries as `found`."""
+    standing = Count("discoveries", filter=Q(discoveries__subsumed_by=None))
+    rows = Campaign.objects.annotate(found=standing).filter(found__gt=0).order_by("-pk")
+    newest = list(rows.values_list("pk", flat=True)[:OFFERED])
+    return (
+        Campaign.objects.filter(pk__in=newest)
+        .annotate(found=standing)
+        .order_by("-pk")
+        .defer("config", "facts")
+    )
+
+
+@dataclass(frozen=True)
+class ByCampaign:
+    """What the discoveries of one campaign cover by themselves."""
+
+    campaign: Campaign | None
+    covered: int
+    share: float
+
+
+def coverage_tab(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
+    """What the newest run has found out, or the one that the address names, and the form for another."""
+    runs = coverage_of_set(found.pk, whole_number(request, "run"))
+    form = CoverageForm(columns) if len(columns) > 1 else None
+    if form is not None and runs.shown is not None:
+        form.begin_with(runs.shown.config, columns)
+    context: dict[str, Any] = {"runs": runs, "form": form}
+    return context | (_result(request, found, columns, runs) if runs.shown is not None else {})
+
+
+def _result(
+    request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn], runs: CoverageRuns
+) -> dict[str, Any]:
+    assert runs.shown is not None
+    told, config = runs.result, runs.shown.config
+    by_name = {column.name: column for column in columns}
+    compared = [by_name[name] for name in config["columns"] if name in by_name]
+    page = page_in_memory(told.get("uncovered_at", ()), whole_number(request, "page", 0) or 0, LISTED)
+    rows = answers_of(blocks_at(found, page.rows), compared)
+    names = Campaign.objects.only("name").in_bulk(config["campaigns"])
+    blocks = told["blocks"]
+    return {
+        "told": told,
+        "asked": config,
+        "share": told["covered"] / blocks if blocks else None,
+        "left": blocks - told["covered"],
+        "by_campaign": [
+            ByCampaign(names.get(pk), covered, covered / blocks if blocks else 0.0)
+            for pk in config["campaigns"]
+            for covered in [told["by_campaign"].get(str(pk), 0)]
+        ],
+        "compared": compared,
+        "askable": len(compared) == 2 and all(_askable(column) for column in compared),
+        "page": page,
+        "rows": [(each.block, list(zip(compared, each.answers, strict=True))) for each in rows],
+    }
+
+
+def _askable(column: BlockColumn) -> bool:
+    """Whether there is a predictor behind a column that could be asked here."""
+    return column.predictor is not None and column.predictor.askable and column.predictor.kind in kinds()
+
+
+@require_POST
+def block_set_cover(request: HttpRequest, pk: int) -> HttpResponse:
+    """Start to look which interesting blocks are covered."""
+    found = get_object_or_404(BasicBlockSet, pk=pk)
+    columns = columns_of(found)
+    form = CoverageForm(columns, request.POST)
+    if form.is_valid():
+        try:
+            submit(
+                KIND, form.config(found), unused_name(f"Coverage of {found.name}"[:180]), user=request.user
+            )
+            return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage")
+        except ConfigError as error:
+            form.add_error(None, str(error))
+    return render(request, "anica/block_set_cover.html", {"block_set": found, "form": form}, status=400)
+
+
+@require_POST
+def block_set_explain(request: HttpRequest, pk: int, run: int, position: int) -> HttpResponse:
+    """Start to generalise a block of the set over the two predictors of a coverage's columns."""
+    found = get_object_or_404(BasicBlockSet, pk=pk)
+    asked = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk).config
+    block = get_object_or_404(found.blocks, position=position)
+    by_name = {column.name: column for column in columns_of(found)}
+    pair = [by_name[name] for name in asked["columns"] if name in by_name]
+    if len(pair) < 2 or not all(_askable(column) for column in pair):
+        raise Http404("there are no two predictors behind these columns")
+    config = {
+        "predictors": [column.predictor_id for column in pair],
+        "block": bytes(block.code).hex(),
+        "interest": asked["interest"],
+    }
+    made = start_or_tell(request, GENERALISE, config, f"{found.name}, block {position}"[:180])
+    if made is None:
+        return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage&run={run}")
+    return redirect("campaign", made.campaign.pk)
+
+
+def block_set_uncovered_csv(request: HttpRequest, pk: int, run: int) -> HttpResponse:
+    """The interesting blocks that are not covered as a table."""
+    found = get_object_or_404(BasicBlockSet, pk=pk)
+    row = get_object_or_404(Run, pk=run, kind=KIND, config__block_set=pk, state=Run.State.DONE)
+    wanted = set(row.config["columns"])
+    columns = [column for column in columns_of(found) if column.name in wanted]
+    blocks = blocks_at(found, row.result.get("uncovered_at", ()))
+    lines = (
+        (
+            each.block.position,
+            bytes(each.block.code).hex(),
+            asm(each.block.code),
+            *(None if one is None else one.cycles for one in each.answers),
+        )
+        for each in answers_of(blocks, columns)
+    )
+    head = ("block", "bb", "assembly", *(column.name for column in columns))
+    text = written(head, lines)
+    return table_answer(text, f"{found.name} not covered", blocks=found.name, coverage=row.name)
+
+
+urlpatterns = [
+    path("block-sets/<int:pk>/cover/", block_set_cover, name="block-set-cover"),
+    path(
+        "block-sets/<int:pk>/coverage/<int:run>/explain/<int:position>/",
+        block_set_explain,
+        name="block-set-explain",
+    ),
+    path(
+        "block-sets/<int:pk>/coverage/<int:run>/uncovered.csv",
+        block_set_uncovered_csv,
+        name="block-set-uncovered-csv",
+    ),
+]

@@ -1,0 +1,1 @@
+"""Discoveries, the trees of their generalisation, and reports about them."""

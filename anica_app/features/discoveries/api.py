@@ -1,0 +1,274 @@
+"""Discoveries: what they say, their examples, what people make of them, and how others can see it too."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from anica_app.features.api_shapes import DiscoveryOut, JudgedBlockOut, assembly, discovery_json, judged_json
+from anica_app.features.discoveries import reproducing
+from anica_app.features.discoveries.query import Found, Mentions, discoveries_in_full, mentions_of
+from anica_app.features.discoveries.reproducing import (
+    Chosen,
+    chosen_block,
+    commands_of,
+    report_of,
+    session_of,
+)
+from anica_app.features.discoveries.saying import table_of
+from anica_app.models import Discovery
+from inference.isa.x86.blocks import BlockError
+from inference.models import InstructionScheme
+from inference.storage.names import NOTE_LIMIT
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed, listed_in_memory
+from inference.web.api.shapes import Input, Note, Ref, Time, attachment, ref
+
+router = Router()
+Mark = Literal[tuple(Discovery.Mark.values)]  # type: ignore[valid-type]
+Block = Query(
+    "",
+    max_length=2000,
+    description="Machine code in hexadecimal digits, of another block than the smallest example.",
+    examples=[""],
+)
+
+
+class FeatureOut(Schema):
+    """What is said of a feature, instruction by instruction; empty where nothing is."""
+
+    feature: str = Field(examples=["mnemonic"])
+    values: list[str] = Field(examples=[["bsf ± 2"]])
+
+
+class ConstraintsOut(Schema):
+    """An abstract block as constraints."""
+
+    features: list[FeatureOut]
+    aliasing: list[str] = Field(examples=[["1.register.1 = 2.register.1"]])
+
+
+class GeneralisationOut(Schema):
+    """A generalisation that led to the discovery. `became`: what was made of it."""
+
+    number: int = Field(examples=[4])
+    order: int = Field(description="Which of the orders tried for the block.", examples=[0])
+    became: str = Field(
+        description="discovery, subsumed, duplicate, concrete or unfinished.", examples=["discovery"]
+    )
+    steps_count: int = Field(description="Expansions tried.", examples=[23])
+    taken_count: int = Field(examples=[11])
+    samples_count: int = Field(description="Blocks that all checks sampled.", examples=[1400])
+    seconds: float = Field(examples=[12.5])
+
+
+class DiscoveryInFull(DiscoveryOut):
+    """A discovery with its constraints and where it comes from. `abstract` is what imports and runs read."""
+
+    campaign: Ref
+    predictors: list[Ref]
+    note: Note
+    created: Time
+    assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
+    start_hex: str = Field(
+        description="The block as it was sampled, before it was made short.", examples=[""]
+    )
+    constraints: ConstraintsOut | None
+    abstract: dict[str, Any] | None = Field(
+        description="Its document (docs/abstract-blocks.md).",
+        examples=[{"instructions": [{"mnemonic": {"base": "bsf", "edits": 2}}]}],
+    )
+    foreign: Any = Field(description="As an imported file has it, where our words lack.", examples=[None])
+    remarks: list[str] = Field(examples=[[]])
+    includes: list[Id] = Field(description="Discoveries that it includes.", examples=[[33, 40]])
+    generalisations: list[GeneralisationOut]
+
+
+class Judgement(Input):
+    """What somebody thinks of a discovery; what is absent stays."""
+
+    mark: Mark | None = Field(None, description="known, reported, fixed, or empty.", examples=["reported"])
+    note: str | None = Field(None, max_length=NOTE_LIMIT, examples=["https://github.com/llvm/…"])
+
+
+class CommandOut(Schema):
+    """A line for the shell. `own`: whether it asks one of the campaign's own tools."""
+
+    title: str = Field(examples=["llvm-mca 22"])
+    text: str = Field(examples=["llvm-mca-22 -mcpu=haswell <<'END' …"])
+    own: bool = Field(examples=[True])
+
+
+class ReproductionOut(Schema):
+    """All that somebody else needs to see the disagreement."""
+
+    hex: str = Field(examples=["480fbcc3"])
+    assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
+    commands: list[CommandOut]
+    reproducing: dict[str, Any] = Field(
+        description="The state of a session of Compiler Explorer.", examples=[{"sessions": []}]
+    )
+    compiler_explorer_link: str = Field(examples=["https://godbolt.org/clientstate/eyJ…"])
+    report: str = Field(description="A bug report in Markdown.", examples=["# llvm-mca 22: …"])
+
+
+class FoundOut(DiscoveryOut):
+    """A discovery of any campaign."""
+
+    campaign: Ref
+
+
+class MentionOut(FoundOut):
+    """A discovery that speaks of a scheme: it is named, or among those that the abstract block allows."""
+
+    how: str = Field(examples=["named"])
+
+
+class MentionsOut(Schema):
+    """The discoveries that speak most plainly of a scheme, 20 at most, newest first."""
+
+    named: int = Field(description="So many name it, or come from a block with it.", examples=[3])
+    among: int = Field(description="So many others allow it.", examples=[12])
+    looked: int = Field(description="So many, the newest, were looked through.", examples=[150])
+    discoveries: list[MentionOut]
+
+
+@router.get("", response=PageOf[FoundOut])
+def list_all_discoveries(
+    request: HttpRequest,
+    paging: Query[Paging],
+    mark: Annotated[Mark | None, Query(description="Only with this mark; empty: without.")] = None,
+) -> Any:
+    """The discoveries of all campaigns that no other one includes, newest first."""
+    rows = _listed_discoveries().filter(subsumed_by=None)
+    if mark is not None:
+        rows = rows.filter(mark=mark)
+    return listed(rows, {"newest": "id"}, "-newest", paging, lambda found: [_found(row) for row in found])
+
+
+@router.get("/mentioning/{scheme_id}", response=MentionsOut)
+def list_mentions(request: HttpRequest, scheme_id: Id) -> Any:
+    """The discoveries that speak of an instruction scheme; none where discoveries cannot."""
+    scheme = get_object_or_404(InstructionScheme.objects.select_related("isa"), pk=scheme_id)
+    mentions = mentions_of(scheme) or Mentions((), 0, 0, 0)
+    told = [{**_found(row), "how": how.value} for row, how in mentions.found]
+    return {**{name: getattr(mentions, name) for name in ("named", "among", "looked")}, "discoveries": told}
+
+
+@router.get("/{discovery_id}", response=DiscoveryInFull)
+def get_discovery(request: HttpRequest, discovery_id: Id) -> Any:
+    """One discovery: its abstract block in words, as constraints, as a document; where it comes from."""
+    return _in_full(found_discovery(discovery_id))
+
+
+@router.patch("/{discovery_id}", response=DiscoveryInFull)
+def judge_discovery(request: HttpRequest, discovery_id: Id, data: Judgement) -> Any:
+    """Mark a discovery as known, reported or fixed, and note what is worth remembering."""
+    found = found_discovery(discovery_id)
+    row = found.discovery
+    row.mark = row.mark if data.mark is None else data.mark
+    row.note = row.note if data.note is None else data.note.strip()
+    row.save(update_fields=["mark", "note"])
+    access.note(request, Deed.CHANGED, row)
+    return _in_full(found)
+
+
+@router.get("/{discovery_id}/examples", response=PageOf[JudgedBlockOut])
+def list_examples(request: HttpRequest, discovery_id: Id, paging: Query[Paging]) -> Any:
+    """The blocks that a discovery rests on, each with what the campaign's tools said."""
+    found = found_discovery(discovery_id)
+    names = [one.name for one in found.predictors]
+    return listed_in_memory(found.examples(), paging, lambda page: [judged_json(one, names) for one in page])
+
+
+@router.get("/{discovery_id}/reproduction", response=ReproductionOut)
+def get_reproduction(request: HttpRequest, discovery_id: Id, block: str = Block) -> Any:
+    """Command lines, a session of Compiler Explorer, a bug report: of the smallest example, or a `block`."""
+    found = found_discovery(discovery_id)
+    chosen = _chosen(found, block)
+    session = session_of(found, chosen)
+    return {
+        "hex": chosen.code.hex(),
+        "assembly": assembly(chosen.code),
+        "commands": [vars(one) for one in commands_of(found, chosen)],
+        "compiler_explorer": session,
+        "compiler_explorer_link": reproducing.link(session),
+        "report": report_of(found, chosen, _address(request, found)),
+    }
+
+
+@router.get("/{discovery_id}/exports/md", response=str, openapi_extra={FILE: "text/markdown"})
+def export_bug_report(request: HttpRequest, discovery_id: Id, block: str = Block) -> HttpResponse:
+    """The bug report as a Markdown file."""
+    found = found_discovery(discovery_id)
+    text = report_of(found, _chosen(found, block), _address(request, found))
+    access.note(request, Deed.EXPORTED, found.discovery)
+    return attachment(text, "text/markdown; charset=utf-8", f"{found.campaign.name} {found.discovery}", "md")
+
+
+def _listed_discoveries() -> QuerySet[Discovery]:
+    rows = Discovery.objects.select_related("campaign").defer("foreign", "facts", "remarks", "note")
+    return rows.defer("campaign__config", "campaign__facts", "campaign__note")
+
+
+def _found(row: Discovery) -> dict[str, Any]:
+    return {**discovery_json(row), "campaign": ref(row.campaign)}
+
+
+def found_discovery(discovery_id: int) -> Found:
+    """One with its campaign. Raises `Http404`."""
+    return Found(get_object_or_404(discoveries_in_full(), pk=discovery_id))
+
+
+def _chosen(found: Found, block: str) -> Chosen:
+    try:
+        chosen = chosen_block(found, block)
+    except BlockError as error:
+        raise ProblemError(422, str(error), where="query block", right="machine code of a block") from error
+    if chosen is None:
+        raise ProblemError(
+            409,
+            "This discovery came without a block",
+            where="query block",
+            right="machine code of a block that it includes",
+        )
+    return chosen
+
+
+def _address(request: HttpRequest, found: Found) -> str:
+    return request.build_absolute_uri(reverse("discovery", args=[found.discovery.pk]))
+
+
+def _in_full(found: Found) -> dict[str, Any]:
+    row = found.discovery
+    includes = found.campaign.discoveries.filter(subsumed_by=row).order_by("number")
+    copied = ("note", "created", "abstract", "foreign", "remarks")
+    numbers = ("number", "order", "became", "steps_count", "taken_count", "samples_count", "seconds")
+    return {
+        **discovery_json(row),
+        **{name: getattr(row, name) for name in copied},
+        "campaign": ref(found.campaign),
+        "predictors": [ref(one) for one in found.predictors],
+        "assembly": assembly(bytes(row.code)),
+        "start_hex": bytes(row.start_code).hex(),
+        "constraints": _constraints(row),
+        "includes": list(includes.values_list("pk", flat=True)),
+        "generalisations": [{name: getattr(one, name) for name in numbers} for one in found.generalisations],
+    }
+
+
+def _constraints(row: Discovery) -> dict[str, Any] | None:
+    if row.abstract is None:
+        return None
+    table = table_of(row.abstract)
+    features = [{"feature": name, "values": list(values)} for name, values in table.rows]
+    return {"features": features, "aliasing": list(table.aliasing)}

@@ -1,0 +1,150 @@
+"""A discovery as a report for a tool's bug tracker: the block, the answers, how to ask again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anica_app.core.answers import Answer
+from anica_app.core.domain.wording import Words
+from anica_app.features.discoveries.tool_commands import Command
+from anica_app.models import Discovery, Predictor
+from inference.formats.provenance import CITATION, PRODUCT
+from inference.isa.x86.blocks.listing import att_of_bytes, intel_of_bytes
+
+ANICA = (
+    "Fabian Ritter and Sebastian Hack: AnICA: Analyzing Inconsistencies in Microarchitectural Code "
+    "Analyzers. OOPSLA 2022."
+)
+MEASURING = ("machine", "nanobench")
+"""Kinds of predictors that measure instead of predicting."""
+
+_MEASURED_NAMES = ("nanobench",)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is told. `code` is the witness; `answers` what each predictor said of it, the campaign's first.
+
+    `words` are None where our words do not suffice. `evidence`: (blocks sampled, how many of them are
+    interesting), None where the discovery came without. `others`: further examples as (code, answers of the
+    campaign's tools). `address`: where the discovery is, "" where that is not known.
+    """
+
+    discovery: Discovery
+    code: bytes
+    answers: Sequence[tuple[Predictor, Answer]]
+    commands: Sequence[Command]
+    words: Words | None
+    evidence: tuple[int, int] | None = None
+    others: Sequence[tuple[bytes, Sequence[Answer]]] = ()
+    address: str = ""
+
+
+def measures(row: Predictor) -> bool:
+    """Whether it measures, as far as kind and name tell."""
+    return row.sort in MEASURING or row.name.lower().startswith(_MEASURED_NAMES)
+
+
+def markdown(report: Report) -> str:
+    """The report. Raises `BlockError` where the witness is no block."""
+    parts = [
+        f"# {_title(report)}",
+        f"```asm\n{chr(10).join(intel_of_bytes(report.code))}\n```",
+        f"The same in AT&T syntax, and as machine code `{report.code.hex()}`:",
+        f"```asm\n{chr(10).join(att_of_bytes(report.code))}\n```",
+        "## Predicted and measured",
+        "Cycles per execution of the block in a steady state.",
+        _table(report.answers),
+        *_details(report.answers),
+        "## Commands",
+        *(f"{one.title}:\n\n```sh\n{one.text}\n```" for one in report.commands),
+        *_generality(report),
+        *_others(report),
+        "## Provenance",
+        "\n".join(f"- {line}" for line in _provenance(report)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _title(report: Report) -> str:
+    names = [row.name for row, _ in report.answers[: report.discovery.campaign.seats.count() or 2]]
+    what = " and ".join(names) or "Tools"
+    return f"{what} disagree" if len(names) > 1 else f"{what}: an unexpected answer"
+
+
+def _table(answers: Sequence[tuple[Predictor, Answer]]) -> str:
+    rows = [
+        f"| {_cell(row.name)} | {'measured' if measures(row) else 'predicted'} | {_said(answer)} "
+        f"| {_cell(version_of(row))} |"
+        for row, answer in answers
+    ]
+    return "\n".join(["| tool | | cycles | version |", "|---|---|---:|---|", *rows])
+
+
+def _details(answers: Sequence[tuple[Predictor, Answer]]) -> list[str]:
+    return [
+        f"{row.name} said: `{answer.detail.replace('`', chr(39))}`"
+        for row, answer in answers
+        if answer.detail
+    ]
+
+
+def _said(answer: Answer) -> str:
+    return f"**{answer.failure}**" if answer.cycles is None else f"{answer.cycles:.2f}"
+
+
+def version_of(row: Predictor) -> str:
+    """What stands for a predictor's version, "" where nobody knows one."""
+    known = row.identity.get("version") or row.identity.get("program") or ""
+    return str(known)
+
+
+def _generality(report: Report) -> list[str]:
+    if report.words is None:
+        return []
+    lines = [
+        f"{number}. {', '.join(phrases)}" for number, phrases in enumerate(report.words.instructions, start=1)
+    ]
+    lines += [f"- {sentence}" for sentence in report.words.aliasing]
+    told = "The block is one of many: this holds for blocks of these instructions."
+    if report.evidence is not None and report.evidence[0]:
+        sampled, interesting = report.evidence
+        told += f" Of {sampled} random ones that were looked at last, {interesting} showed the difference."
+    return ["## How general it is", told, "\n".join(lines)]
+
+
+def _others(report: Report) -> list[str]:
+    if not report.others:
+        return []
+    names = [_cell(row.name) for row, _ in report.answers[: len(report.others[0][1])]]
+    rows = [
+        f"| `{'; '.join(intel_of_bytes(code))}` | {' | '.join(map(_said, answers))} |"
+        for code, answers in report.others
+    ]
+    head = [f"| block | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
+    return ["Some more of them:", "\n".join([*head, *rows])]
+
+
+def _provenance(report: Report) -> list[str]:
+    row, campaign = report.discovery, report.discovery.campaign
+    config = campaign.config
+    seed = config.get("seed") if isinstance(config, dict) else None
+    interest = config.get("interest") if isinstance(config, dict) else None
+    facts = [
+        ("found by", PRODUCT),
+        ("campaign", f"{campaign.name}, {campaign.created:%Y-%m-%d}"),
+        ("discovery", f"number {row.number}{row.label and f', {row.label}'}"),
+        ("source", campaign.source),
+        ("seed", "" if seed is None else str(seed)),
+        ("interesting is", json.dumps(interest, sort_keys=True) if interest else ""),
+        ("where", report.address),
+        ("method", ANICA),
+        ("cite", CITATION),
+    ]
+    return [f"{label}: {text}" for label, text in facts if text]
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

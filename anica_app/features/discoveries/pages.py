@@ -1,0 +1,369 @@
+"""Everything to see a disagreement elsewhere: command lines, a Compiler Explorer session, a bug report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import BadRequest, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_POST
+
+from anica_app.core.answers import Answer
+from anica_app.features.discoveries import reproducing
+from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
+from anica_app.features.discoveries.query import Example, Found, discoveries_in_full, mentions_of
+from anica_app.features.discoveries.reproducing import (
+    Chosen,
+    chosen_block,
+    commands_of,
+    report_of,
+    session_of,
+)
+from anica_app.features.discoveries.saying import compared, decision, label, reason, table_of, words_of
+from anica_app.features.discoveries.steps import (
+    blocks_csv,
+    blocks_of_step,
+    name_of_question,
+    orders_of,
+    page_of_blocks,
+    question_about_step,
+    tree_document,
+)
+from anica_app.features.questions.form import ChoosingForm
+from anica_app.features.questions.query import KIND
+from anica_app.models import Discovery, Generalisation, GeneralisationStep
+from inference.core.protocols import Json
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.models import InstructionScheme
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+from inference.web.naming import NOTE_LIMIT
+from inference.web.requests import file_answer, one_of, whole_number
+
+
+def _chosen(request: HttpRequest, found: Found) -> Chosen:
+    """The block in the address, else the smallest witness."""
+    try:
+        chosen = chosen_block(found, request.GET.get("block", ""))
+    except BlockError as error:
+        raise BadRequest(f"block: {error}") from error
+    if chosen is None:
+        raise Http404("this discovery came without a block")
+    return chosen
+
+
+def _report(request: HttpRequest, found: Found, chosen: Chosen) -> str:
+    address = request.build_absolute_uri(reverse("discovery", args=[found.discovery.pk]))
+    return report_of(found, chosen, address)
+
+
+def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
+    """Commands, session and report on one page, each to be copied."""
+    found = found_or_404(pk)
+    chosen = _chosen(request, found)
+    session = session_of(found, chosen)
+    context = {
+        "discovery": found.discovery,
+        "campaign": found.campaign,
+        "chosen": chosen,
+        "lines": lines_of(chosen.code),
+        "hex": chosen.code.hex(),
+        "commands": commands_of(found, chosen),
+        "session": session,
+        "link": reproducing.link(session),
+        "report": _report(request, found, chosen),
+    }
+    return render(request, "anica/discovery/reproduce.html", context)
+
+
+def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
+    """The bug report as a file."""
+    found = found_or_404(pk)
+    text = _report(request, found, _chosen(request, found))
+    return file_answer(text, "text/markdown", f"{found.campaign.name} {found.discovery}", "md")
+
+
+def discovery_session(request: HttpRequest, pk: int) -> HttpResponse:
+    """The Compiler Explorer session as a file."""
+    found = found_or_404(pk)
+    text = json.dumps(session_of(found, _chosen(request, found)), indent=1)
+    name = f"{found.campaign.name} {found.discovery} compiler explorer"
+    return file_answer(f"{text}\n", "application/json", name, "json")
+
+
+# One decision of a generalisation: what it asked for, and a page of the blocks that it rests on.
+
+
+PAGE_SIZE = 25
+
+
+@dataclass(frozen=True)
+class Row:
+    """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
+
+    example: Example
+    hex: str
+    lines: tuple[str, ...]
+    answers: Sequence[tuple[str, Answer]]
+
+
+def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
+    """The decision in the address, else that which shows examples of the result; None where there is none."""
+    number = whole_number(request, "step")
+    return tree.telling if number is None else tree.node(number)
+
+
+def step_context(request: HttpRequest, found: Found, tree: Tree, node: Node) -> dict[str, Any]:
+    """What the part of the page about a decision needs (three or four queries)."""
+    row = tree.generalisation
+    seen = blocks_of_step(row, node.number)
+    columns = seen.columns(found)
+    places = [str(place) for place in range(1, len(columns) + 1)]
+    sort = one_of(request, "sort", orders_of(len(columns)), BY_BLOCK)
+    page = page_of_blocks(found, seen, sort, whole_number(request, "page", 0) or 0, PAGE_SIZE)
+    before, now = tree.around(node.number)
+    return {
+        "node": node,
+        "pruned": bool(node.n) and not seen.samples,
+        "tried": decision(node),
+        "why": reason(node),
+        "said": compared(before, now),
+        "rests": tree.resting(node.number),
+        "columns": list(zip(places, columns, strict=True)),
+        "tools": len(found.predictors),
+        "sort": sort,
+        "page": page,
+        "rows": [_row(one, columns) for one in found.examined(page.rows)],
+        "asked": seen.asked,
+        "judged": found.judge is not None,
+    }
+
+
+def _row(example: Example, columns: Sequence[str]) -> Row:
+    code = example.sample.code
+    answers = list(zip(columns, example.sample.answers, strict=True))
+    return Row(example, code.hex(), lines_of(code), answers)
+
+
+def lines_of(code: bytes) -> tuple[str, ...]:
+    """The instructions in Intel syntax; the digits where the bytes are no instructions."""
+    try:
+        return intel_of_bytes(code)
+    except BlockError:
+        return (code.hex(),)
+
+
+# A discovery's page: what it says, the tree that led to it, and the blocks of one decision.
+
+
+PART = "X-Part"
+"""A request with this header wants only the part about a decision: a click on a node of the tree."""
+
+
+def found_or_404(pk: int) -> Found:
+    """The discovery with its campaign (one query)."""
+    return Found(get_object_or_404(discoveries_in_full(), pk=pk))
+
+
+def tree_or_404(request: HttpRequest, found: Found) -> Tree | None:
+    """The generalisation in the address, else the main one; None where no decision of it is known."""
+    number = whole_number(request, "g")
+    if number is not None and found.generalisation(number) is None:
+        raise Http404(f"generalisation {number} has not led to this discovery")
+    return found.tree(number)
+
+
+def discovery(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page, or the part of it about a decision."""
+    found = found_or_404(pk)
+    tree = tree_or_404(request, found)
+    node = None if tree is None else chosen_node(request, tree)
+    if node is None and "step" in request.GET:
+        raise Http404(f"the generalisation has no step {request.GET['step'][:20]}")
+    row = found.discovery
+    context: dict[str, Any] = {"found": found, "discovery": row, "campaign": found.campaign}
+    if tree is not None and node is not None:
+        context |= {"generalisation": tree.generalisation, **step_context(request, found, tree, node)}
+    if request.headers.get(PART) == "step":
+        answer = render(request, "anica/discovery/step.html", context)
+    else:
+        answer = render(request, "anica/discovery/page.html", {**context, **_whole(found, tree)})
+    answer["Vary"] = PART
+    return answer
+
+
+def _whole(found: Found, tree: Tree | None) -> dict[str, Any]:
+    """What only the whole page needs."""
+    row = found.discovery
+    code = bytes(row.code)
+    others = found.campaign.discoveries.filter(subsumed_by=row).order_by("number")
+    return {
+        "title": row.label or f"Discovery {row.number}",
+        "words": words_of(row.abstract),
+        "table": None if row.abstract is None else table_of(row.abstract),
+        "foreign": json.dumps(row.foreign, indent=1) if row.abstract is None else "",
+        "witness": lines_of(code) if code else (),
+        "tree": None if tree is None else picture(tree),
+        "includes": list(others.only("pk", "number", "label")),
+        "marks": Discovery.Mark.choices,
+        "traced": [one for one in found.generalisations if one.steps_count],
+    }
+
+
+def discovery_tree(request: HttpRequest, pk: int) -> HttpResponse:
+    """The tree as a JSON file, with `samples=1` every judged block of it."""
+    found = found_or_404(pk)
+    tree = tree_or_404(request, found)
+    if tree is None:
+        raise Http404("this discovery came without its generalisation")
+    document = tree_document(found, tree, samples=request.GET.get("samples") == "1")
+    name = slugify(f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}")
+    headers = {"Content-Disposition": f'attachment; filename="{name}.json"'}
+    return JsonResponse(document, headers=headers, json_dumps_params={"ensure_ascii": False})
+
+
+def discovery_blocks(request: HttpRequest, pk: int) -> HttpResponse:
+    """All blocks of a decision as CSV, in the form of a basic-block set: digits, and a column per tool."""
+    found = found_or_404(pk)
+    tree = tree_or_404(request, found)
+    node = None if tree is None else chosen_node(request, tree)
+    if tree is None or node is None:
+        raise Http404("there is no such step")
+    text = blocks_csv(found, tree.generalisation, node.number)
+    return file_answer(text, "text/csv", f"{found.campaign.name} {found.discovery} step {node.number}", "csv")
+
+
+# The tree of a generalisation as data for its picture.
+
+
+def picture(tree: Tree) -> Json:
+    """What `generalisation-tree.js` draws: a node per decision, in order.
+
+    Of each its number, `kind`, whether `taken`, `label` and `words`, `reason`, and how many of `n` blocks are
+    `interesting`; `result` marks the one that has become the discovery.
+    """
+    taken = [node.number for node in tree.nodes if node.taken]
+    is_result = tree.generalisation.became == Generalisation.Became.DISCOVERY
+    nodes: list[dict[str, Any]] = [
+        {
+            "number": node.number,
+            "kind": node.kind,
+            "taken": node.taken,
+            "label": label(node).replace("`", ""),
+            "words": decision(node).replace("`", ""),
+            "reason": reason(node),
+            "n": node.n,
+            "interesting": node.interesting,
+            "result": is_result and taken[-1:] == [node.number],
+        }
+        for node in tree.nodes
+        if node.kind != GeneralisationStep.Kind.END
+    ]
+    return {"nodes": nodes}
+
+
+# Asking predictors about the blocks of a decision once more: also those that the campaign has never seen.
+
+
+class AskForm(ChoosingForm):
+    """Which of the predictors that can be asked here, one at least."""
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a question that nobody is asked."""
+        data = super().clean()
+        if not self.rows and not self.errors:
+            raise ValidationError("Choose at least one predictor.")
+        return data
+
+
+def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
+    """The choice of predictors, as a page or as a part of the discovery's; a POST starts the run."""
+    found = found_or_404(pk)
+    tree = tree_or_404(request, found)
+    node = None if tree is None else chosen_node(request, tree)
+    if tree is None or node is None or not node.n:
+        raise Http404("there are no blocks to ask about")
+    form = AskForm(request.POST if request.method == "POST" else None)
+    row = tree.generalisation
+    back = f"{reverse('discovery', args=[pk])}?g={row.number}&step={node.number}"
+    if form.is_bound and form.is_valid():
+        config = question_about_step(row, node.number, form.rows, anew=form.cleaned_data["anew"])
+        name = name_of_question(found.discovery, node.number)
+        try:
+            submit(KIND, config, unused_name(name), user=request.user)
+        except ConfigError as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect(f"{back}#step")
+    context = {
+        "form": form,
+        "discovery": found.discovery,
+        "campaign": found.campaign,
+        "node": node,
+        "back": back,
+    }
+    part = request.headers.get(PART) == "form"
+    template = "anica/discovery/ask_form.html" if part else "anica/discovery/ask.html"
+    answer = render(request, template, context, status=400 if form.is_bound else 200)
+    answer["Vary"] = PART
+    return answer
+
+
+# What a user thinks of a discovery: its mark and a note.
+
+
+class JudgementForm(forms.Form):
+    """How far a discovery has come, and free notes."""
+
+    mark = forms.ChoiceField(choices=Discovery.Mark.choices, required=False)
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False)
+
+
+@require_POST
+def discovery_edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Store both."""
+    row = get_object_or_404(Discovery, pk=pk)
+    form = JudgementForm(request.POST)
+    if form.is_valid():
+        row.mark, row.note = form.cleaned_data["mark"], form.cleaned_data["note"]
+        row.save(update_fields=["mark", "note"])
+        messages.success(request, "Saved.")
+    else:
+        (field, problems), *_ = form.errors.items()
+        messages.error(request, f"Nothing was saved: {field}: {problems[0]}")
+    return redirect("discovery", pk=pk)
+
+
+# The part of a scheme's page that lists discoveries.
+
+
+def discoveries_panel(scheme: InstructionScheme) -> dict[str, Any] | None:
+    """What the template needs; None where discoveries cannot speak of the scheme."""
+    mentions = mentions_of(scheme)
+    if mentions is None:
+        return None
+    return {
+        "mentions": mentions,
+        "discoveries": [(row, how.value, words_of(row.abstract)) for row, how in mentions.found],
+    }
+
+
+urlpatterns = [
+    path("discoveries/<int:pk>/reproduce/", discovery_reproduce, name="discovery-reproduce"),
+    path("discoveries/<int:pk>/report.md", discovery_report, name="discovery-report"),
+    path("discoveries/<int:pk>/compiler-explorer.json", discovery_session, name="discovery-session"),
+    path("discoveries/<int:pk>/", discovery, name="discovery"),
+    path("discoveries/<int:pk>/tree.json", discovery_tree, name="discovery-tree"),
+    path("discoveries/<int:pk>/blocks.csv", discovery_blocks, name="discovery-blocks"),
+    path("discoveries/<int:pk>/ask/", discovery_ask, name="discovery-ask"),
+    path("discoveries/<int:pk>/edit/", discovery_edit, name="discovery-edit"),
+]

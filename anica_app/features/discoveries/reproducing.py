@@ -1,0 +1,119 @@
+"""Everything to see a disagreement elsewhere: a block with its answers, a bug report, a session."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from anica_app.core.answers import Answer
+from anica_app.features.discoveries.bug_report import Report, markdown
+from anica_app.features.discoveries.query import Example, Found, known_answers
+from anica_app.features.discoveries.saying import words_of
+from anica_app.features.discoveries.tool_commands import Command, commands_for, core_of, osaca_name
+from anica_app.models import Predictor
+from inference.core.protocols import Json
+from inference.isa.x86.blocks import block_of_hex
+from inference.isa.x86.blocks.listing import att_of_bytes
+
+MOST_OTHERS = 5
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The block at hand, with what is known of it. `digits` are "" where it is the usual one."""
+
+    code: bytes
+    digits: str
+    answers: Sequence[tuple[Predictor, Answer]]
+    examples: Sequence[Example]
+
+
+def chosen_block(found: Found, digits: str = "") -> Chosen | None:
+    """The block of these digits, else the smallest witness; None where a discovery came without one.
+
+    Raises `BlockError` for digits of no block.
+    """
+    examples = found.examples()
+    if digits:
+        code = block_of_hex(digits).code
+        example = next((one for one in examples if one.sample.code == code), None)
+    else:
+        example = found.smallest(examples)
+        code = bytes(found.discovery.code) if example is None else example.sample.code
+    if not code:
+        return None
+    answers = [] if example is None else list(zip(found.predictors, example.sample.answers, strict=True))
+    but = found.predictors if answers else []
+    return Chosen(code, digits, [*answers, *known_answers(code, but)], examples)
+
+
+def commands_of(found: Found, chosen: Chosen) -> list[Command]:
+    """How each of the campaign's tools, and the usual ones, are asked about the block in a shell."""
+    return commands_for(found.predictors, chosen.code)
+
+
+def report_of(found: Found, chosen: Chosen, address: str) -> str:
+    """The bug report in Markdown; `address` is where people find the discovery."""
+    others = [one for one in chosen.examples if one.interesting and one.sample.code != chosen.code]
+    interesting = sum(one.interesting is not False for one in chosen.examples)
+    return markdown(
+        Report(
+            found.discovery,
+            chosen.code,
+            chosen.answers,
+            commands_of(found, chosen),
+            words_of(found.discovery.abstract),
+            (len(chosen.examples), interesting),
+            [(one.sample.code, one.sample.answers) for one in others[:MOST_OTHERS]],
+            address,
+        )
+    )
+
+
+def session_of(found: Found, chosen: Chosen) -> Json:
+    """The state of a Compiler Explorer session with the block and what was said of it."""
+    comment = f"{found.campaign.name}, {found.discovery}"
+    said = [
+        f"{row.name}: {answer.failure or f'{answer.cycles:.2f} cycles'}" for row, answer in chosen.answers
+    ]
+    return state(chosen.code, core_of(found.predictors), "\n".join([comment, *said]))
+
+
+# A basic block for Compiler Explorer: its analysis language with llvm-mca and OSACA beside each other.
+#
+# The state is what its API calls a client state. It can be sent in an address, so nothing is stored there;
+# the site is only visited when a user follows the link.
+
+
+SITE = "https://godbolt.org"
+_LLVM_MCA, _OSACA = "llvm-mcatrunk", "osacatrunk"
+
+
+def state(code: bytes, core: str, comment: str = "") -> Json:
+    """A session with the block in AT&T syntax, analysed for a core as LLVM names it.
+
+    Raises `BlockError` for code that is no block.
+    """
+    head = [f"# {line}" for line in comment.splitlines()]
+    compilers = [{"id": _LLVM_MCA, "options": f"-mtriple=x86_64 -mcpu={core} -iterations=100"}]
+    if arch := osaca_name(core):
+        compilers.append({"id": _OSACA, "options": f"--arch {arch} --ignore-unknown"})
+    return {
+        "sessions": [
+            {
+                "id": 1,
+                "language": "analysis",
+                "source": "\n".join([*head, *att_of_bytes(code)]) + "\n",
+                "compilers": compilers,
+            }
+        ]
+    }
+
+
+def link(given: Json) -> str:
+    """The address that opens a state."""
+    text = base64.b64encode(json.dumps(given, separators=(",", ":")).encode()).decode()
+    return f"{SITE}/clientstate/{quote(text, safe='')}"

@@ -1,0 +1,152 @@
+"""Abstract blocks, decisions and their reasons in the words that pages and programs are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anica_app.core.domain.wording import ANYTHING, Words, expansion_words, words
+from anica_app.core.errors import AnicaError
+from anica_app.core.search.checking import Reason
+from anica_app.features.discoveries.generalisations import Node
+from anica_app.models import GeneralisationStep
+from inference.core.protocols import Json
+
+KEPT, GONE, NEW = "kept", "gone", "new"
+
+Phrase = tuple[str, str]
+"""What is asked for, and whether that is kept, gone or new."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """An abstract block in phrases, each beside what became of it since another one."""
+
+    instructions: tuple[tuple[Phrase, ...], ...]
+    aliasing: tuple[Phrase, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Constraints as a table: a row per feature that something is said of, a cell per instruction."""
+
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    aliasing: tuple[str, ...]
+
+
+def words_of(document: Json | None) -> Words | None:
+    """In words; None where our words do not suffice."""
+    try:
+        return None if document is None else words(document)
+    except AnicaError:
+        return None
+
+
+def compared(before: Json | None, now: Json | None) -> Compared | None:
+    """What `now` asks for, with what `before` asked for marked as gone where it is."""
+    after = words_of(now)
+    if after is None:
+        return None
+    first = words_of(before) or after
+    return Compared(
+        tuple(_phrases(*pair) for pair in zip(first.instructions, after.instructions, strict=True)),
+        _phrases(first.aliasing, after.aliasing),
+    )
+
+
+def _phrases(before: Sequence[str], now: Sequence[str]) -> tuple[Phrase, ...]:
+    """In the order of before, what is new where the old stood."""
+    new = [phrase for phrase in now if phrase not in before]
+    found: list[Phrase] = []
+    for phrase in before:
+        if phrase in now:
+            found.append((phrase, KEPT))
+        elif phrase != ANYTHING:
+            found.append((phrase, GONE))
+            found += [(other, NEW) for other in new]
+            new = []
+    return (*found, *((phrase, NEW) for phrase in new))
+
+
+def table_of(document: Json) -> Table:
+    """The constraints of a document, feature by feature."""
+    instructions = document["instructions"]
+    features = dict.fromkeys(name for one in instructions for name in one)
+    rows = [
+        (name, tuple(_value(one[name]) if name in one else "" for one in instructions)) for name in features
+    ]
+    signs = {"same": "=", "different": "≠"}
+    pairs = [f"{one} {signs.get(word, word)} {other}" for one, other, word in document.get("aliasing", [])]
+    return Table(tuple(rows), tuple(pairs))
+
+
+def _value(value: Any) -> str:
+    match value:
+        case {"base": base, "edits": edits}:
+            return f"{base} ± {edits}" if edits else str(base)
+        case {"fewer_than": bound}:
+            return f"< {bound}"
+        case list():
+            return ", ".join(map(str, value)) or "any"
+    return str(value)
+
+
+def decision(node: Node) -> str:
+    """What was tried, in words."""
+    if node.kind == GeneralisationStep.Kind.START:
+        return "the block itself"
+    if node.kind == GeneralisationStep.Kind.END:
+        return "no way on"
+    if node.expansion is not None:
+        try:
+            return expansion_words(node.expansion)
+        except AnicaError:
+            return json.dumps(node.expansion)
+    return _foreign(node.foreign)
+
+
+def label(node: Node) -> str:
+    """The same in few words, for a box of the tree."""
+    given = node.expansion
+    match given:
+        case {"aliasing": [str(one), str(other)]}:
+            return f"{_short(one)} , {_short(other)} free".replace(" ,", ",")
+        case {"instruction": int(number), "feature": str(feature)}:
+            if "drop" in given:
+                return f"{number} · {feature} without {given['drop']}"
+            return f"{number} · {feature} {_value(given['to']) if 'to' in given else 'any'}"
+    return decision(node)
+
+
+def _short(place: str) -> str:
+    """`2.register.1` → `2.r1`."""
+    number, kind, which = place.split(".")
+    return f"{number}.{kind[0]}{which}"
+
+
+def _foreign(given: object) -> str:
+    """An expansion of the published AnICA that our words do not say, as far as it can be read."""
+    match given:
+        case [0, int(number), [str(feature), value]]:
+            shown = "any" if value == "$SV:TOP" else json.dumps(value)
+            return f"instruction {number + 1}: {feature} {shown}"
+        case [1, pair]:
+            return f"operands may be the same or differ: {json.dumps(pair)}"
+    return json.dumps(given)
+
+
+def reason(node: Node) -> str:
+    """Why it was taken or not."""
+    missed = node.n - (node.interesting or 0)
+    said = {
+        Reason.ALL.value: f"all {node.n} blocks are interesting",
+        Reason.KNOWN.value: "it represents a block known not to be interesting",
+        Reason.SAME.value: "it represents the same blocks: other constraints imply the one that goes",
+        Reason.EMPTY.value: "no block of it could be sampled",
+        Reason.SAMPLE.value: f"{missed} of {node.n} blocks {'is' if missed == 1 else 'are'} not interesting"
+        if missed
+        else "a block is interesting in another way",
+    }
+    return said.get(node.reason, node.reason)

@@ -1,0 +1,165 @@
+"""The blocks of one decision of a generalisation, with what predictors said of them later as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+from anica_app.core.answers import Answer, Failure
+from anica_app.core.samples import Sample
+from anica_app.features.discoveries.generalisations import (
+    BY_BLOCK,
+    BY_INTEREST,
+    BY_LENGTH,
+    Tree,
+    all_samples,
+    sample_page,
+    samples_of_step,
+)
+from anica_app.features.discoveries.query import Found
+from anica_app.features.discoveries.saying import decision, reason
+from anica_app.features.questions.query import Asked, asked_about
+from anica_app.formats.sample_document import sample_document
+from anica_app.models import Discovery, Generalisation, Predictor
+from inference.core.protocols import Json
+from inference.formats.csv_cells import written
+from inference.formats.provenance import PRODUCT, head_of
+from inference.web.paging import Page
+
+NOT_ASKED = "it was not asked about this block"
+
+
+@dataclass(frozen=True)
+class StepBlocks:
+    """The blocks as they were sampled, and with an answer more for each predictor that was asked later."""
+
+    samples: Sequence[Sample]
+    asked: Asked
+
+    @property
+    def extended(self) -> list[Sample]:
+        """The samples with all answers: the campaign's tools first, then whoever was asked later."""
+        lacking = Answer(failure=Failure.NO_NUMBER, detail=NOT_ASKED)
+        return [
+            Sample(
+                one.code,
+                (*one.answers, *(said.answers.get(one.code, lacking) for said in self.asked.said)),
+                one.seconds,
+            )
+            for one in self.samples
+        ]
+
+    def columns(self, found: Found) -> list[str]:
+        """Whose answers these are, in their order; `found`: whose decision it is."""
+        return [*(one.name for one in found.predictors), *(said.name for said in self.asked.said)]
+
+
+def about(row: Generalisation, number: int) -> dict[str, int]:
+    """What runs that ask about the blocks of a decision say of them."""
+    return {"generalisation": row.pk, "step": number}
+
+
+def blocks_of_step(row: Generalisation, number: int) -> StepBlocks:
+    """The blocks of a decision (three queries); none where it rests on none or they were pruned."""
+    return StepBlocks(samples_of_step(row, number) or [], asked_about(about(row, number)))
+
+
+def orders_of(columns: int) -> tuple[str, ...]:
+    """What the blocks can be sorted by: as sampled, length, interest, a tool's place; a minus: descending."""
+    sorts = (BY_BLOCK, BY_LENGTH, BY_INTEREST, *(str(place) for place in range(1, columns + 1)))
+    return (*sorts, *(f"-{one}" for one in sorts))
+
+
+def page_of_blocks(found: Found, seen: StepBlocks, sort: str, number: int, size: int) -> Page[Sample]:
+    """A page of the blocks with all answers, in one of `orders_of`."""
+    extended = seen.extended
+    values = {
+        id(one.sample): one.verdict.value for one in found.examined(extended) if one.verdict is not None
+    }
+    return sample_page(
+        extended,
+        sort.removeprefix("-"),
+        descending=sort.startswith("-"),
+        value=lambda one: values.get(id(one), 0.0),
+        number=number,
+        size=size,
+    )
+
+
+def blocks_csv(found: Found, row: Generalisation, number: int) -> str:
+    """All blocks of a decision in the form of a basic-block set: digits, and a column per tool."""
+    seen = blocks_of_step(row, number)
+    lines = [
+        [one.code.hex(), *(-1.0 if answer.cycles is None else answer.cycles for answer in one.answers)]
+        for one in seen.extended
+    ]
+    head = head_of(campaign=found.campaign.name, discovery=str(found.discovery), decision=f"step {number}")
+    return written(["bb", *seen.columns(found)], lines, head)
+
+
+def question_about_step(
+    row: Generalisation, number: int, predictors: Sequence[Predictor], *, anew: bool
+) -> Json:
+    """The description of a run of kind `ask` about the blocks of a decision."""
+    return {
+        "predictors": [one.pk for one in predictors],
+        "blocks": [one.code.hex() for one in samples_of_step(row, number) or []],
+        "anew": anew,
+        "about": about(row, number),
+    }
+
+
+def name_of_question(discovery: Discovery, number: int) -> str:
+    """What that run is called."""
+    return f"{discovery.campaign.name[:100]}, {discovery}, step {number}, asked again"
+
+
+# The tree of a generalisation as a document to take away.
+
+
+def tree_document(found: Found, tree: Tree, *, samples: bool) -> Json:
+    """A generalisation as JSON: every decision with its words, and with `samples` every judged block.
+
+    `expansion` and `start` are documents of abstract blocks (docs/abstract-blocks.md).
+    """
+    row = tree.generalisation
+    blocks = all_samples(row) if samples else repeat(None)
+    return {
+        "made by": PRODUCT,
+        "campaign": found.campaign.name,
+        "discovery": found.discovery.number,
+        "generalisation": row.number,
+        "became": row.became,
+        "predictors": [one.name for one in found.predictors],
+        "start": row.start,
+        "result": _result(row),
+        "steps": [
+            {
+                "number": node.number,
+                "kind": node.kind,
+                "expansion": node.expansion,
+                **({"foreign": node.foreign} if node.expansion is None and node.foreign is not None else {}),
+                "words": decision(node),
+                "taken": node.taken,
+                "reason": reason(node),
+                "n": node.n,
+                "interesting": node.interesting,
+                "failed": node.failed,
+                "mean": None if node.mean is None else finite(node.mean),
+                **({} if judged is None else {"samples": sample_document(judged)}),
+            }
+            for node, judged in zip(tree.nodes, blocks, strict=False)
+        ],
+    }
+
+
+def _result(row: Generalisation) -> Json | None:
+    if "result" in row.get_deferred_fields():
+        row.refresh_from_db(fields=["result"])
+    return row.result
+
+
+def finite(value: float) -> float | str:
+    """The number; "infinite" for what JSON has no number for."""
+    return value if abs(value) < float("inf") else "infinite"

@@ -1,0 +1,224 @@
+"""How a discovery was generalised: its decisions, the blocks that each rests on, asking about these anew."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from anica_app.features.api_shapes import (
+    Interestingness,
+    JudgedBlockOut,
+    WordsOut,
+    interestingness,
+    judged_json,
+    words_json,
+)
+from anica_app.features.discoveries.api import found_discovery
+from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
+from anica_app.features.discoveries.query import Found
+from anica_app.features.discoveries.saying import decision, reason, words_of
+from anica_app.features.discoveries.steps import (
+    blocks_csv,
+    blocks_of_step,
+    name_of_question,
+    orders_of,
+    page_of_blocks,
+    question_about_step,
+    tree_document,
+)
+from anica_app.features.questions.api import predictors_named
+from anica_app.features.questions.job import MOST_PREDICTORS
+from anica_app.features.questions.query import KIND
+from inference.features.runs.api import RunOut
+from inference.features.runs.runs_of_kind import started
+from inference.web.api import access
+from inference.web.api.access import Deed
+from inference.web.api.document import FILE
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory, number_of_page, page_json
+from inference.web.api.shapes import Input, Ref, attachment, ref
+
+router = Router()
+Which = Query(
+    None, ge=0, le=2**31 - 1, description="Number of a generalisation; the main one without.", examples=[0]
+)
+
+
+class DecisionStepOut(Schema):
+    """A decision: an expansion was tried, and taken or not. `n` blocks were sampled for it."""
+
+    number: int = Field(examples=[3])
+    kind: str = Field(description="start, expansion or end.", examples=["expansion"])
+    words: str = Field(examples=["instruction 1 need not have an operand `GPR[64]:R`"])
+    taken: bool = Field(examples=[False])
+    reason: str = Field(examples=["1 of 50 blocks is not interesting"])
+    n: int = Field(examples=[50])
+    interesting: int | None = Field(examples=[49])
+    failed: int = Field(description="Attempts to sample that failed.", examples=[0])
+    mean: Interestingness
+    expansion: dict[str, Any] | None = Field(
+        examples=[{"instruction": 1, "feature": "operands", "drop": "GPR[64]:R"}]
+    )
+
+
+class DecisionStepInFull(DecisionStepOut):
+    """A decision with the abstract block before it and the one that it tried.
+
+    `columns`: who answered about its blocks, the campaign's tools first. `rests_on`: the decision whose
+    blocks tell where this one has none. `working`: questions about its blocks that go on.
+    """
+
+    before: WordsOut | None
+    tried: WordsOut | None
+    before_document: dict[str, Any] | None = Field(examples=[None])
+    tried_document: dict[str, Any] | None = Field(examples=[None])
+    columns: list[str] = Field(examples=[["llvm-mca 13", "llvm-mca 22"]])
+    rests_on: int | None = Field(examples=[None])
+    working: list[Ref]
+
+
+class AskedAgain(Input):
+    """Who shall be asked about the blocks of a decision, also whom the campaign has never seen."""
+
+    predictors: list[str] = Field(
+        min_length=1,
+        max_length=MOST_PREDICTORS,
+        description="Names, as `GET /predictors` has them.",
+        examples=[["llvm-mca 22 · haswell"]],
+    )
+    anew: bool = Field(False, description="Even where an answer is remembered already.")
+
+
+@router.get("/{discovery_id}/tree", response=bytes, openapi_extra={FILE: "application/json"})
+def export_tree(
+    request: HttpRequest,
+    discovery_id: Id,
+    generalisation: int | None = Which,
+    samples: bool = Query(False, description="With every judged block.", examples=[False]),
+) -> HttpResponse:
+    """The whole tree of a generalisation as one JSON document, as the page gives it to take away."""
+    found, tree = _tree(discovery_id, generalisation)
+    document = tree_document(found, tree, samples=samples)
+    access.note(request, Deed.EXPORTED, found.discovery)
+    name = f"{found.campaign.name} {found.discovery} tree {tree.generalisation.number}"
+    return attachment(json.dumps(document, ensure_ascii=False), "application/json", name, "json")
+
+
+@router.get("/{discovery_id}/steps", response=PageOf[DecisionStepOut])
+def list_steps(
+    request: HttpRequest, discovery_id: Id, paging: Query[Paging], generalisation: int | None = Which
+) -> Any:
+    """The decisions of a generalisation in order; those taken are the way from the block to the result."""
+    _, tree = _tree(discovery_id, generalisation)
+    return listed_in_memory(tree.nodes, paging, lambda page: [_step(node) for node in page])
+
+
+@router.get("/{discovery_id}/steps/{step}", response=DecisionStepInFull)
+def get_step(request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which) -> Any:
+    """One decision, with what was known before it and what it tried."""
+    found, tree, node = _node(discovery_id, generalisation, step)
+    seen = blocks_of_step(tree.generalisation, node.number)
+    before, tried = tree.around(node.number)
+    rests = tree.resting(node.number)
+    return {
+        **_step(node),
+        "before": words_json(words_of(before)),
+        "tried": words_json(words_of(tried)),
+        "before_document": before,
+        "tried_document": tried,
+        "columns": seen.columns(found),
+        "rests_on": None if rests is None else rests.number,
+        "working": [ref(run) for run in seen.asked.working],
+    }
+
+
+@router.get("/{discovery_id}/steps/{step}/blocks", response=PageOf[JudgedBlockOut])
+def list_step_blocks(
+    request: HttpRequest,
+    discovery_id: Id,
+    step: Id,
+    paging: Query[Paging],
+    generalisation: int | None = Which,
+    sort: str = Query(
+        BY_BLOCK,
+        max_length=10,
+        description="block (as sampled), length, interest, or the place of a column from 1; a minus before "
+        "it for descending. Failures come last.",
+    ),
+) -> Any:
+    """The blocks that a decision rests on, with all answers, also of those who were asked later."""
+    found, tree, node = _node(discovery_id, generalisation, step)
+    seen = blocks_of_step(tree.generalisation, node.number)
+    columns = seen.columns(found)
+    known = orders_of(len(columns))
+    if sort not in known:
+        raise ProblemError(422, f"{sort!r} is no order", where="query sort", right=", ".join(known))
+    page = page_of_blocks(found, seen, sort, number_of_page(paging), paging.limit)
+    return page_json(page, [judged_json(one, columns) for one in found.examined(page.rows)])
+
+
+@router.get("/{discovery_id}/steps/{step}/exports/csv", response=str, openapi_extra={FILE: "text/csv"})
+def export_step_blocks(
+    request: HttpRequest, discovery_id: Id, step: Id, generalisation: int | None = Which
+) -> HttpResponse:
+    """All blocks of a decision as CSV in the form of a basic-block set, which imports as one."""
+    found, tree, node = _node(discovery_id, generalisation, step)
+    access.note(request, Deed.EXPORTED, found.discovery)
+    text = blocks_csv(found, tree.generalisation, node.number)
+    name = f"{found.campaign.name} {found.discovery} step {node.number}"
+    return attachment(text, "text/csv; charset=utf-8", name, "csv")
+
+
+@router.post("/{discovery_id}/steps/{step}/questions", response={201: RunOut})
+def ask_about_step(
+    request: HttpRequest, discovery_id: Id, step: Id, data: AskedAgain, generalisation: int | None = Which
+) -> Any:
+    """Ask any predictors about the blocks of a decision now; their answers come beside those of the campaign.
+
+    `GET` the blocks again, or follow the run's events.
+    """
+    found, tree, node = _node(discovery_id, generalisation, step)
+    if not node.n:
+        raise ProblemError(
+            409, "This decision rests on no blocks", where="path step", right="one whose `n` is above 0"
+        )
+    with transaction.atomic():  # no predictor is stored for a question that is refused
+        rows = predictors_named(data.predictors)
+        config = question_about_step(tree.generalisation, node.number, rows, anew=data.anew)
+        return started(request, KIND, config, name_of_question(found.discovery, node.number))
+
+
+def _tree(discovery_id: int, generalisation: int | None) -> tuple[Found, Tree]:
+    found = found_discovery(discovery_id)
+    tree = found.tree(generalisation)
+    if tree is None:
+        raise ProblemError(
+            404,
+            "This discovery came without such a generalisation",
+            where="query generalisation",
+            right="the number of one that the discovery lists, with steps",
+        )
+    return found, tree
+
+
+def _node(discovery_id: int, generalisation: int | None, step: int) -> tuple[Found, Tree, Node]:
+    found, tree = _tree(discovery_id, generalisation)
+    node = tree.node(step)
+    if node is None:
+        raise ProblemError(404, f"There is no step {step}", where="path step", right="one that is listed")
+    return found, tree, node
+
+
+def _step(node: Node) -> dict[str, Any]:
+    copied = ("number", "kind", "taken", "n", "interesting", "failed", "expansion")
+    return {
+        **{name: getattr(node, name) for name in copied},
+        "words": decision(node),
+        "reason": reason(node),
+        "mean": interestingness(node.mean),
+    }

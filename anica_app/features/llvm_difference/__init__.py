@@ -1,0 +1,1 @@
+"""A port mapping beside LLVM's scheduling model."""

@@ -1,0 +1,188 @@
+"""Runs that hold a port mapping against LLVM's scheduling model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+
+from anica_app.core.errors import PredictorError
+from anica_app.features.block_sets.columns import refuse_unknown
+from anica_app.features.llvm_difference.report import Differing, LlvmDifference, is_notable, worst_first
+from anica_app.predictors.llvm.model import LlvmModel, Modelled
+from anica_app.predictors.llvm.releases import INSTALL, installed
+from inference.core.errors import InvalidInputError
+from inference.core.mapping import described
+from inference.core.protocols import Json
+from inference.core.tunables import check_number
+from inference.features.explained.proofs import proof_of
+from inference.formats.exported import ExportedMapping, ExportedScheme, exported
+from inference.isa.x86.att import encoded
+from inference.models import PortMapping, Run
+from inference.runs.described_rows import read_row
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.storage.instruction_sets import X86
+
+KIND = "llvm-difference"
+TOLERANCE = 0.2
+"""Relative: measurements of the same scheme on the same core differ by far less."""
+_MOST_WITNESSES = 4
+_CPU = re.compile(r"[\w.-]{1,40}")
+
+
+@dataclass(frozen=True)
+class DifferenceConfig:
+    """`mapping`: its number. `release`: major version of llvm-mca, "" for the newest. `cpu`: for -mcpu.
+
+    Raises `InvalidInputError` for what cannot be.
+    """
+
+    mapping: int
+    cpu: str
+    release: str = ""
+    tolerance: float = TOLERANCE
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cpu, str) or not _CPU.fullmatch(self.cpu) or self.cpu in {"native", "help"}:
+            raise InvalidInputError(
+                f"cpu must be the name of a processor such as haswell or znver3, not {self.cpu!r:.80}"
+            )
+        if not isinstance(self.release, str) or not re.fullmatch(r"\d{0,3}", self.release):
+            raise InvalidInputError(f"release must be a major version such as 19, not {self.release!r:.80}")
+        check_number("tolerance", self.tolerance, 0.0, 10.0)
+
+
+class LlvmDifferenceJob:
+    """Runs of kind `llvm-difference`; `DifferenceConfig` has the fields of their description."""
+
+    short = True
+
+    def check(self, config: Json) -> Json:
+        """The description with its defaults; raises `ConfigError`."""
+        refuse_unknown(config, tuple(DifferenceConfig.__dataclass_fields__), "a difference to LLVM")
+        row = read_row(PortMapping.objects.select_related("isa"), "mapping", config.get("mapping"))
+        if row.isa.name != X86:
+            raise ConfigError(f"mapping: {row.name!r} is for {row.isa.name}, this can be done for {X86}")
+        try:
+            found = DifferenceConfig(**{"cpu": "", **config})
+            model = chosen_model(found.release, found.cpu)
+        except (InvalidInputError, PredictorError) as error:
+            raise ConfigError(str(error)) from error
+        return asdict(found) | {"release": model.release.number}
+
+    def submitted(self, run: Run) -> None:
+        """Nothing refers to such a run."""
+
+    def work(self, task: Task) -> Store:
+        """Ask for every scheme; the result is the report. Raises `JobError`."""
+        config = DifferenceConfig(**task.run.config)
+        row = PortMapping.objects.filter(pk=config.mapping).select_related("isa", "machine", "run").first()
+        if row is None:
+            raise JobError("the mapping to compare has been deleted")
+        try:
+            report = difference(row, config, task.reporter.pulse)
+        except PredictorError as error:
+            raise JobError(str(error)) from error
+        return partial(_store, task.run.pk, row, report)
+
+
+def chosen_model(release: str, cpu: str) -> LlvmModel:
+    """The model of a processor in a release, the newest where none is named. Raises `PredictorError`."""
+    here = installed()
+    found = [each for each in here if release in ("", each.number)]
+    if not found:
+        numbers = ", ".join(dict.fromkeys(each.number for each in here)) or "none at all"
+        raise PredictorError(f"llvm-mca {release} is not installed here, there is {numbers}: {INSTALL}")
+    return LlvmModel(found[-1], cpu)
+
+
+def difference(
+    row: PortMapping, config: DifferenceConfig, pulse: Callable[[], None] = lambda: None
+) -> LlvmDifference:
+    """The report of a mapping; `pulse` is called every batch of schemes. Raises `PredictorError`."""
+    mapping = exported(row)
+    model = chosen_model(config.release, config.cpu)
+    pairs = [(scheme, code) for scheme in mapping.schemes if (code := encoded(scheme.text))]
+    answers = model.ask([code for _, code in pairs], pulse)
+    pks = dict(row.isa.schemes.filter(pk__in=row.usages.values("scheme")).values_list("text", "pk"))
+    differing, unknown = [], []
+    for (scheme, _), answer in zip(pairs, answers, strict=True):
+        if answer.failure:
+            unknown.append((scheme.text, answer.failure))
+        elif is_notable(answer.cycles, _reference(scheme), config.tolerance):
+            differing.append(_differing(row, mapping, scheme, pks[scheme.text], model, answer))
+    return LlvmDifference(
+        mapping=row.name,
+        tool=model.name,
+        release=model.release.number,
+        cpu=model.cpu,
+        tolerance=config.tolerance,
+        asked=len(pairs),
+        within=len(pairs) - len(differing) - len(unknown),
+        differing=worst_first(differing),
+        unknown=unknown,
+        head=mapping.provenance.lines(),
+    )
+
+
+def _reference(scheme: ExportedScheme) -> float:
+    measured = scheme.evidence.measured
+    return scheme.predicted if measured is None else measured
+
+
+def _differing(
+    row: PortMapping,
+    mapping: ExportedMapping,
+    scheme: ExportedScheme,
+    pk: int,
+    model: LlvmModel,
+    answer: Modelled,
+) -> Differing:
+    return Differing(
+        scheme=scheme.text,
+        pk=pk,
+        text="\n".join(answer.text),
+        measured=scheme.evidence.measured,
+        predicted=scheme.predicted,
+        usage=described(scheme.uops, mapping.value.ports),
+        masks=scheme.uops,
+        uops=scheme.count,
+        llvm=answer.cycles,
+        llvm_uops=answer.uops,
+        pressure=answer.pressure,
+        command=model.command(answer.text),
+        evidence=_witnesses(row, scheme, pk) if scheme.evidence.witnesses else (),
+        doubts=scheme.evidence.doubts,
+    )
+
+
+def _witnesses(row: PortMapping, scheme: ExportedScheme, pk: int) -> Sequence[str]:
+    """The experiments that prove its µops, in words."""
+    proof = proof_of(row, row.isa.schemes.get(pk=pk))
+    steps = [] if proof is None else proof.steps
+    told = [
+        f"Witness: {step.witness.copies} × {step.witness.blocker} on {step.where} take "
+        f"{_cycles(step.witness.base_cycles)}, with {scheme.text} beside them "
+        f"{_cycles(step.witness.cycles)}: {step.conclusion}"
+        for step in steps[:_MOST_WITNESSES]
+    ]
+    return told if len(steps) <= _MOST_WITNESSES else [*told, f"and {len(steps) - _MOST_WITNESSES} more"]
+
+
+def _cycles(value: float | None) -> str:
+    return "no usable number of cycles" if value is None else f"{value:.3f} cycles"
+
+
+def _store(run: int, row: PortMapping, report: LlvmDifference) -> tuple[Json, Sequence[Entry]]:
+    told = {
+        "mapping": row.pk,
+        "name": row.name,
+        "place": f"llvm/?run={run}",
+        "differing": len(report.differing),
+        "asked": report.asked,
+    }
+    text = f"{report.tool}: {len(report.differing)} of {report.asked} schemes differ"
+    return {**told, "report": report.as_json()}, [("log", {"level": "info", "text": text}), ("result", told)]

@@ -1,0 +1,1 @@
+"""How often each two tools disagree about the blocks of a set."""

@@ -1,0 +1,108 @@
+"""Tool × tool matrices: how often each two tools disagree about the same blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+from pydantic import Field
+
+from anica_app.features.api_shapes import Interest, SetBlockOut, block_json
+from anica_app.features.block_sets.query import ORDERS, answers_of, differing_blocks
+from anica_app.features.matrices.job import DEFAULT_BLOCKS, DEFAULT_LENGTH, KIND, MOST_BLOCKS, MOST_TOOLS
+from anica_app.features.questions.api import predictors_named
+from anica_app.models import BlockColumn
+from inference.features.runs.api import RunOut, run_json
+from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
+from inference.models import Run
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
+from inference.web.api.shapes import Input
+from inference.web.paging import Order
+
+router = Router()
+DifferingSort = sorts(ORDERS)
+
+
+class NewMatrix(Input):
+    """Which tools, and which blocks: those of a set, or so many new random ones, which become a set."""
+
+    predictors: list[str] = Field([], max_length=MOST_TOOLS, description="Names.", examples=[["osaca 0.7.1"]])
+    columns: list[Id] = Field([], max_length=MOST_TOOLS, description="Of the set.", examples=[[5, 6]])
+    block_set: Id | None = Field(None, examples=[2])
+    blocks: int = Field(DEFAULT_BLOCKS, ge=10, le=MOST_BLOCKS)
+    length: int = Field(DEFAULT_LENGTH, ge=1, le=30, description="Instructions of random blocks.")
+    interest: Interest = Interest(metric="relative", threshold=0.5)
+    name: NameOfRun = ""
+
+
+class MatrixToolOut(Schema):
+    """A row and column of a matrix."""
+
+    id: Id = Field(description="Of the column of the set.")
+    name: str = Field(examples=["llvm-mca 22"])
+    predictor: Id | None
+
+
+class MatrixOut(Schema):
+    """`differing[i][j]` of the `both[i][j]` blocks for which tools i and j gave a number are far apart."""
+
+    run: RunOut
+    block_set: Id
+    blocks: int = Field(examples=[2000])
+    columns: list[MatrixToolOut]
+    both: list[list[int]] = Field(examples=[[[2000, 1990], [1990, 1990]]])
+    differing: list[list[int]] = Field(examples=[[[0, 240], [240, 0]]])
+
+
+@router.post("", response={201: RunOut})
+def start_matrix(request: HttpRequest, data: NewMatrix) -> Any:
+    """Start to ask tools for the same blocks, and to count how often each two of them disagree."""
+    with transaction.atomic():  # no predictor is stored for a matrix that is refused
+        config = {
+            **data.dict(exclude={"name", "predictors"}),
+            "predictors": [row.pk for row in predictors_named(data.predictors)],
+        }
+        return started(request, KIND, config, "Matrix through the API", data.name)
+
+
+@router.get("", response=PageOf[RunOut])
+def list_matrices(request: HttpRequest, paging: Query[Paging]) -> Any:
+    """The runs that make matrices, newest first."""
+    return listed_runs(Run.objects.filter(kind=KIND), paging)
+
+
+@router.get("/{matrix_id}", response=MatrixOut)
+def get_matrix(request: HttpRequest, matrix_id: Id) -> Any:
+    """One matrix; 409 until it is done."""
+    run = done_run(matrix_id, KIND, "matrix_id")
+    names = ("block_set", "blocks", "columns", "both", "differing")
+    return {"run": {**run_json(run), "result": {}}, **{name: run.result[name] for name in names}}
+
+
+@router.get("/{matrix_id}/cells/{first}/{second}", response=PageOf[SetBlockOut])
+def list_differing(
+    request: HttpRequest,
+    matrix_id: Id,
+    first: Id,
+    second: Id,
+    paging: Query[Paging],
+    sort: DifferingSort = "-difference",
+) -> Any:
+    """The blocks behind a cell, the places of its tools counted from 0: those that both disagree about."""
+    run = done_run(matrix_id, KIND, "matrix_id")
+    heads = run.result["columns"]
+    ids = [heads[at]["id"] for at in (first, second) if at < len(heads)]
+    rows = BlockColumn.objects.in_bulk(ids)
+    if first == second or len(rows) < 2:
+        raise ProblemError(404, "There is no such cell, or its columns have been deleted", where="path first")
+    check_cursor(paging)
+    columns = [rows[pk] for pk in ids]
+    interest = run.config["interest"]
+    order = Order.of(sort)
+    page = differing_blocks(
+        columns[0], columns[1], interest["metric"], interest["threshold"], order, paging.cursor, paging.limit
+    )
+    return page_json(page, [block_json(each, columns) for each in answers_of(page.rows, columns)])

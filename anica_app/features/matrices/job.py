@@ -1,0 +1,173 @@
+"""Runs of kind `matrix`: how often each two tools disagree about the blocks of a set (thesis, Figure 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from anica_app.core.answers import Answer
+from anica_app.core.domain.settings import DomainSettings, SpaceSettings
+from anica_app.core.errors import AnicaError
+from anica_app.core.ranking.agreement import Cycles, agreement
+from anica_app.core.ranking.evaluation import fresh_blocks
+from anica_app.core.search.judging import FAILING, InterestSettings
+from anica_app.features.block_sets.columns import add_columns, answers_of, codes_of, read_set
+from anica_app.features.campaigns.opening import chosen_domain, opened_panel
+from anica_app.formats.block_rows import BlockToStore, cycles_of, insert_blocks
+from anica_app.models import BasicBlockSet, BlockColumn, Predictor
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.features.inferring.request import read_whole
+from inference.isa.x86.blocks import mnemonics_of
+from inference.models import ISA, Run
+from inference.runs.described_rows import read_rows
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+from inference.storage.instruction_sets import X86
+from inference.storage.names import free_name
+
+KIND = "matrix"
+MOST_TOOLS = 20
+MOST_BLOCKS = 100_000
+DEFAULT_BLOCKS, DEFAULT_LENGTH = 2000, 4
+
+
+@dataclass(frozen=True)
+class MatrixConfig:
+    """`predictors`: ids of those to ask, `columns`: ids of columns of the set that are there already.
+
+    `block_set`: id of the basic-block set; None to sample `blocks` random ones of `length` instructions, as
+    `space` allows (fields of `SpaceSettings`), into a new set. `interest`: fields of `InterestSettings`;
+    failures do not count here.
+    """
+
+    predictors: list[int]
+    block_set: int | None = None
+    columns: list[int] = field(default_factory=list)
+    blocks: int = DEFAULT_BLOCKS
+    length: int = DEFAULT_LENGTH
+    space: Json = field(default_factory=dict)
+    interest: Json = field(default_factory=dict)
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> MatrixConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    known = list(MatrixConfig.__dataclass_fields__)
+    if unknown := sorted(config.keys() - set(known)):
+        raise ConfigError(f"a matrix has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+    predictors = [row.pk for row in read_rows(Predictor, "predictors", config.get("predictors", []))]
+    held_columns = read_rows(BlockColumn, "columns", config.get("columns", []), what="column")
+    columns = [row.pk for row in held_columns]
+    block_set = config.get("block_set")
+    if block_set is not None:
+        block_set = read_set(block_set).pk
+        there = BlockColumn.objects.filter(block_set=block_set, predictor__in=predictors)
+        held = dict(there.values_list("predictor", "pk"))
+        predictors = [pk for pk in predictors if pk not in held]
+        columns = list(dict.fromkeys([*columns, *held.values()]))
+    if any(row.block_set_id != block_set for row in held_columns):
+        raise ConfigError("columns: they must be of the basic-block set")
+    if not 2 <= len(predictors) + len(columns) <= MOST_TOOLS:
+        raise ConfigError(f"predictors: choose from 2 to {MOST_TOOLS} tools, with the columns of the set")
+    return MatrixConfig(
+        predictors,
+        block_set,
+        columns,
+        read_whole("blocks", config.get("blocks", DEFAULT_BLOCKS), 10, MOST_BLOCKS),
+        read_whole("length", config.get("length", DEFAULT_LENGTH), 1, 30),
+        _settings(SpaceSettings, "space", config),
+        _interest(config),
+    )
+
+
+def _settings(cls: type[SpaceSettings | InterestSettings], name: str, config: Json) -> Json:
+    try:
+        return dict(vars(cls.parse(config.get(name, {}))))
+    except InvalidInputError as error:
+        raise ConfigError(f"{name}: {error}") from error
+
+
+def _interest(config: Json) -> Json:
+    found = _settings(InterestSettings, "interest", config)
+    if found["metric"] == FAILING:
+        raise ConfigError("interest: metric must be relative or absolute: a matrix counts differences")
+    return found
+
+
+class MatrixJob:
+    """Runs of kind `matrix`. Interrupted, they begin anew with remembered answers."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """Nothing is to be prepared."""
+
+    def work(self, task: Task) -> Store:
+        """Ask the predictors for the blocks that they have no column of, and count."""
+        config = MatrixConfig(**task.run.config)
+        row = BasicBlockSet.objects.filter(pk=config.block_set).first()
+        if config.block_set is not None and row is None:
+            raise JobError("the basic-block set has been deleted")
+        codes = _fresh(config) if row is None else codes_of(row)
+        answers: list[list[Answer]] = [[] for _ in config.predictors]
+        if config.predictors:
+            with opened_panel(task, config.predictors) as panel:
+                answers = answers_of(task, panel, codes, KIND)
+        columns = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
+        held = [cycles_of(column, len(codes)) for column in columns]
+        new = [[np.nan if one.cycles is None else one.cycles for one in own] for own in answers]
+        cycles = np.array([*held, *new], dtype=np.float64)
+        return partial(_store, task.run, config, codes, answers, cycles)
+
+
+def _fresh(config: MatrixConfig) -> list[bytes]:
+    try:
+        domain = chosen_domain(config.space, vars(DomainSettings()))
+        return [domain.code(block) for block in fresh_blocks(domain, config.blocks, config.length)]
+    except AnicaError as error:
+        raise JobError(str(error)) from error
+
+
+def _store(
+    run: Run, config: MatrixConfig, codes: Sequence[bytes], answers: list[list[Answer]], cycles: Cycles
+) -> tuple[Json, Sequence[Entry]]:
+    """The new columns, in a new set where there was none, and the counts."""
+    row = BasicBlockSet.objects.filter(pk=config.block_set).first() or _new_set(run, config, codes)
+    old = list(BlockColumn.objects.filter(pk__in=config.columns).order_by("position"))
+    columns = [*old, *add_columns(row, config.predictors, answers)]
+    counted = agreement(cycles, config.interest["metric"], config.interest["threshold"])
+    result: Json = {
+        "block_set": row.pk,
+        "name": f"{len(columns)} tools on {row.name}",
+        "url": f"/campaigns/matrices/{run.pk}/",
+        "blocks": len(codes),
+        "columns": [{"id": one.pk, "name": one.name, "predictor": one.predictor_id} for one in columns],
+        "both": counted.both.tolist(),
+        "differing": counted.differing.tolist(),
+    }
+    return result, [("result", {"name": result["name"], "url": result["url"]})]
+
+
+def _new_set(run: Run, config: MatrixConfig, codes: Sequence[bytes]) -> BasicBlockSet:
+    row = BasicBlockSet.objects.create(
+        name=free_name(BasicBlockSet, f"{len(codes):,} random blocks of {config.length} instructions"),
+        isa=ISA.objects.filter(name=X86).first(),
+        run=run,
+        origin=BasicBlockSet.Origin.RUN,
+        source=f"sampled by {run.name}"[:300],
+        size=len(codes),
+    )
+    insert_blocks(row, (BlockToStore(code, mnemonics_of(code)) for code in codes))
+    return row

@@ -1,0 +1,1 @@
+"""Basic blocks that somebody asks about: who says what, and why they differ."""

@@ -1,0 +1,332 @@
+"""The page of a question: what everybody says of its blocks, live and afterwards, and what leads on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+
+from anica_app.core.errors import AnicaError
+from anica_app.core.memory_variants import Memory, variants
+from anica_app.features.discoveries.pages import lines_of as instructions_of
+from anica_app.features.discoveries.saying import words_of
+from anica_app.features.questions import form as explaining
+from anica_app.features.questions.form import ExplainForm
+from anica_app.features.questions.job import memory_question
+from anica_app.features.questions.pages import ports_context
+from anica_app.features.questions.query import (
+    KIND,
+    Line,
+    Said,
+    asked_predictors,
+    explanations_of,
+    lines_of,
+    memory_run,
+    said_of,
+)
+from anica_app.models import Campaign, Generalisation, Predictor
+from inference.core.protocols import Json
+from inference.features.blocks.query import scheme_rows
+from inference.features.blocks.shown import rows_of
+from inference.features.runs.asked import Link
+from inference.features.runs.outcome import Outcome
+from inference.formats.csv_cells import written
+from inference.isa.x86.blocks import block_of_hex
+from inference.models import ISA, Run
+from inference.runs.described_rows import is_id
+from inference.runs.errors import ConfigError
+from inference.runs.lifecycle import submit, unused_name
+from inference.storage.instruction_sets import X86
+from inference.web.requests import table_answer, whole_number
+
+PAGE_SIZE = 25
+
+
+@dataclass(frozen=True)
+class Question:
+    """A run that asks, with what it has heard so far."""
+
+    run: Run
+    predictors: Mapping[int, Predictor | None]
+    said: Mapping[int, Said]
+
+    @property
+    def codes(self) -> list[bytes]:
+        """The blocks, in the order asked."""
+        return [bytes.fromhex(text) for text in self.run.config["blocks"]]
+
+    def lines(self, code: bytes) -> list[Line]:
+        """What each says of a block."""
+        return lines_of(self.predictors, self.said, code)
+
+
+def _question(pk: int) -> Question:
+    run = get_object_or_404(Run, pk=pk, kind=KIND)
+    return Question(run, asked_predictors(run), said_of(run))
+
+
+def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
+    """What was said of the block in the address (`block`, from 1), or of all; a POST starts what leads on."""
+    question = _question(pk)
+    number = whole_number(request, "block")
+    codes = question.codes
+    if number is None and len(codes) == 1:
+        number = 1
+    if number is None:
+        return render(request, "anica/block/answers.html", _table(request, question))
+    if not 1 <= number <= len(codes):
+        raise Http404(f"the question has {len(codes)} blocks")
+    code = codes[number - 1]
+    form = None
+    if request.method == "POST":
+        if request.POST.get("press") == "memory":
+            return _ask_about_memory(request, question, number)
+        form = ExplainForm(question.lines(code), code, request.POST)
+        if form.is_valid() and (campaign := _explain(request, form)) is not None:
+            return redirect("campaign", campaign.pk)
+    context = _detail(request, question, number, code, form)
+    return render(request, "anica/block/answers.html", context, status=200 if form is None else 400)
+
+
+def _explain(request: HttpRequest, form: ExplainForm) -> Campaign | None:
+    """The campaign that begins; None where it is refused, which the form then says."""
+    name = unused_name(form.title()[:190])
+    try:
+        run = submit(explaining.KIND, form.config(), name, user=request.user)
+    except ConfigError as error:
+        form.add_error(None, str(error))
+        return None
+    return Campaign.objects.get(run=run)
+
+
+def _ask_about_memory(request: HttpRequest, question: Question, number: int) -> HttpResponse:
+    code = question.codes[number - 1]
+    rows = [row for row in question.predictors.values() if row is not None]
+    name = unused_name(f"Memory dependencies of {'; '.join(instructions_of(code))}"[:190])
+    try:
+        config = memory_question(rows, code, asked=question.run.pk, block=number)
+        submit(KIND, config, name, user=request.user)
+    except (AnicaError, ConfigError) as error:
+        messages.error(request, f"Memory dependencies cannot be compared: {error}.")
+    return redirect(f"{request.get_full_path()}#memory")
+
+
+def _table(request: HttpRequest, question: Question) -> dict[str, Any]:
+    """All blocks beside all predictors, a page at a time."""
+    codes = question.codes
+    last = (len(codes) - 1) // PAGE_SIZE
+    page = min(max(whole_number(request, "page", 0) or 0, 0), last)
+    first = page * PAGE_SIZE
+    rows = [
+        (at + 1, instructions_of(code), question.lines(code))
+        for at, code in enumerate(codes[first : first + PAGE_SIZE], start=first)
+    ]
+    return {
+        **_about(question, [question.run]),
+        "rows": rows,
+        "previous_page": page - 1 if page else None,
+        "next_page": page + 1 if page < last else None,
+    }
+
+
+def _detail(
+    request: HttpRequest, question: Question, number: int, code: bytes, form: ExplainForm | None
+) -> dict[str, Any]:
+    """Everything about one block."""
+    block = block_of_hex(code.hex())
+    isa = ISA.objects.filter(name=X86).first()
+    schemes = {} if isa is None else scheme_rows([block], isa)
+    lines = question.lines(code)
+    memory = memory_run(code)
+    explanations = explanations_of(code, explaining.MOST_SHOWN)
+    followed = [question.run, *filter(None, [memory]), *(one.run for one in explanations if one.run)]
+    return {
+        **_about(question, followed),
+        "number": number,
+        "shown_block": block,
+        "instructions": rows_of(block, schemes),
+        "lines": lines,
+        "measured": any(one.measures and one.cycles is not None for one in lines),
+        **ports_context(request, block, isa, schemes),
+        "explain": form or ExplainForm(lines, code),
+        "explanations": [_explained(one) for one in explanations],
+        "memory": _memory(memory),
+        "no_variants": _no_variants(code),
+    }
+
+
+def _about(question: Question, followed: list[Run]) -> dict[str, Any]:
+    """What the page says of the question, and the runs that it follows."""
+    run = question.run
+    waiting = [pk for pk in question.predictors if pk not in question.said]
+    return {
+        "run": run,
+        "origin": origin_of(run),
+        "asked": len(question.predictors),
+        "answered": len(question.said),
+        "count": len(run.config["blocks"]),
+        "predictors": [line.name for line in question.lines(b"")],
+        "ended": run.state in Run.FINAL,
+        "waiting": bool(waiting),
+        "live": {"runs": [_followed(one) for one in followed if one.state not in Run.FINAL]},
+    }
+
+
+def _followed(run: Run) -> Json:
+    return {"socket": f"/ws/runs/{run.pk}/", "since": run.next_seq - 1, "final": list(Run.FINAL)}
+
+
+def _memory(run: Run | None) -> MemoryTable | None:
+    if run is None:
+        return None
+    return memory_table(run, asked_predictors(run), said_of(run))
+
+
+def _no_variants(code: bytes) -> str:
+    """Why there is nothing to compare; "" where there is."""
+    try:
+        variants(code)
+    except AnicaError as error:
+        return str(error)
+    return ""
+
+
+def _explained(campaign: Campaign) -> tuple[Campaign, list[str], list[tuple[Any, Any]]]:
+    """A generalisation of the block: its predictors, and its discoveries that no other one includes."""
+    names = [seat.predictor.name for seat in campaign.seats.all()]
+    found = [row for row in campaign.discoveries.all() if row.subsumed_by_id is None]
+    return campaign, names, [(row, words_of(row.abstract)) for row in found]
+
+
+def answers_csv(request: HttpRequest, pk: int) -> HttpResponse:
+    """The answers in the published form of a set of blocks: digits, and a column per predictor; −1: none."""
+    question = _question(pk)
+    rows = []
+    for code in question.codes:
+        cycles = [line.cycles for line in question.lines(code)]
+        rows.append([code.hex(), *(-1.0 if one is None else one for one in cycles)])
+    names = [line.name for line in question.lines(b"")]
+    return table_answer(written(["bb", *names], rows), question.run.name, question=question.run.name)
+
+
+# What predictors make of memory dependencies, as Table 8.4 of the thesis shows it.
+
+
+ALIKE = 0.1
+"""Numbers within this relative distance are called the same in words."""
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """A predictor with what it says of each variant, and what that means."""
+
+    line: Line
+    cells: list[tuple[Memory, Line]]
+    reading: str
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """The answers to a question about variants; `variants`: of each, how it differs and its instructions."""
+
+    run: Run
+    variants: list[tuple[Memory, tuple[str, ...]]]
+    rows: list[MemoryRow]
+    ended: bool
+
+
+def memory_table(
+    run: Run, predictors: Mapping[int, Predictor | None], said: Mapping[int, Said]
+) -> MemoryTable:
+    """The table of a run that `campaigning.memory` has described: its blocks are in the order of `Memory`."""
+    codes = [bytes.fromhex(text) for text in run.config["blocks"]]
+    columns = [lines_of(predictors, said, code) for code in codes]
+    rows = [
+        MemoryRow(cells[0], list(zip(Memory, cells, strict=True)), reading(cells))
+        for cells in zip(*columns, strict=True)
+    ]
+    variants = [(kind, instructions_of(code)) for kind, code in zip(Memory, codes, strict=True)]
+    return MemoryTable(run, variants, rows, run.state in Run.FINAL)
+
+
+def reading(cells: tuple[Line, ...]) -> str:
+    """What a predictor's numbers for same address, other offset and other base say in words."""
+    cycles = [cell.cycles for cell in cells]
+    if any(one is None for one in cycles):
+        return ""
+    same, offset, base = (one or 0.0 for one in cycles)
+    if _alike(same, offset) and _alike(same, base):
+        return "makes no difference between them"
+    if _alike(offset, base) and same > base:
+        return "waits where the address is the same"
+    if _alike(same, offset) and same > base:
+        return "waits unless the base is another"
+    if _alike(same, base) and same > offset:
+        return "waits unless the offset tells that it is another place"
+    return "each is another case"
+
+
+def _alike(one: float, other: float) -> bool:
+    return abs(one - other) <= ALIKE * max(one, other)
+
+
+# Where a question came from: the step of a discovery, or the page of basic blocks.
+
+
+def origin_of(run: Run) -> Link | None:
+    """What the question is about, where that is not itself (at most two queries)."""
+    return _origins([run]).get(run.pk)
+
+
+def answers_of(runs: Sequence[Run]) -> dict[int, Outcome]:
+    """Where the answers to questions are shown: where they were asked for (two queries)."""
+    origins = _origins(runs)
+    return {
+        run.pk: Outcome(origins[run.pk].text, origins[run.pk].url)
+        if run.pk in origins
+        else Outcome("Answers", reverse("asked-blocks", args=[run.pk]))
+        for run in runs
+    }
+
+
+def _origins(runs: Sequence[Run]) -> dict[int, Link]:
+    steps = {run.pk: _number(run, "generalisation") for run in runs}
+    rows: dict[int, Generalisation] = {}
+    if wanted := set(steps.values()) - {None}:
+        found = Generalisation.objects.filter(pk__in=wanted, discovery__isnull=False)
+        rows = {row.pk: row for row in found.select_related("discovery")}
+    before = {run.pk: _number(run, "asked") for run in runs}
+    there: set[int] = set()
+    if wanted := set(before.values()) - {None}:
+        there = set(Run.objects.filter(pk__in=wanted, kind=KIND).values_list("pk", flat=True))
+    links = {}
+    for run in runs:
+        row, asked = rows.get(steps[run.pk] or 0), before[run.pk]
+        if row is not None:
+            links[run.pk] = _of_step(row, _number(run, "step") or 0)
+        elif asked in there:
+            url = f"{reverse('asked-blocks', args=[asked])}?block={_number(run, 'block') or 1}#memory"
+            links[run.pk] = Link("the block whose memory accesses were varied", url)
+    return links
+
+
+def _of_step(row: Generalisation, step: int) -> Link:
+    url = f"{reverse('discovery', args=[row.discovery_id])}?g={row.number}&step={step}#step"
+    return Link(f"{row.discovery}, step {step}", url)
+
+
+def _number(run: Run, name: str) -> int | None:
+    """A number of what the run says that it is about, whoever wrote that."""
+    found = run.config.get("about", {}).get(name)
+    return found if is_id(found) else None
+
+
+urlpatterns = [
+    path("blocks/<int:pk>/", asked_blocks, name="asked-blocks"),
+    path("blocks/<int:pk>/answers.csv", answers_csv, name="asked-blocks-csv"),
+]

@@ -1,0 +1,229 @@
+"""Asking predictors about basic blocks, and reading what they have said so far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Router, Schema, Status
+from pydantic import Field
+
+from anica_app.core.answers import Answer
+from anica_app.core.errors import AnicaError, PredictorError
+from anica_app.core.search.judging import InterestSettings
+from anica_app.core.search.settings import SearchSettings
+from anica_app.features.api_shapes import AskedAnswerOut, assembly
+from anica_app.features.predictors.query import named, offers
+from anica_app.features.questions.job import MOST_BLOCKS, MOST_PREDICTORS, memory_question
+from anica_app.features.questions.query import KIND, asked_predictors, said_of
+from anica_app.models import Campaign, Predictor
+from anica_app.predictors.loops import asked_as
+from inference.core.protocols import Json
+from inference.features.blocks.api import MOST_TEXT
+from inference.features.runs.runs_of_kind import NameOfRun, submitted
+from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
+from inference.models import Run
+from inference.web.api.errors import ProblemError
+from inference.web.api.paging import Id
+from inference.web.api.shapes import Input, Name, Ref, ref
+
+router = Router()
+_CODE = "add qword ptr [rcx+16], rbx\nadd qword ptr [rcx+128], rbx"
+_NAMES = ["llvm-mca 19 · haswell", "OSACA 0.7.1 · HSW"]
+
+
+class PredictorOut(Schema):
+    """Somebody who can be asked. `predictor` is how questions name them; `usual`: the page asks them."""
+
+    predictor: str = Field(examples=["llvm-mca 19 · haswell"])
+    label: str = Field(examples=["llvm-mca 19 · haswell"])
+    kind: str = Field(description="machine, tool or mapping.", examples=["tool"])
+    note: str = Field(examples=["19.1.7"])
+    usual: bool = Field(examples=[True])
+
+
+class NewQuestion(Input):
+    """Basic blocks, and who shall say how many cycles they take."""
+
+    code: str = Field(
+        min_length=1,
+        max_length=MOST_TEXT,
+        description="Intel or AT&T syntax or hexadecimal digits; paragraphs are blocks of their own.",
+        examples=[_CODE],
+    )
+    predictors: list[str] = Field(
+        default_factory=list,
+        max_length=MOST_PREDICTORS,
+        description="As `GET /predictors` names them; none: those that the page asks.",
+        examples=[_NAMES],
+    )
+    anew: bool = Field(False, description="Even where an answer is remembered already.")
+    memory: bool = Field(
+        False,
+        description="Ask about three variants of the one block: same address, other offset, other base. "
+        "llvm-mca is asked with -noalias=false as well.",
+    )
+    name: NameOfRun = ""
+
+
+class SaidOut(Schema):
+    """What a predictor said: `answers` in the order of the blocks, empty where `error` says why not.
+
+    Both are empty while it has not answered.
+    """
+
+    id: Id
+    name: Name
+    answered: bool = Field(examples=[True])
+    error: str = Field(examples=[""])
+    answers: list[AskedAnswerOut]
+
+
+class AskedBlock(Schema):
+    """A block of a question."""
+
+    hex: str = Field(examples=["4801591048019980000000"])
+    assembly: list[str] = Field(examples=[["add qword ptr [rcx+0x10], rbx"]])
+
+
+class QuestionOut(Schema):
+    """A question with all that is known by now. `state` is that of its run."""
+
+    run: Ref
+    state: str = Field(examples=["done"])
+    error: str = Field(examples=[""])
+    page: str = Field(description="Where people read it.", examples=["/blocks/7/"])
+    blocks: list[AskedBlock]
+    predictors: list[SaidOut]
+
+
+class NewExplanation(Input):
+    """A block and two predictors whose difference is explained, or one whose prediction is (§8.4.1)."""
+
+    code: str = Field(min_length=1, max_length=MOST_TEXT, examples=[_CODE])
+    predictors: list[str] = Field(min_length=1, max_length=2, examples=[_NAMES])
+    metric: str = Field("relative", description="relative, absolute or failure.")
+    threshold: float = Field(InterestSettings.threshold, description="What a difference must exceed.")
+    tolerance: float = Field(0.05, description="Of one predictor: what still counts as the same.")
+    samples: int = Field(SearchSettings.samples, description="Blocks looked at for each step.")
+
+
+class ExplanationOut(Schema):
+    """The run that generalises the block, and the campaign that will hold its discovery."""
+
+    run: Ref
+    campaign: Ref
+    page: str = Field(examples=["/campaigns/4/"])
+
+
+@router.get("/predictors", response=list[PredictorOut])
+def list_predictors(request: HttpRequest) -> Any:
+    """Who can be asked about basic blocks here: machines, tools and mappings."""
+    found = offers()
+    groups = (("machine", found.machines), ("tool", found.tools), ("mapping", found.mappings))
+    return [
+        {"predictor": one.text, "label": one.label, "kind": kind, "note": one.note, "usual": one.usual}
+        for kind, group in groups
+        for one in group
+    ]
+
+
+@router.post("/questions", response={201: QuestionOut})
+def ask_predictors(request: HttpRequest, data: NewQuestion) -> Any:
+    """Start a run that asks predictors about up to 1,000 basic blocks, side by side.
+
+    Its answers come one by one: read the question again, or follow the events of its run.
+    """
+    blocks = read_blocks(data.code, MOST_BLOCKS)
+    texts = data.predictors or [one.text for one in offers().all if one.usual]
+    with transaction.atomic():  # no predictor is stored for a question that is refused
+        rows = predictors_named(texts)
+        if data.memory:
+            config = {**_memory(rows, blocks), "anew": data.anew}
+        else:
+            ids = [row.pk for row in rows]
+            config = {"predictors": ids, "blocks": [block.hex for block in blocks], "anew": data.anew}
+        run = submitted(request, KIND, config, "Question through the API", data.name)
+    return Status(201, _question(run))
+
+
+@router.get("/questions/{question_id}", response=QuestionOut)
+def get_question(request: HttpRequest, question_id: Id) -> Any:
+    """What has been said so far, each answer with its kind."""
+    return _question(get_object_or_404(Run, pk=question_id, kind=KIND))
+
+
+@router.post("/explanations", response={201: ExplanationOut})
+def explain_block(request: HttpRequest, data: NewExplanation) -> Any:
+    """Generalise one block as far as two predictors keep differing, or one keeps saying the same."""
+    (block,) = read_blocks(data.code, 1)
+    asked = {"metric": data.metric, "threshold": data.threshold, "samples": data.samples}
+    with transaction.atomic():  # no predictor is stored for a block that is refused
+        rows = predictors_named(data.predictors)
+        config = {
+            "predictors": [row.pk for row in rows],
+            "block": block.body.hex(),
+            "settings": asked,
+            "tolerance": data.tolerance,
+        }
+        run = submitted(request, "generalise", config, "Explanation through the API")
+    campaign = Campaign.objects.get(run=run)
+    return Status(
+        201, {"run": ref(run), "campaign": ref(campaign), "page": reverse("campaign", args=[campaign.pk])}
+    )
+
+
+def predictors_named(texts: list[str]) -> list[Predictor]:
+    """Those of these names. Raises `ProblemError` (422)."""
+    try:
+        return named(texts)
+    except PredictorError as error:
+        right = "names as GET /predictors has them"
+        raise ProblemError(422, str(error), where="body predictors", right=right) from error
+
+
+def _memory(rows: list[Predictor], blocks: list[Block]) -> Json:
+    if len(blocks) != 1:
+        what = f"Memory dependencies are compared of one block, not of {len(blocks):,}"
+        raise ProblemError(422, what, where="body code", right="one block")
+    try:
+        return memory_question(rows, blocks[0].code)
+    except AnicaError as error:
+        right = "a block that accesses memory through a register"
+        raise ProblemError(422, str(error), where="body code", right=right) from error
+
+
+def _question(run: Run) -> dict[str, Any]:
+    codes = [block_of_hex(text).code for text in run.config["blocks"]]
+    said = said_of(run)
+    predictors = []
+    for pk, row in asked_predictors(run).items():
+        told = said.get(pk)
+        name = told.name if told else row.name if row else f"predictor {pk}"
+        kind = row.kind if row else ""
+        answers = (
+            [_answer(told.answers.get(code)) | {"asked_as": asked_as(kind, code)} for code in codes]
+            if told and not told.error
+            else []
+        )
+        error = told.error if told else ""
+        predictors.append(
+            {"id": pk, "name": name, "answered": told is not None, "error": error, "answers": answers}
+        )
+    return {
+        "run": ref(run),
+        "state": run.state,
+        "error": run.error,
+        "page": reverse("asked-blocks", args=[run.pk]),
+        "blocks": [{"hex": code.hex(), "assembly": assembly(code)} for code in codes],
+        "predictors": predictors,
+    }
+
+
+def _answer(answer: Answer | None) -> Json:
+    if answer is None:
+        return {"cycles": None, "failure": None, "detail": "it was not asked about this block"}
+    return {"cycles": answer.cycles, "failure": answer.failure, "detail": answer.detail}

@@ -1,0 +1,348 @@
+"""The part of a form that says who is asked about basic blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+
+from anica_app.core.errors import PredictorError
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
+from anica_app.core.search.settings import SearchSettings
+from anica_app.features.predictors.query import Offer, Offers, chosen, offers
+from anica_app.features.predictors.stored_kinds import reason_against
+from anica_app.features.questions.query import Line, furthest_apart
+from anica_app.models import Predictor
+from anica_app.predictors import machine
+from inference.core.protocols import Json
+from inference.features.blocks.job import MOST_BLOCKS
+from inference.isa.x86.blocks import Block, BlockError, Reading, body_of, read
+from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, START, UNROLLED, BlockOptions
+from inference.web.naming import NOTE_LIMIT
+from inference.web.presentation import describe_fields
+
+_LONGEST = 300
+"""Characters of the text of an offer."""
+
+
+class OffersField(forms.MultipleChoiceField):
+    """Some of the offers; of a mapping or machine without blocks it says so."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def validate(self, value: Any) -> None:
+        """Refuse strangers."""
+        strangers = (text[:_LONGEST] for text in value if not self.valid_value(text))
+        if reason := reason_against(next(strangers, "")):
+            raise forms.ValidationError(f"{reason}.")
+        super().validate(value)
+
+
+class ChoosingForm(forms.Form):
+    """Which of the predictors that can be asked here; `rows` are those of a valid form.
+
+    Nothing else can be named: a predictor can be any program, which only administrators add.
+    """
+
+    predictors = OffersField(required=False)
+    anew = forms.BooleanField(
+        required=False, label="Ask anew", help_text="Even where an answer is remembered already."
+    )
+
+    def __init__(self, data: Any = None, initial: Any = None, known: Offers | None = None) -> None:
+        """`known`: the offers, where they have been found out already."""
+        super().__init__(data, initial=initial)
+        self.offers = offers() if known is None else known
+        self.rows: list[Predictor] = []
+        field = self.fields["predictors"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(one.text, one.label) for one in self.offers.all]
+
+    def ticked(self) -> set[str]:
+        """The texts of the offers whose boxes are ticked."""
+        return set(self["predictors"].value() or ())
+
+    def clean(self) -> dict[str, Any]:
+        """What must hold between fields."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        self.take(data)
+        return data
+
+    def take(self, data: dict[str, Any]) -> None:
+        """Find or make the rows of what was chosen."""
+        wanted = set(data.get("predictors", ()))
+        for offer in self.offers.all:
+            if offer.text in wanted:
+                self._take(offer)
+
+    def text_of(self, offer: Offer) -> str:
+        """What `campaigning.predictors.chosen` is told of an offer that was chosen."""
+        return offer.text
+
+    def _take(self, offer: Offer) -> None:
+        try:
+            self.rows.append(chosen(self.text_of(offer)))
+        except PredictorError as error:
+            self.add_error("predictors", f"{offer.label}: {error}")
+
+
+# What is asked of basic blocks: the blocks, who says something of them, and how machines surround them.
+
+
+TEXT_LIMIT = 100_000
+MODES = ((UNROLLED, "unrolled"), (LOOP, "in a loop"))
+SURROUNDINGS = tuple(BlockOptions.__dataclass_fields__)
+
+
+class AddressField(forms.CharField):
+    """A whole number of 64 bits, decimal or hexadecimal with 0x."""
+
+    def to_python(self, value: Any) -> Any:
+        """The number."""
+        text = str(value or "").strip().replace("_", "")
+        try:
+            number = int(text, 0)
+        except ValueError:
+            raise forms.ValidationError("Write a whole number such as 305419776 or 0x12345600.") from None
+        if not 0 <= number < 2**64:
+            raise forms.ValidationError("The number has to fit into 64 bits: 0 to 0xffffffffffffffff.")
+        return number
+
+
+class BlockForm(ChoosingForm):
+    """The page's form; `reading` is what the text has, once it is valid."""
+
+    code = forms.CharField(
+        label="Basic blocks",
+        max_length=TEXT_LIMIT,
+        help_text="Intel or AT&T syntax, what compilers, disassemblers, debuggers and perf print, or machine "
+        "code in hexadecimal digits. Code with jumps is cut into loops; other paragraphs are a block each.",
+        widget=forms.Textarea(
+            attrs={"rows": 10, "class": "mono", "spellcheck": "false", "autocapitalize": "off"}
+        ),
+    )
+    mode = forms.ChoiceField(
+        label="Copies",
+        choices=MODES,
+        initial=UNROLLED,
+        help_text="Unrolled, registers and memory begin anew before each row of copies, and the difference "
+        "between two lengths counts. A loop goes on from where it was.",
+    )
+    copies = forms.IntegerField(
+        label="Number of copies",
+        min_value=0,
+        max_value=MOST_COPIES,
+        initial=0,
+        help_text="0: as many as make about 200 instructions, 100 in a loop.",
+    )
+    registers = AddressField(
+        label="Registers start with",
+        initial=f"{START:#x}",
+        help_text="All general-purpose registers, as a valid address: what they point to is mapped.",
+    )
+    memory = AddressField(
+        label="Memory starts with",
+        initial=f"{START:#x}",
+        help_text="Every eight bytes of it, so that loaded pointers are valid, too.",
+    )
+    pages = forms.IntegerField(
+        label="Pages of memory",
+        min_value=1,
+        max_value=MOST_PAGES,
+        initial=BlockOptions.pages,
+        help_text="That a block may touch. All are one page of physical memory, as in BHive's harness.",
+    )
+    name = forms.CharField(
+        max_length=200, required=False, help_text="Of the run; left empty, one is made up."
+    )
+    note = forms.CharField(max_length=NOTE_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 2}))
+
+    def __init__(
+        self,
+        data: Any = None,
+        initial: Any = None,
+        known: Offers | None = None,
+        *,
+        asking: bool = False,
+        piece: int | None = None,
+    ) -> None:
+        """`asking`: the predictors are wanted, too. `piece`: the number, from 1, of the one that is asked."""
+        super().__init__(data, initial, known)
+        self.reading = Reading(())
+        self._asking = asking
+        self._piece = piece
+        if "predictors" not in self.initial:
+            self.initial["predictors"] = [one.text for one in self.offers.all if one.usual]
+        describe_fields(self)
+
+    def clean_code(self) -> str:
+        """The text, of which the blocks are kept."""
+        text: str = self.cleaned_data["code"]
+        try:
+            self.reading = read(text, MOST_BLOCKS)
+        except BlockError as error:
+            raise forms.ValidationError(f"Nothing was decoded: {error}.") from None
+        count = len(self.reading.pieces)
+        if self._piece is not None and not 1 <= self._piece <= count:
+            raise forms.ValidationError(f"There is no piece {self._piece} any more: decode the text again.")
+        return text
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Those that are asked about: the piece that was chosen, else all."""
+        blocks = [piece.block for piece in self.reading.pieces]
+        return blocks if self._piece is None else blocks[self._piece - 1 : self._piece]
+
+    def take(self, data: dict[str, Any]) -> None:
+        """Predictors are looked for where all else is right and somebody asks."""
+        if not self.errors:
+            for field, problem in self.options().problems().items():
+                self.add_error(field, f"It {problem}.")
+        if self._asking and not self.errors:
+            super().take(data)
+            if not self.rows and not self.errors:
+                self.add_error("predictors", "Choose at least one.")
+
+    def options(self) -> BlockOptions:
+        """How machines surround the blocks."""
+        return BlockOptions(**{name: self.cleaned_data[name] for name in SURROUNDINGS})
+
+    @property
+    def around(self) -> list[forms.BoundField]:
+        """The fields that say how machines surround a block."""
+        return [self[name] for name in SURROUNDINGS]
+
+    @property
+    def changed(self) -> Json:
+        """The options of machines that are not as usual."""
+        usual = BlockOptions().as_json()
+        return {name: value for name, value in self.options().as_json().items() if value != usual[name]}
+
+    @property
+    def surrounded(self) -> bool:
+        """Whether any option of machines that the form shows is not as usual, or wrong."""
+        shown = {name: str(self[name].value()) for name in SURROUNDINGS}
+        usual = {name: str(self.fields[name].initial) for name in SURROUNDINGS}
+        return shown != usual
+
+    @property
+    def machines(self) -> list[Predictor]:
+        """Those that were chosen."""
+        return [row for row in self.rows if row.kind == machine.KIND]
+
+    def text_of(self, offer: Offer) -> str:
+        """A machine that goes by its name is asked with the options of the form."""
+        if not offer.text.startswith(f"{machine.KIND}:"):
+            return offer.text
+        return ",".join([offer.text, *(f"{name}={value}" for name, value in self.changed.items())])
+
+
+# Why predictors differ about a block, or what one prediction rests on: the form and what it asks for.
+
+
+KIND = "generalise"
+MOST_SHOWN = 10
+
+
+class ExplainForm(forms.Form):
+    """Two predictors whose difference is explained, or one whose prediction is."""
+
+    first = forms.ChoiceField(label="Predictor")
+    second = forms.ChoiceField(
+        label="Differs from", required=False, help_text="Nobody: what the first one’s prediction rests on."
+    )
+    metric = forms.ChoiceField(
+        label="Measure of disagreement",
+        choices=[(RELATIVE, "by the mean of both"), (ABSOLUTE, "in cycles")],
+        initial=RELATIVE,
+        required=False,
+    )
+    threshold = forms.FloatField(
+        label="More than",
+        min_value=0,
+        initial=InterestSettings.threshold,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="Then two predictors differ.",
+    )
+    tolerance = forms.FloatField(
+        label="Counts as the same",
+        min_value=0,
+        max_value=2,
+        initial=0.05,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text="Relative difference within which one predictor still says the same (§8.4.1).",
+    )
+    samples = forms.IntegerField(
+        label="Samples per step",
+        min_value=1,
+        max_value=10_000,
+        initial=SearchSettings.samples,
+        required=False,
+    )
+
+    def __init__(self, lines: Sequence[Line], code: bytes, data: Any = None) -> None:
+        """`lines`: what each predictor said of the block with this machine code."""
+        apart = furthest_apart(lines)
+        super().__init__(data, initial={} if apart is None else {"first": apart[1], "second": apart[0]})
+        self._lines = {str(one.pk): one for one in lines if one.answer is not None and one.row is not None}
+        self._code = code
+        choices = [(key, one.name) for key, one in self._lines.items()]
+        self.fields["first"].choices = choices  # type: ignore[attr-defined]
+        self.fields["second"].choices = [("", "nobody"), *choices]  # type: ignore[attr-defined]
+        describe_fields(self)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is anybody to choose."""
+        return bool(self._lines)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what the run would refuse a minute later."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.errors:
+            return data
+        for name in ("metric", "threshold", "tolerance", "samples"):
+            data[name] = self.fields[name].initial if data.get(name) in (None, "") else data[name]
+        if data["first"] == data["second"]:
+            self.add_error("second", "A predictor agrees with itself: choose another one, or nobody.")
+        elif data["second"]:
+            self._check_difference(data)
+        return data
+
+    def _check_difference(self, data: Mapping[str, Any]) -> None:
+        lines = [self._lines[data[name]] for name in ("first", "second")]
+        answers = [one.answer for one in lines if one.answer is not None]
+        verdict = Disagreement(InterestSettings(data["metric"], data["threshold"])).verdict(answers)
+        if verdict.interesting:
+            return
+        if any(one.cycles is None for one in lines):
+            self.add_error(None, "Where one of two has no number, only a crash counts as a difference.")
+        else:
+            unit = " cycles" if data["metric"] == ABSOLUTE else ""
+            told = f"They differ by {verdict.value:.3g}{unit}; only more than the number here counts."
+            self.add_error("threshold", told)
+
+    def config(self) -> Json:
+        """The description of the run, of a valid form."""
+        data = self.cleaned_data
+        names = [data["first"], *filter(None, [data["second"]])]
+        return {
+            "predictors": [int(name) for name in names],
+            "block": body_of(self._code).hex(),
+            "settings": {
+                "metric": data["metric"],
+                "threshold": data["threshold"],
+                "samples": data["samples"],
+            },
+            "tolerance": data["tolerance"],
+        }
+
+    def title(self) -> str:
+        """What the run is called."""
+        data = self.cleaned_data
+        first = self._lines[data["first"]].name
+        second = self._lines[data["second"]].name if data["second"] else ""
+        return f"Why {first} differs from {second}" if second else f"What {first} rests on"

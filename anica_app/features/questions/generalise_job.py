@@ -1,0 +1,198 @@
+"""Runs of kind `generalise`: why tools disagree about one block, or what one tool's prediction rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from anica_app.core.answers import Answer
+from anica_app.core.errors import AnicaError
+from anica_app.core.search.findings import Counters, News
+from anica_app.core.search.judging import Disagreement, InterestSettings, Judge, Judged, SameAs
+from anica_app.core.search.meter import Meter
+from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.single import Explanation
+from anica_app.core.x86_domain import X86Domain
+from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
+from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
+from anica_app.features.campaigns.request import read_predictors, read_settings
+from anica_app.models import Campaign
+from inference.core.errors import InvalidInputError
+from inference.core.pacing import Pace
+from inference.core.protocols import Json
+from inference.core.tunables import check_number
+from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_truth, read_whole
+from inference.isa.x86.blocks import BlockError, block_of_hex
+from inference.models import Run
+from inference.runs.errors import ConfigError, JobError
+from inference.runs.job import Store, Task
+from inference.runs.journal import Entry
+
+LABELS = ("Find the schemes that all support", "Generalise")
+_STAGE = "generalise"
+
+
+@dataclass(frozen=True)
+class GeneraliseConfig:
+    """Which block is generalised over which tools; `block` is its machine code in hexadecimal digits.
+
+    `interest`, `search`, `domain` and `space` as for a campaign. `minimise`: instructions are left out first
+    as long as the block stays interesting. With one predictor that gives a number, blocks are interesting
+    where it predicts the same; `tolerance` is the relative difference that still counts as the same (§8.4.1).
+    """
+
+    predictors: list[int]
+    block: str
+    interest: Json
+    search: Json
+    domain: Json
+    space: Json
+    minimise: bool = True
+    tolerance: float = 0.05
+    seed: int = DEFAULT_SEED
+
+    def as_json(self) -> Json:
+        """The complete description."""
+        return dict(vars(self))
+
+
+def read_config(config: Json) -> GeneraliseConfig:
+    """Check and complete a description. Raises `ConfigError` naming the field."""
+    known = [*GeneraliseConfig.__dataclass_fields__, "settings"]
+    unknown = sorted(config.keys() - set(known))
+    if unknown:
+        raise ConfigError(f"a generalisation has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+    predictors = read_predictors(config.get("predictors"))
+    try:
+        block = block_of_hex(str(config.get("block", "")))
+    except BlockError as error:
+        raise ConfigError(f"block: {error}") from error
+    tolerance = config.get("tolerance", 0.05)
+    try:
+        check_number("tolerance", tolerance, 0.0, 2.0)
+    except InvalidInputError as error:
+        raise ConfigError(str(error)) from error
+    return GeneraliseConfig(
+        predictors=[row.pk for row in predictors],
+        block=block.hex,
+        **read_settings(config, {}),
+        minimise=read_truth("minimise", config.get("minimise", len(predictors) > 1)),
+        tolerance=float(tolerance),
+        seed=read_whole("seed", config.get("seed", DEFAULT_SEED), 0, SEED_LIMIT - 1),
+    )
+
+
+class GeneraliseJob:
+    """Runs of kind `generalise`. They take a minute; interrupted, they begin anew with remembered answers."""
+
+    short = False
+
+    def check(self, config: Json) -> Json:
+        """The description made complete."""
+        return read_config(config).as_json()
+
+    def submitted(self, run: Run) -> None:
+        """The campaign's row, which this one block's discoveries belong to."""
+        alone = len(run.config["predictors"]) == 1
+        make_campaign(run, Campaign.Kind.EXPLANATION if alone else Campaign.Kind.GENERALISATION)
+
+    def work(self, task: Task) -> Store:
+        """Judge the block, make it short, generalise it."""
+        config = GeneraliseConfig(**task.run.config)
+        campaign = campaign_of(task.run)
+        domain = chosen_domain(config.space, config.domain)
+        try:
+            with opened_panel(task, config.predictors) as panel:
+                domain, _ = restricted_domain(task, campaign, panel, domain, LABELS)
+                task.reporter.tell("phase", {"name": _STAGE, "index": 2, "labels": list(LABELS)})
+                meter = Meter(panel, task.lease.busy_seconds)
+                meter.start(0.0)  # from here: another attempt need not ask again what is supported
+                judge, start = _start(config, domain, panel)
+                explanation = Explanation(
+                    world_of(domain, config.search, config.seed),
+                    Driver(domain, panel, judge),
+                    start,
+                    shorten=config.minimise,
+                    look_up=_Telling(task, meter),
+                )
+                counted = meter.taken()
+        except AnicaError as error:
+            raise JobError(str(error)) from error
+        return partial(_store, task, campaign, domain, counted, explanation)
+
+
+class _Telling:
+    """Tells now and then how many blocks have been judged."""
+
+    def __init__(self, task: Task, meter: Meter) -> None:
+        self._pace = Pace(task.reporter)
+        self._task = task
+        self._meter = meter
+
+    def __call__(self) -> None:
+        if self._pace.due("progress"):
+            facts = {"phase": _STAGE, "done": self._meter.untaken(), "total": None, "rate": 0.0}
+            self._task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
+
+
+def _start(config: GeneraliseConfig, domain: X86Domain, panel: Panel) -> tuple[Judge, Judged[Any]]:
+    """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
+    code = bytes.fromhex(config.block)
+    block = domain.block_of_code(code)
+    if block is None:
+        raise JobError(f"the block cannot be generalised: {domain.obstacle(code)}")
+    (answers,) = panel.ask([code])()
+    judge: Judge = Disagreement(InterestSettings(**config.interest))
+    verdict = judge.verdict(answers)
+    if len(answers) == 1 and not verdict.interesting:
+        judge = SameAs(answers[0], config.tolerance)
+        verdict = judge.verdict(answers)
+    if not verdict.interesting:
+        said = "; ".join(
+            f"{tool.name}: {_told(answer)}" for tool, answer in zip(panel.predictors, answers, strict=True)
+        )
+        raise JobError(f"the block is not interesting, so that there is nothing to explain ({said})")
+    return judge, Judged(block, code, answers, verdict)
+
+
+def _told(answer: Answer) -> str:
+    return str(answer.failure) if answer.cycles is None else f"{answer.cycles:.4g} cycles"
+
+
+def _store(
+    task: Task,
+    campaign: Campaign,
+    domain: X86Domain,
+    counted: tuple[int, Mapping[str, int]],
+    explanation: Explanation[Any, Any, Any],
+) -> tuple[Json, Sequence[Entry]]:
+    """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
+    seconds = task.lease.busy_seconds()
+    judged, failures = counted
+    counters = Counters(
+        rounds=0,
+        sampled=0,
+        generalisations=len(explanation.generalised),
+        judged=judged,
+        seconds=seconds,
+    )
+    news = News(
+        counters,
+        failures,
+        discoveries=explanation.discoveries,
+        generalised=explanation.generalised,
+        subsumed=explanation.subsumed,
+    )
+    RowKeeper(campaign, domain, task.reporter).store(news)
+    made: Json = {
+        "campaign": campaign.pk,
+        "name": campaign.name,
+        "url": f"/campaigns/{campaign.pk}/",  # not looked up: a fault in a page must not cost a result
+        "discoveries": len(explanation.discoveries) - len(explanation.subsumed),
+        "generalisations": len(explanation.generalised),
+        "judged": judged,
+        "seconds": round(seconds, 3),
+    }
+    return made, [("result", made)]

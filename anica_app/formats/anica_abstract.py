@@ -1,0 +1,228 @@
+"""Abstract blocks and expansions of the published AnICA in our own documents (`core.domain.documents`).
+
+    theirs  {"abs_insns": [{"mnemonic": {"top": false, "base": "add", "curr_dist": 2, "max_dist": 3}, …}],
+             "abs_aliasing": {"aliasing_dict": [[[[0, [kind, "reg0"]], [1, [kind, "mem0"]]], true]], …}}
+    ours    {"instructions": [{"mnemonic": {"base": "add", "edits": 2}}],
+             "aliasing": [["1.register.1", "2.memory.1", "same"]]}
+
+Their operands are named by kind and number (reg0, mem1), which is how ours count too. What cannot be said in
+our words raises `Unsayable`: the original is kept beside, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from anica_app.formats import anica_words
+from inference.core.protocols import Json
+
+TOP = "$SV:TOP"
+EXPLICIT = "$OperandKind:1"
+
+_OPERANDS = "opschemes"
+_SCHEME = "$InsnScheme:"
+_PLACE = re.compile(r"(reg|mem)([0-9]{1,2})")
+_KINDS = {"reg": "register", "mem": "memory"}
+_MOST_BOUND = 10
+
+
+class Unsayable(Exception):  # noqa: N818 it is no error of anybody
+    """Our documents have no word for something."""
+
+
+def abstract_document(theirs: Json) -> Json:
+    """Their abstract block as one of our documents. Raises `Unsayable`."""
+    aliasing = theirs["abs_aliasing"]
+    if aliasing.get("is_bot"):
+        raise Unsayable("an abstract block that no block belongs to")
+    pairs = []
+    for entry in aliasing["aliasing_dict"]:
+        match entry:
+            case [[one, other], True | False as same]:
+                pairs.append([*_pair(one, other), "same" if same else "different"])
+            case [_, "$SV:TOP"]:
+                continue
+            case _:
+                raise Unsayable(f"aliasing {entry!r}")
+    return {
+        "instructions": [_instruction(each) for each in theirs["abs_insns"]],
+        "aliasing": sorted(pairs),
+    }
+
+
+def expansion_document(theirs: list[Any], start: Json, before: Json | None) -> Json:
+    """Their expansion in ours; `before`: our document of what it expands, to tell what it leads to.
+
+    `start`: their abstract block that the generalisation began with. Raises `Unsayable`.
+    """
+    match theirs:
+        case [1, [[one, other], _]]:
+            return {"aliasing": _pair(one, other)}
+        case [0, int(number), [str(feature), value]]:
+            return _feature_expansion(number, feature, value, start["abs_insns"][number], before)
+    raise Unsayable(f"expansion {theirs!r}")
+
+
+def _instruction(theirs: Mapping[str, Any]) -> Json:
+    found: Json = {}
+    for feature, value in theirs.items():
+        if feature == _OPERANDS:
+            continue  # which operand is meant may depend on the use of memory
+        name, convert = _feature(feature)
+        said = convert(value)
+        if said is not None:
+            found[name] = said
+    operands = _operands(theirs.get("opschemes", TOP), _width(found))
+    return found if operands is None else {**found, "operands": operands}
+
+
+def _width(instruction: Mapping[str, Any]) -> str:
+    """The width of the memory that an instruction of our documents accesses, "" where that is not one."""
+    uses = instruction.get("memory", [])
+    sizes = [each.removeprefix(anica_words.SIZE) for each in uses if each.startswith(anica_words.SIZE)]
+    return sizes[0] if len(sizes) == 1 else ""
+
+
+def _feature(feature: str) -> tuple[str, Callable[[Any], Any]]:
+    """Our name of a feature, and how its values are said; they give None for ⊤."""
+    if feature.startswith("uops"):
+        return "uops", _uops
+    if feature not in _FEATURES:
+        raise Unsayable(f"feature {feature!r}")
+    return _FEATURES[feature]
+
+
+def _feature_expansion(
+    number: int, feature: str, value: Any, start: Mapping[str, Any], before: Json | None
+) -> Json:
+    """`start`: what the instruction was in the beginning, in their words."""
+    name = "operands" if feature == _OPERANDS else _feature(feature)[0]
+    found: Json = {"instruction": number + 1, "feature": name}
+    now = None if before is None else before["instructions"][number].get(name)
+    if name in ("operands", "memory") and value != TOP:
+        found["drop"] = dropped = _dropped(name, value, start)
+        left = [each for each in now if each != dropped] if isinstance(now, list) else []
+        # Of operands theirs knows "at least these" alone, so that none is no constraint; not so of memory.
+        if isinstance(now, list) and (left or name == "memory"):
+            found["to"] = left
+    elif name == "mnemonic" and value != TOP:
+        said = _mnemonic(_at_distance(start.get(feature), value))
+        if said is not None:
+            found["to"] = said
+    elif name == "uops" and value != TOP:
+        found["to"] = _uops({"val": value})
+    return found
+
+
+def _dropped(name: str, value: Any, start: Mapping[str, Any]) -> str:
+    if name == "memory":
+        return _each([value], anica_words.memory, "use of memory")[0]
+    uses = _memory(start.get("memory_usage", TOP))
+    width = _width({} if uses is None else {"memory": uses})
+    return _each([value], partial(anica_words.operand, width=width), "operand")[0]
+
+
+def _mnemonic(value: Any) -> Any:
+    match value:
+        case "$SV:TOP" | {"top": True}:
+            return None
+        case {"base": str(base), "curr_dist": int(edits), "max_dist": int(most)} if 0 <= most <= _MOST_BOUND:
+            return {"base": base, "edits": edits} if edits <= most else None
+    raise Unsayable(f"mnemonic {value!r}")
+
+
+def _at_distance(value: Any, edits: Any) -> Any:
+    """The same mnemonic with more edits allowed; what has no number of them stays as it is."""
+    return {**value, "curr_dist": edits} if isinstance(value, dict) else value
+
+
+def _uops(value: Any) -> Any:
+    match value:
+        case {"val": "$SV:TOP"} | "$SV:TOP":
+            return None
+        case {"val": int(bound)} if 0 <= bound <= _MOST_BOUND:
+            return {"fewer_than": 2**bound}
+    raise Unsayable(f"number of µops {value!r}")
+
+
+def _operands(value: Any, width: str) -> Any:
+    return None if value in (TOP, []) else _each(value, partial(anica_words.operand, width=width), "operand")
+
+
+def _memory(value: Any) -> Any:
+    match value:
+        case "$SV:TOP" | {"is_in_subfeature": "$SV:TOP"}:
+            return None
+        case {"is_in_subfeature": False}:
+            return "none"
+        case {"is_in_subfeature": True, "subfeature": list(parts)}:
+            return _each(parts, anica_words.memory, "use of memory")
+    raise Unsayable(f"use of memory {value!r}")
+
+
+def _each(values: Any, say: Callable[[str], str | None], what: str) -> list[str]:
+    if not isinstance(values, list):
+        raise Unsayable(f"{what} {values!r}")
+    found = []
+    for each in values:
+        word = say(each) if isinstance(each, str) else None
+        if word is None:
+            raise Unsayable(f"{what} {each!r}")
+        found.append(word)
+    return sorted(set(found))
+
+
+def _scheme(value: Any) -> Any:
+    if value == TOP:
+        return None
+    text = anica_words.scheme(value.removeprefix(_SCHEME)) if isinstance(value, str) else None
+    if text is None:
+        raise Unsayable(f"scheme {value!r}")
+    return text
+
+
+def _truth(value: Any) -> Any:
+    if value == TOP:
+        return None
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    raise Unsayable(f"prefix {value!r}")
+
+
+def _one_of(words: anica_words.Words, what: str) -> Callable[[Any], Any]:
+    def say(value: Any) -> Any:
+        if value == TOP:
+            return None
+        if not isinstance(value, str) or value not in words:
+            raise Unsayable(f"{what} {value!r}")
+        found = words[value]
+        return found[0] if len(found) == 1 else sorted(found)
+
+    return say
+
+
+_FEATURES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "exact_scheme": ("scheme", _scheme),
+    "mnemonic": ("mnemonic", _mnemonic),
+    "memory_usage": ("memory", _memory),
+    "category": ("category", _one_of(anica_words.CATEGORIES, "category")),
+    "extension": ("extension", _one_of(anica_words.EXTENSIONS, "extension")),
+    "isa-set": ("isa-set", _one_of(anica_words.ISA_SETS, "instruction set")),
+    "has_lock": ("lock", _truth),
+    "has_rep": ("rep", _truth),
+}
+
+
+def _pair(one: Any, other: Any) -> list[str]:
+    return sorted((_place(one), _place(other)))
+
+
+def _place(theirs: Any) -> str:
+    match theirs:
+        case [int(number), [str(kind), str(name)]] if kind == EXPLICIT and 0 <= number < 100:
+            if place := _PLACE.fullmatch(name):
+                return f"{number + 1}.{_KINDS[place[1]]}.{int(place[2]) + 1}"
+    raise Unsayable(f"operand {theirs!r}")

@@ -1,0 +1,135 @@
+"""Campaigns and generalisations of the published AnICA, from their files into the database.
+
+Everything that a directory holds arrives: each discovery and decision, each sampled block with every tool's
+answer, and all documents as they were, byte for byte. Decisions and abstract blocks are put in our words as
+well where these suffice. The measurements are gone through once, one series at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+from anica_app.core.answers import Failure
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings, Judge
+from anica_app.formats.anica_documents import (
+    DATABASE,
+    MINIMISED_BLOCK,
+    START_BLOCK,
+    Published,
+    duration,
+    read_published,
+)
+from anica_app.formats.anica_measurements import DATABASE_LIMIT, opened
+from anica_app.formats.anica_rows import Gathering, Told
+from anica_app.formats.campaign_rows import CampaignRows
+from anica_app.formats.file_trees import FILE_LIMIT, FileTree
+from anica_app.models import IMPORTED, Campaign, CampaignFile, Predictor
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+from inference.isa.x86.blocks import BlockError, block_of_text
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+from inference.storage.names import NAME_LIMIT
+
+TITLE = "AnICA campaign"
+ONE_TITLE = "AnICA generalisation"
+_HIGHEST = 1e300
+"""Of a threshold: what no number of ours can hold is none."""
+
+
+def read_campaign(tree: FileTree, told: Told | None = None) -> CampaignRows:
+    """Read a directory of the published AnICA; a campaign is called like its directory.
+
+    Raises `ExchangeError` that says which file is not as it should be, and where.
+    """
+    published = read_published(tree)
+    if DATABASE not in tree.names():
+        raise ExchangeError(f"{tree.name} has no {DATABASE}: it belongs to a directory of AnICA")
+    with tree.on_disk(DATABASE, DATABASE_LIMIT) as path, opened(path, DATABASE) as measurements:
+        predictors = published.predictors or tuple(measurements.predictors())
+        if not predictors:
+            raise ExchangeError(f"{tree.name} names no tool")
+        rows = CampaignRows(_campaign(published, tree), X86, [_predictor(name) for name in predictors])
+        _keep_files(rows, tree)
+        Gathering(rows, published, judge_of(published.config), told).gather(measurements, predictors)
+    if not published.is_campaign:
+        _add_block(rows, tree)
+    return rows
+
+
+def _campaign(published: Published, tree: FileTree) -> Campaign:
+    report = published.report
+    return Campaign(
+        name=tree.name[:NAME_LIMIT],
+        kind=Campaign.Kind.CAMPAIGN if published.is_campaign else Campaign.Kind.GENERALISATION,
+        origin=Campaign.Origin.IMPORT,
+        format=Campaign.Format.ANICA,
+        source=f"{tree.name}, {TITLE if published.is_campaign else ONE_TITLE}"[:300],
+        config=published.config,
+        rounds=len(report.batches),
+        sampled=report.total("num_sampled"),
+        interesting=report.total("num_interesting"),
+        subsumed=report.total("num_interesting_subsumed"),
+        seconds=duration(report.facts.get("seconds_passed")),
+        facts={"report": report.facts} if report.facts else {},
+    )
+
+
+def _predictor(name: str) -> Predictor:
+    """A tool of which nothing is known but what the files call it."""
+    return Predictor(name=name, kind=IMPORTED, identity={"kind": IMPORTED, "name": name})
+
+
+def _keep_files(rows: CampaignRows, tree: FileTree) -> None:
+    """All files but the measurements, which are stored in our own way. Of too large logs, only the names."""
+    for path in tree.names():
+        if path == DATABASE:
+            continue
+        try:
+            content = tree.read(path, FILE_LIMIT)
+        except ExchangeError:
+            if not path.endswith((".txt", ".log")):
+                raise
+            rows.campaign.facts.setdefault("left_out", []).append(path)
+            continue
+        row = CampaignFile(path=path, size=len(content))
+        rows.files.append(rows.spool.keep(row, zlib.compress(content)))
+
+
+def judge_of(config: Json) -> Judge | None:
+    """What a campaign found interesting; None where that cannot be told, or was turned around."""
+    match config:
+        case {"abstraction_config": {"interestingness_metric": {**metric}}}:
+            least = metric.get("min_interestingness", 0.5)
+        case _:
+            metric, least = {}, 0.5
+    if metric.get("invert_interestingness") or not (
+        isinstance(least, (int, float)) and abs(least) < _HIGHEST
+    ):
+        return None
+    try:
+        settings = InterestSettings(
+            metric=ABSOLUTE if metric.get("use_absolute_difference") else RELATIVE,
+            threshold=max(0.0, math.nextafter(least, 0.0)),  # theirs has to be reached, ours exceeded
+            failures=", ".join(failure.value for failure in Failure),
+        )
+    except InvalidInputError:
+        return None
+    return Disagreement(settings)
+
+
+def _add_block(rows: CampaignRows, tree: FileTree) -> None:
+    """The block that was generalised, from its assembly files."""
+    codes = {}
+    for path in (START_BLOCK, MINIMISED_BLOCK):
+        if path in tree.names():
+            try:
+                codes[path] = block_of_text(tree.read(path).decode("utf-8", errors="replace")).code
+            except BlockError as error:
+                rows.campaign.facts[path] = str(error)
+    minimised = codes.get(MINIMISED_BLOCK, b"")
+    for discovery in rows.discoveries:
+        discovery.code, discovery.start_code = minimised, codes.get(START_BLOCK, b"")
+    for generalisation in rows.generalisations:
+        generalisation.code = minimised

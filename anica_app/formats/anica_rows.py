@@ -1,0 +1,295 @@
+"""The rows of a published campaign: discoveries, generalisations with their decisions, and sampled blocks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anica_app.core.domain.documents import expanded
+from anica_app.core.samples import Sample, pack
+from anica_app.core.search.judging import Judge
+from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
+from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace
+from anica_app.formats.anica_measurements import Measurements, Series
+from anica_app.formats.campaign_rows import Bulk, CampaignRows
+from anica_app.models import Discovery, Generalisation, GeneralisationStep, SampleBatch
+from inference.core.protocols import Json
+
+TAKEN_UNSEEN = "taken without sampling"
+
+Told = Callable[[int, int], None]
+"""Hears how many blocks of how many are read; may raise in order to stop."""
+
+_ORDER = re.compile(r".*_g([0-9]{1,4})")
+
+
+@dataclass
+class _Found:
+    """A batch of blocks, packed, with what it means: how many are interesting, and how much on average."""
+
+    packed: bytes
+    n: int
+    interesting: int | None
+    mean: float | None
+
+
+@dataclass
+class Gathering:
+    """Fills the rows of one campaign; `steps_of`: {series: the steps that rest on it}."""
+
+    rows: CampaignRows
+    published: Published
+    judge: Judge | None
+    told: Told | None
+    steps_of: dict[int, list[GeneralisationStep]] = field(default_factory=lambda: defaultdict(list))
+    unsayable: dict[str, str] = field(default_factory=dict)
+    packed: dict[int, Bulk[GeneralisationStep]] = field(default_factory=dict)
+    means: dict[int, float] = field(default_factory=dict)
+    failures: Counter[str] = field(default_factory=Counter)
+
+    def gather(self, measurements: Measurements, predictors: Sequence[str]) -> None:
+        """All rows but the campaign's own and the files."""
+        sizes = measurements.sizes()
+        total, read = sum(sizes.values()), 0
+        self._discoveries()
+        self._generalisations()
+        steps = self._steps(self._starts(sizes))
+        purposes = self._purposes(sizes)
+        for series in measurements.series(predictors):
+            found = self._found(series.samples)
+            self.means[series.number] = math.nan if found.mean is None else found.mean
+            resting = self.steps_of.get(series.number, ())
+            for step in resting:
+                _fill(step, found)
+            if resting:
+                self.packed[series.number] = self.rows.spool.keep(resting[0], found.packed)
+            else:
+                batch = self._batch(series, found, purposes)
+                self.rows.batches.append(self.rows.spool.keep(batch, found.packed))
+            read += len(series.samples)
+            if self.told is not None:
+                self.told(read, total)
+        self._finish(steps, measurements, sizes)
+
+    def _discoveries(self) -> None:
+        numbers = {one.label: number for number, one in enumerate(self.published.discoveries)}
+        for label, number in numbers.items():
+            one = self.published.discoveries[number]
+            rating = self.published.ratings.get(label)
+            self.rows.discoveries.append(
+                Discovery(
+                    number=number,
+                    label=label,
+                    abstract=self._abstract(label, one.abstract),
+                    foreign=one.abstract,
+                    length=one.length,
+                    interestingness=None if rating is None else rating.mean,
+                    remarks=list(one.remarks),
+                    facts={} if one.result_ref is None else {"result_ref": one.result_ref},
+                )
+            )
+            if rating is not None and rating.subsumed_by in numbers:
+                self.rows.subsumed_by[number] = numbers[rating.subsumed_by]
+
+    def _abstract(self, label: str, theirs: Json) -> Json | None:
+        try:
+            return abstract_document(theirs)
+        except Unsayable as error:
+            self.unsayable.setdefault(label, str(error)[:200])
+            return None
+
+    def _generalisations(self) -> None:
+        """Those with a trace, and those that are only told of in the report."""
+        numbers = {one.label: number for number, one in enumerate(self.published.discoveries)}
+        lost = {one.label: one for one in self.published.report.lost}
+        for number, label in enumerate(sorted({*self.published.traces, *lost, *numbers})):
+            trace = self.published.traces.get(label)
+            result = self.published.discoveries[numbers[label]].abstract if label in numbers else None
+            absorbed = self.published.report.absorbed.get(label, "")
+            order = _ORDER.fullmatch(label)
+            self.rows.generalisations.append(
+                Generalisation(
+                    number=number,
+                    label=label,
+                    order=int(order[1]) if order else 0,
+                    became=_became(label in numbers, absorbed, label in lost and lost[label].repeats),
+                    start=self._abstract(label, trace.start) if trace else None,
+                    result=self._abstract(label, result) if result else None,
+                    foreign={"start": trace.start} if trace else None,
+                    steps_count=sum(step.expansion is not None for step in trace.steps) if trace else 0,
+                    taken_count=sum(step.taken for step in trace.steps) if trace else 0,
+                    seconds=self.published.report.seconds.get(label, 0.0),
+                    facts={"steps": lost[label].steps} if label in lost and not trace else {},
+                )
+            )
+            discovery = numbers.get(label, numbers.get(absorbed))
+            if discovery is not None:
+                self.rows.became_of[number] = discovery
+
+    def _starts(self, sizes: Mapping[int, int]) -> dict[str, int]:
+        """{label: series by which the start itself was checked}: the one before the first of its steps.
+
+        It is not referred to, but a generalisation begins with it: it is as large as the others.
+        """
+        traces = self.published.traces
+        used = {step.series for trace in traces.values() for step in trace.steps if step.series is not None}
+        size = _setting(self.published.config, "discovery", "generalization_batch_size")
+        found = {}
+        for label, trace in traces.items():
+            series = [step.series for step in trace.steps if step.series is not None]
+            before = min(series) - 1 if series else -1
+            if before in sizes and before not in used and sizes[before] == (size or sizes[before]):
+                found[label] = before
+        return found
+
+    def _steps(self, starts: Mapping[str, int]) -> dict[int, list[GeneralisationStep]]:
+        """{generalisation: its steps}."""
+        found = {}
+        for row in self.rows.generalisations:
+            trace = self.published.traces.get(row.label)
+            if trace is None:
+                continue
+            first = GeneralisationStep(
+                number=0, kind=GeneralisationStep.Kind.START, taken=True, batch=starts.get(row.label)
+            )
+            found[row.number] = [first, *self._trace(row, trace)]
+            for step in found[row.number]:
+                if step.batch is not None:
+                    self.steps_of[step.batch].append(step)
+        return found
+
+    def _trace(self, row: Generalisation, trace: PublishedTrace) -> list[GeneralisationStep]:
+        now: Json | None = row.start
+        rows = []
+        for number, step in enumerate(trace.steps, start=1):
+            ours = self._expansion(trace, step, now)
+            if now is not None and step.taken and step.expansion is not None:
+                now = None if ours is None else expanded(now, ours)
+            rows.append(
+                GeneralisationStep(
+                    number=number,
+                    kind=GeneralisationStep.Kind.END
+                    if step.expansion is None
+                    else GeneralisationStep.Kind.EXPANSION,
+                    expansion=ours,
+                    foreign=step.expansion,
+                    taken=step.taken,
+                    reason=step.comment or (TAKEN_UNSEEN if step.taken and step.series is None else ""),
+                    batch=step.series,
+                )
+            )
+        return rows
+
+    def _expansion(self, trace: PublishedTrace, step: PublishedStep, now: Json | None) -> Json | None:
+        if step.expansion is None:
+            return None
+        try:
+            return expansion_document(step.expansion, trace.start, now)
+        except Unsayable as error:
+            self.unsayable.setdefault(trace.label, str(error)[:200])
+            return None
+
+    def _purposes(self, sizes: Mapping[int, int]) -> dict[int, tuple[str, Json]]:
+        """What the series are that no step refers to, as far as their sizes and the report tell."""
+        free = [number for number in sizes if number not in self.steps_of]
+        size = _setting(self.published.config, "discovery", "discovery_batch_size")
+        batches = self.published.report.batches
+        found = {
+            number: (SampleBatch.Purpose.MINIMISATION.value, {}) for number in free if sizes[number] == 1
+        }
+        rounds = [number for number in free if sizes[number] == size]
+        if len(rounds) == len(batches) and all(
+            batch.get("num_sampled") == sizes[number] for number, batch in zip(rounds, batches, strict=True)
+        ):
+            found |= {
+                number: (SampleBatch.Purpose.ROUND.value, _times(batch))
+                for number, batch in zip(rounds, batches, strict=True)
+            }
+        return found
+
+    def _batch(self, series: Series, found: _Found, purposes: Mapping[int, tuple[str, Json]]) -> SampleBatch:
+        purpose, facts = purposes.get(series.number, (SampleBatch.Purpose.OTHER.value, {}))
+        return SampleBatch(
+            number=series.number,
+            purpose=purpose,
+            n=found.n,
+            interesting=found.interesting,
+            facts={**facts, "computer": series.computer[:200], "at": series.at},
+        )
+
+    def _found(self, samples: Sequence[Sample]) -> _Found:
+        for sample in samples:
+            for place, answer in enumerate(sample.answers, start=1):
+                if answer.failure is not None:
+                    self.failures[f"{answer.failure} of {place}"] += 1
+        packed = pack(samples)
+        if self.judge is None:
+            return _Found(packed, len(samples), None, None)
+        verdicts = [self.judge.verdict(sample.answers) for sample in samples]
+        mean = sum(verdict.value for verdict in verdicts) / len(verdicts) if verdicts else None
+        return _Found(packed, len(samples), sum(verdict.interesting for verdict in verdicts), mean)
+
+    def _finish(
+        self,
+        steps: Mapping[int, Sequence[GeneralisationStep]],
+        measurements: Measurements,
+        sizes: Mapping[int, int],
+    ) -> None:
+        """What is known once all series are through."""
+        for row, one in zip(self.rows.discoveries, self.published.discoveries, strict=True):
+            mean = self.means.get(-1 if one.result_ref is None else one.result_ref, math.nan)
+            if row.interestingness is None and not math.isnan(mean):
+                row.interestingness = mean
+        for row in self.rows.generalisations:
+            own = steps.get(row.number, ())
+            row.samples_count = sum(step.n for step in own)
+            self.rows.steps[row.number] = [self._bulk(step) for step in own]
+        series, blocks, answers = measurements.counts()
+        missing = sorted(number for number in self.steps_of if number not in sizes)
+        self.rows.campaign.facts |= {
+            "counts": {"series": series, "blocks": blocks, "answers": answers},
+            **({"failures": dict(self.failures)} if self.failures else {}),
+            **({"unsayable": self.unsayable} if self.unsayable else {}),
+            **({"missing_series": missing} if missing else {}),
+        }
+
+    def _bulk(self, step: GeneralisationStep) -> Bulk[GeneralisationStep]:
+        """The step with its place in the spool; several can rest on one series."""
+        packed = None if step.batch is None else self.packed.get(step.batch)
+        return Bulk(step, 0, 0) if packed is None else Bulk(step, packed.start, packed.size)
+
+
+def _fill(step: GeneralisationStep, found: _Found) -> None:
+    step.n, step.interesting, step.mean = found.n, found.interesting, found.mean
+    if not step.reason and step.interesting is not None:
+        step.reason = _reason(step)
+
+
+def _reason(step: GeneralisationStep) -> str:
+    if step.interesting == step.n:
+        return f"all {step.n} blocks are interesting"
+    return f"{step.n - (step.interesting or 0)} of {step.n} blocks are not interesting"
+
+
+def _became(discovered: bool, absorbed: str, repeats: bool) -> str:
+    if discovered:
+        return Generalisation.Became.DISCOVERY
+    if absorbed:
+        return Generalisation.Became.SUBSUMED
+    return Generalisation.Became.DUPLICATE if repeats else Generalisation.Became.UNFINISHED
+
+
+def _times(batch: Json) -> Json:
+    """Of a round: its figures, without the lists."""
+    return {key: value for key, value in batch.items() if isinstance(value, (int, float))}
+
+
+def _setting(config: Json, *path: str) -> Any:
+    found: Any = config.get("abstraction_config")
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found

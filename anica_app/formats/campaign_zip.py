@@ -1,0 +1,313 @@
+"""A campaign of this program as a zip archive that another installation reads: see docs/formats.md.
+
+    campaign.json               the campaign, its tools, and what stands in the other files
+    discoveries.json            all discoveries
+    generalisations/00000.json  one generalisation each, with every decision and the blocks it rests on
+    batches/00000.json          blocks that were judged elsewhere: fresh ones of a round
+    files/…                     what came with an imported campaign, as it was
+
+Exporting the same campaign gives the same bytes, and so does exporting what was imported from them under the
+same name, where its predictors were known; of others, kind and options are not taken over. Samples are
+written in words (`sample_document`), which takes several times the space of the rows.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO
+
+from anica_app.core.domain import documents
+from anica_app.core.domain.vocabulary import everything
+from anica_app.core.errors import AnicaError
+from anica_app.core.samples import pack, unpack
+from anica_app.formats.campaign_rows import Bulk, CampaignRows
+from anica_app.formats.campaign_told import check_told
+from anica_app.formats.file_trees import FileTree, read_json
+from anica_app.formats.row_documents import read_row, row_document
+from anica_app.formats.sample_document import read_samples, sample_document
+from anica_app.models import (
+    Campaign,
+    CampaignFile,
+    Discovery,
+    Generalisation,
+    GeneralisationStep,
+    Predictor,
+    SampleBatch,
+)
+from inference.core.protocols import Json
+from inference.storage.errors import ExchangeError
+from inference.storage.instruction_sets import X86
+
+FORMAT, VERSION = "pmweb-campaign", 1
+TITLE = "campaign (zip)"
+MAIN, ALL_DISCOVERIES = "campaign.json", "discoveries.json"
+GENERALISATIONS, BATCHES, FILES = "generalisations/", "batches/", "files/"
+
+Told = Callable[[int, int], None]
+"""Hears how many files of how many are written or read; may raise in order to stop."""
+
+_CAMPAIGN = (
+    *("name", "note", "created", "kind", "origin", "format", "source", "config"),
+    *("rounds", "sampled", "interesting", "subsumed", "seconds", "facts"),
+)
+_PREDICTOR = ("name", "note", "kind", "options", "identity", "origin")
+_DISCOVERY = (
+    *("number", "label", "abstract", "foreign", "code", "start_code", "kind", "concrete", "length"),
+    *("interestingness", "generality", "remarks", "facts", "mark", "note", "created"),
+)
+_GENERALISATION = (
+    *("number", "order", "label", "became", "code", "start", "result", "foreign"),
+    *("steps_count", "taken_count", "samples_count", "seconds", "facts"),
+)
+_STEP = (
+    *("number", "kind", "expansion", "foreign", "taken", "reason"),
+    *("n", "interesting", "failed", "mean", "batch"),
+)
+_BATCH = ("number", "purpose", "n", "interesting", "failed", "facts")
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the archive says nothing of when it was written
+_ROWS = 500
+
+
+def write_campaign(campaign: Campaign, file: BinaryIO, told: Told | None = None) -> None:
+    """Write a campaign as an archive; rows are read one generalisation at a time."""
+    numbers = dict(campaign.discoveries.values_list("pk", "number"))
+    members = _members(campaign, numbers)
+    total = 2 + campaign.generalisations.count() + campaign.batches.count() + campaign.files.count()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for count, (path, content) in enumerate(members, start=1):
+            info = zipfile.ZipInfo(path, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
+            if told is not None:
+                told(count, total)
+
+
+def _members(campaign: Campaign, numbers: Mapping[int, int]) -> Iterable[tuple[str, bytes]]:
+    predictors = [seat.predictor for seat in campaign.seats.select_related("predictor")]
+    document = row_document(campaign, _CAMPAIGN)
+    if "predictors" in document["config"] and campaign.format == Campaign.Format.OURS:
+        # They are row ids there, which say nothing elsewhere; the list below has the same order.
+        document["config"] = {key: value for key, value in document["config"].items() if key != "predictors"}
+    yield (
+        MAIN,
+        _json(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "campaign": document,
+                "isa": campaign.isa.name if campaign.isa else "",
+                "predictors": [row_document(row, _PREDICTOR) for row in predictors],
+            }
+        ),
+    )
+    rows = campaign.discoveries.order_by("number")
+    yield (
+        ALL_DISCOVERIES,
+        _json(
+            [
+                {**row_document(row, _DISCOVERY), "subsumed_by": numbers.get(row.subsumed_by_id or 0)}
+                for row in rows
+            ]
+        ),
+    )
+    for one in campaign.generalisations.order_by("number").iterator(_ROWS):
+        yield f"{GENERALISATIONS}{one.number:05}.json", _json(_generalisation(one, numbers))
+    for batch in campaign.batches.order_by("number").iterator(_ROWS):
+        found = {
+            **row_document(batch, _BATCH),
+            "discovery": numbers.get(batch.discovery_id or 0),
+            "samples": _samples(batch),
+        }
+        yield f"{BATCHES}{batch.number:05}.json", _json(found)
+    for kept in campaign.files.order_by("path").iterator(_ROWS):
+        yield FILES + kept.path, zlib.decompress(kept.content)
+
+
+def _generalisation(row: Generalisation, numbers: Mapping[int, int]) -> Json:
+    steps = [
+        {**row_document(step, _STEP), "samples": _samples(step)} for step in row.steps.order_by("number")
+    ]
+    return {
+        **row_document(row, _GENERALISATION),
+        "discovery": numbers.get(row.discovery_id or 0),
+        "steps": steps,
+    }
+
+
+def _samples(row: GeneralisationStep | SampleBatch) -> Json | None:
+    """The blocks; None where only their numbers were kept."""
+    packed = bytes(row.samples)
+    return None if row.n and not packed else sample_document(unpack(packed))
+
+
+def _json(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode() + b"\n"
+
+
+def is_campaign_archive(names: Iterable[str]) -> bool:
+    """Whether these are the files of such an archive."""
+    return {MAIN, ALL_DISCOVERIES} <= set(names)
+
+
+def read_archive(tree: FileTree, told: Told | None = None) -> CampaignRows:
+    """Read an archive. Raises `ExchangeError` that says which file is not as it should be, and where."""
+    return _Reading(tree, told).read()
+
+
+class _Reading:
+    """An archive on its way to rows."""
+
+    def __init__(self, tree: FileTree, told: Told | None) -> None:
+        self._tree = tree
+        self._told = told
+        self._names = tree.names()
+        main = self._json(MAIN)
+        if not isinstance(main, dict) or main.get("format") != FORMAT:
+            raise ExchangeError(f'{MAIN}: "format": "{FORMAT}" is expected')
+        if main.get("version") != VERSION:
+            raise ExchangeError(f"{MAIN}: version {main.get('version')!r} cannot be read, only {VERSION}")
+        campaign = read_row(main.get("campaign"), Campaign(), _CAMPAIGN, f"{MAIN}, campaign")
+        check_told(campaign, f"{MAIN}, campaign")
+        predictors = _list(main.get("predictors"), f"{MAIN}, predictors")
+        self._rows = CampaignRows(
+            campaign,
+            X86 if main.get("isa") == X86 else "",
+            [_predictor(given, f"{MAIN}, predictors[{at}]") for at, given in enumerate(predictors)],
+        )
+        self._numbers: dict[str, set[int]] = {}
+
+    def read(self) -> CampaignRows:
+        """All rows."""
+        self._discoveries()
+        others = [path for path in self._names if path not in (MAIN, ALL_DISCOVERIES)]
+        for count, path in enumerate(others, start=1):
+            if path.startswith(GENERALISATIONS):
+                self._generalisation(path)
+            elif path.startswith(BATCHES):
+                self._batch(path)
+            elif path.startswith(FILES):
+                content = self._tree.read(path)
+                kept = CampaignFile(path=path[len(FILES) :], size=len(content))
+                self._rows.files.append(self._rows.spool.keep(kept, zlib.compress(content)))
+            else:
+                raise ExchangeError(f"{path}: no file of this name belongs into the archive of a campaign")
+            if self._told is not None:
+                self._told(count, len(others))
+        return self._rows
+
+    def _discoveries(self) -> None:
+        above: dict[int, Any] = {}
+        for at, given in enumerate(_list(self._json(ALL_DISCOVERIES), ALL_DISCOVERIES)):
+            where = f"{ALL_DISCOVERIES}[{at}]"
+            own, apart = _parted(given, ("subsumed_by",), where)
+            row = read_row(own, Discovery(), _DISCOVERY, where)
+            _check_abstract(row.abstract, f"{where}, abstract")
+            self._new(ALL_DISCOVERIES, row.number, where)
+            self._rows.discoveries.append(row)
+            above[row.number] = apart["subsumed_by"]
+        for number, other in above.items():
+            if other is not None:
+                self._rows.subsumed_by[number] = self._discovery(other, ALL_DISCOVERIES)
+
+    def _generalisation(self, path: str) -> None:
+        own, apart = _parted(self._json(path), ("discovery", "steps"), path)
+        row = read_row(own, Generalisation(), _GENERALISATION, path)
+        for name in ("start", "result"):
+            _check_abstract(getattr(row, name), f"{path}, {name}")
+        self._new(GENERALISATIONS, row.number, path)
+        if apart["discovery"] is not None:
+            self._rows.became_of[row.number] = self._discovery(apart["discovery"], path)
+        steps = _list(apart["steps"], f"{path}, steps")
+        self._rows.generalisations.append(row)
+        self._rows.steps[row.number] = [
+            self._step(given, at, f"{path}, steps[{at}]") for at, given in enumerate(steps)
+        ]
+
+    def _step(self, given: Any, at: int, where: str) -> Bulk[GeneralisationStep]:
+        own, inner = _parted(given, ("samples",), where)
+        step = read_row(own, GeneralisationStep(), _STEP, where)
+        if step.number != at:
+            raise ExchangeError(f"{where}: the number is {step.number}; steps are numbered from 0")
+        if step.expansion is not None:
+            _check_expansion(step.expansion, f"{where}, expansion")
+        return self._rows.spool.keep(step, self._packed(inner["samples"], step.n, step.interesting, where))
+
+    def _batch(self, path: str) -> None:
+        own, apart = _parted(self._json(path), ("discovery", "samples"), path)
+        row = read_row(own, SampleBatch(), _BATCH, path)
+        self._new(BATCHES, row.number, path)
+        if apart["discovery"] is not None:
+            self._rows.batch_of[row.number] = self._discovery(apart["discovery"], path)
+        packed = self._packed(apart["samples"], row.n, row.interesting, path)
+        self._rows.batches.append(self._rows.spool.keep(row, packed))
+
+    def _new(self, among: str, number: int, where: str) -> None:
+        """Every number occurs once."""
+        known = self._numbers.setdefault(among, set())
+        if number in known:
+            raise ExchangeError(f"{where}: the number {number} occurs twice")
+        known.add(number)
+
+    def _discovery(self, number: Any, where: str) -> int:
+        if not isinstance(number, int) or number not in self._numbers.get(ALL_DISCOVERIES, ()):
+            raise ExchangeError(f"{where}: there is no discovery with the number {str(number)[:20]!r}")
+        return number
+
+    def _packed(self, given: Any, n: int, interesting: int | None, where: str) -> bytes:
+        if given is None and n >= (interesting or 0):  # pruned before it was exported
+            return b""
+        samples = read_samples(given, len(self._rows.predictors), f"{where}, samples")
+        if len(samples) != n or (interesting or 0) > n:
+            raise ExchangeError(
+                f"{where}: {len(samples)} blocks where n is {n}, {interesting} of them interesting"
+            )
+        return pack(samples)
+
+    def _json(self, path: str) -> Any:
+        if path not in self._names:
+            raise ExchangeError(f"{self._tree.name} has no {path}: it belongs to the archive of a campaign")
+        return read_json(self._tree, path)
+
+
+def _predictor(given: Any, where: str) -> Predictor:
+    row = read_row(given, Predictor(), _PREDICTOR, where)
+    if not isinstance(row.identity, dict) or not isinstance(row.options, dict):
+        raise ExchangeError(f"{where}: identity and options are objects")
+    return row
+
+
+def _check_abstract(given: Any, where: str) -> None:
+    if given is None:
+        return
+    try:
+        documents.read(given, everything())
+    except AnicaError as error:
+        raise ExchangeError(f"{where}: {error}") from error
+
+
+def _check_expansion(given: Any, where: str) -> None:
+    try:
+        if not isinstance(given, dict) or given.get("feature", "lock") not in everything().names:
+            raise AnicaError(f"an expansion is about one of {', '.join(everything().names)}")
+        documents.read_expansion(given, everything())
+    except AnicaError as error:
+        raise ExchangeError(f"{where}: {error}") from error
+
+
+def _parted(given: Any, apart: tuple[str, ...], where: str) -> tuple[Json, Json]:
+    """The fields of a row, and those beside it, which have to be there."""
+    if not isinstance(given, dict) or any(name not in given for name in apart):
+        raise ExchangeError(f"{where}: an object with {' and '.join(apart)} is expected")
+    own = {name: value for name, value in given.items() if name not in apart}
+    return own, {name: given[name] for name in apart}
+
+
+def _list(given: Any, where: str) -> list[Any]:
+    if not isinstance(given, list):
+        raise ExchangeError(f"{where}: a list is expected")
+    return given

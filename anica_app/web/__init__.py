@@ -1,0 +1,1 @@
+"""What several pages and operations of AnICA have in common."""

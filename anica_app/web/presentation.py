@@ -1,0 +1,82 @@
+"""Filters for templates about campaigns (a template builtin, see settings.TEMPLATES)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django import template
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from inference.features.runs.query import RUN_COLUMNS, runs
+from inference.isa.x86.blocks import BlockError
+from inference.isa.x86.blocks.listing import intel_of_bytes
+from inference.models import Run
+from inference.web.paging import Order, page_of
+from inference.web.presentation import UNKNOWN
+
+register = template.Library()
+
+INFINITE = "\N{INFINITY}"
+
+
+@register.filter
+def ticked(text: str) -> SafeString:
+    """Return a text in which what stands between backticks is set as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "",
+        "{}",
+        ((format_html("<code>{}</code>", part) if at % 2 else part,) for at, part in enumerate(parts)),
+    )
+
+
+@register.filter
+def interest(value: float | None) -> str:
+    """Return a mean difference: 1.5431 → 1.54; where a failure counts it is without end."""
+    if value is None:
+        return UNKNOWN
+    return INFINITE if math.isinf(value) else f"{value:.2f}"
+
+
+@register.filter
+def share(value: float | None, places: int = 1) -> str:
+    """Return a share in per cent: 0.934|share → 93.4 %."""
+    return UNKNOWN if value is None else f"{100 * value:.{places}f}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
+def asm(code: bytes | str) -> str:
+    """Return machine code, or its hexadecimal digits, in Intel syntax on one line; as it is if it is none."""
+    found = bytes.fromhex(code) if isinstance(code, str) else bytes(code)
+    try:
+        return "; ".join(intel_of_bytes(found))
+    except BlockError:
+        return found.hex()
+
+
+@register.filter
+def hexadecimal(code: bytes) -> str:
+    """Return machine code as hexadecimal digits."""
+    return bytes(code).hex()
+
+
+# What lists of the runs of one kind have in common.
+
+
+def newest_runs(request: HttpRequest, kind: str, *unread: str) -> dict[str, Any]:
+    """What the list shows: a page of those with the text `q`, newest first. `unread` fields are not loaded.
+
+    `any`: there are such runs at all; `working`: one of those shown has not ended.
+    """
+    q = request.GET.get("q", "").strip()
+    found = runs(q, kind=kind).defer(*unread)
+    page = page_of(found, Order("created", descending=True), RUN_COLUMNS, request.GET.get("page", ""))
+    return {
+        "page": page,
+        "q": q,
+        "any": bool(page.rows) or Run.objects.filter(kind=kind).exists(),
+        "working": any(run.state in Run.UNFINISHED for run in page.rows),
+    }

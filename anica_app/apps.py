@@ -12,10 +12,10 @@ class AnicaConfig(AppConfig):
     def ready(self) -> None:
         """Offer on inference's pages what belongs to this app."""
         from anica_app.web.run_examples import CONFIGS  # noqa: PLC0415
-        from inference.features.runs import run_examples  # noqa: PLC0415
+        from inference.features.runs import api  # noqa: PLC0415
         from inference.features.search import query  # noqa: PLC0415
         from inference.formats import other_formats  # noqa: PLC0415
-        from inference.runs import registry  # noqa: PLC0415  models are there only now
+        from inference.runs import kinds  # noqa: PLC0415  models are there only now
         from inference.web import offers  # noqa: PLC0415
         from inference.web.api import registry as operations  # noqa: PLC0415
 
@@ -32,8 +32,8 @@ class AnicaConfig(AppConfig):
             ("columns", "block_sets.columns.ColumnsJob", {}),
             ("accuracy", "block_sets.accuracy_job.AccuracyJob", {"short": True}),
         ):
-            registry.register(kind, registry.Deferred(f"anica_app.features.{job}", **how))
-        run_examples.register(CONFIGS)
+            kinds.register(kind, kinds.Deferred(f"anica_app.features.{job}", **how))
+        api.register(CONFIGS)
         operations.register("", "anica_app.features.questions.api.router", "Basic blocks")
         other_formats.register("anica_app.features.block_sets.import_job.AnicaImporter")
         other_formats.register_writer("block-set", "anica_app.formats.incoming.write_block_set")

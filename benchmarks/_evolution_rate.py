@@ -31,12 +31,12 @@ from benchmarks._reference import enumerate_ports
 from benchmarks._silent import Silent
 from benchmarks._ten_ports import PORTS, scheme_names, ten_port_mapping
 from inference.core.checkpoint import encode
+from inference.core.events import Pace
 from inference.core.experiment import Experiment
-from inference.core.pacing import Pace
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
-from inference.core.pmevo.evolution import evolve
 from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.islands import evolve
 from inference.core.pmevo.packing import packed_evolved
 from inference.core.pmevo.plan import ceiling
 from inference.core.pmevo.settings import PRESETS

@@ -11,9 +11,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anica_app.core.answers import Answer, Failure
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import Sample, pack
 from anica_app.core.x86_domain import X86Domain
 from anica_app.formats.campaign_rows import Bulk, CampaignRows

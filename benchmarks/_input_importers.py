@@ -14,10 +14,9 @@ from typing import Any
 from benchmarks import _input_seeds as seeds
 from inference.agent import protocol
 from inference.agent.reading import ProtocolError
-from inference.formats.importing import name_list_of, rejects_of
-from inference.formats.incoming import taken_in
+from inference.formats.explained_json import rejection_of
+from inference.formats.importing import name_list_of, rejects_of, taken_in
 from inference.formats.parsing import AnyNames, read, resolve
-from inference.formats.rejects_json import rejection_of
 from inference.formats.run_archive.reading import is_archive, read_archive
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.storage.errors import ExchangeError
@@ -149,7 +148,7 @@ def _read_blocks(content: bytes) -> bool:
 
 def _read_backup(content: bytes) -> bool:
     from pmweb.backup import archive
-    from pmweb.backup.errors import BackupError
+    from pmweb.backup.archive import BackupError
 
     with tempfile.TemporaryDirectory(prefix="pmweb-hostile-") as folder:
         path = Path(folder) / "x.pmweb-backup"

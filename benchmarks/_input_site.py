@@ -18,8 +18,8 @@ def furnished() -> tuple[Client, str]:
     from inference.runs.machines.tokens import add_machine
     from inference.storage.instruction_sets import load_x86
     from inference.storage.resource_mappings import store_resource_mapping
-    from pmweb.accounts.administrator import ensure_administrator
     from pmweb.accounts.api_tokens import issue
+    from pmweb.accounts.people import ensure_administrator
     from pmweb.models import Scope
 
     account = ensure_administrator()

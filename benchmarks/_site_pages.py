@@ -20,7 +20,7 @@ from django.urls import reverse
 from benchmarks import Result
 from benchmarks._generated_site import Scale, World, generated_site
 from benchmarks._temporary_database import temporary_database
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 
 PAGE_MILLISECONDS, CLICK_MILLISECONDS = 150, 300
 MOST_QUERIES = 30

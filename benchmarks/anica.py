@@ -21,16 +21,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from anica_app.core.domain.settings import GROUPS, SpaceSettings
-from anica_app.core.errors import PredictorError
-from anica_app.core.protocols import Predictor
-from anica_app.core.ranking.evaluation import explained, fresh_blocks, judged_blocks
+from anica_app.core.protocols import Predictor, PredictorError
+from anica_app.core.ranking import explained, fresh_blocks, judged_blocks
 from anica_app.core.search.discovering import Campaign
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.panel import Driver, Panel, World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import State
-from anica_app.core.search.supporting import find_support
-from anica_app.core.search.tasks import World
 from anica_app.core.x86_domain import X86Domain
 from anica_app.predictors.kinds import KINDS
 from benchmarks import MissingDataError, Result

@@ -26,7 +26,7 @@ from benchmarks._temporary_database import temporary_database
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 
 BLOCKS = 100_000
 _POOL, _LONGEST = 3000, 6

@@ -22,7 +22,7 @@ from inference.models import PortMapping, Run
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
 from inference.storage.rows import store_mapping
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 
 ROWS = 1_000_000
 _REQUESTS = 7

@@ -27,7 +27,7 @@ _ROW = 500  # bytes
 _TOKEN = """
 from inference.features.example.loading import load_example
 from pmweb.accounts import api_tokens
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.models import Scope
 _, plain = api_tokens.issue(ensure_administrator(), "a benchmark", Scope.OPERATE, None)
 print(load_example().mapping.pk, plain)

@@ -20,8 +20,7 @@ from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.explain import ExplainProblem, ExplainResult, ExplainSettings, Outcome, Reason, infer
 from inference.core.identity import best_renaming, structural_agreement
 from inference.core.mapping import PortMapping, Uops, uops_of
-from inference.measuring.quirks import Quirk
-from inference.measuring.simulated import NOTHING, PORTS, UOPS, SimulatedProcessor
+from inference.measuring.simulated import NOTHING, PORTS, UOPS, Quirk, SimulatedProcessor
 
 PUBLISHED_SCHEMES = 1_640
 PUBLISHED_MINUTES = 20 * 60.0

@@ -45,7 +45,7 @@ from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.cookies import name_at
 from pmweb.origins import origin_in
 from tests.launched import LaunchedSite, descendants

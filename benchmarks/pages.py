@@ -26,7 +26,7 @@ from benchmarks import MissingDataError, Result
 from benchmarks._generated_campaign import Size, generated_campaign
 from benchmarks._generated_explorer import SCHEMES, Explorer, generated_explorer
 from benchmarks._site_pages import site_pages
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.installation import CHROMIUMS
 from tests.launched import LaunchedSite
 

@@ -20,14 +20,12 @@ from contextlib import ExitStack, closing, contextmanager
 
 from distributed import LocalCluster
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.core.search.discovering import Campaign
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Panel
+from anica_app.core.search.panel import Panel, World, find_support
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
-from anica_app.core.search.supporting import find_support
-from anica_app.core.search.tasks import World
 from anica_app.core.x86_domain import X86Domain
 from anica_app.predictors.kinds import KINDS
 from anica_app.predictors.shared_out import SharedOut
@@ -35,13 +33,13 @@ from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks.anica import MCA_13, MCA_22
 from inference.cluster.workshop import DaskWorkshop
+from inference.core.events import Pace
 from inference.core.experiment import Experiment
+from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
-from inference.core.mixes import random_mixes
-from inference.core.pacing import Pace
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.evolution import Evolved, evolve
 from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.workshop import Bench, Task
 from inference.measuring.simulated import SimulatedProcessor
 

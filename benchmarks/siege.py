@@ -32,7 +32,7 @@ from benchmarks._load_generator import percentile
 from benchmarks.pages import database_in
 from pmweb.accounts.api_tokens import issue
 from pmweb.accounts.roles import give_role
-from pmweb.launcher.file_limit import raise_file_limit
+from pmweb.launcher.connections import raise_file_limit
 from pmweb.models import Role, Scope
 from tests.launched import LaunchedSite
 

@@ -13,7 +13,7 @@ class InferenceConfig(AppConfig):
     def ready(self) -> None:
         """Take and write the zips of runs; keep foreign programs from the site's data."""
         from inference.formats import other_formats  # noqa: PLC0415  models are there only now
-        from inference.sandbox.shielded import shield  # noqa: PLC0415
+        from inference.sandbox.strangers import shield  # noqa: PLC0415
 
         other_formats.register("inference.features.runs.archive.RunArchives")
         other_formats.register_writer("run", "inference.features.runs.archive.write_run")

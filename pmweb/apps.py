@@ -24,4 +24,4 @@ class PmwebConfig(AppConfig):
             ("storage", "Storage"),
         ):
             registry.register("", f"pmweb.api.{module}.router", heading, last=True)
-        chores.register(chores.Chore("pmweb.retention.waiting.due", ("prune", "--asked")))
+        chores.register(chores.Chore("pmweb.retention.pruning.due", ("prune", "--asked")))

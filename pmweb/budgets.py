@@ -24,8 +24,7 @@ from typing import Any
 
 from django.conf import settings
 
-from pmweb.accounts.networks import network_of
-from pmweb.callers import Caller
+from pmweb.callers import Caller, network_of
 
 CHEAP_SECONDS = 0.1
 """Of processor time; what usually takes less is no concern of this module."""

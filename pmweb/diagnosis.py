@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from inference.cluster.condition import condition
+from inference.cluster.connection import condition
 from inference.core.protocols import Json
 from inference.models import Machine, Run
 from inference.models.schema import schema

@@ -21,7 +21,7 @@ from django.conf import settings
 
 from inference.agent.packing import OLDEST_PYTHON
 from inference.agent.protocol import PROTOCOL, Json
-from inference.cluster.condition import condition
+from inference.cluster.connection import condition
 from inference.containment import CannotStartError, Limits, host, run
 from inference.containment.access import READS
 from inference.features.machines.query import condition_of, counts_of, local_machine

@@ -21,8 +21,8 @@ from django.utils import timezone
 
 from inference.models import Batch, Machine, Run, Upload
 from inference.models.machine import SILENCE
+from inference.runs.kinds import JOBS
 from inference.runs.leases import abandoned
-from inference.runs.registry import JOBS
 from pmweb import __version__
 from pmweb.timing import ANSWERS, LIMITS, Histogram
 

@@ -2,13 +2,10 @@
 
 from django.urls import include, path
 
-from pmweb.views.about import about
-from pmweb.views.glossary import glossary
-from pmweb.views.health import health
-from pmweb.views.metrics import metrics
+from pmweb.views.pages import about, glossary, storage, storage_prune
 from pmweb.views.start import start
-from pmweb.views.storage import storage, storage_prune
 from pmweb.views.tour import tour
+from pmweb.views.watching import health, metrics
 
 urlpatterns = [
     path("", start, name="start"),

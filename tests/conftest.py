@@ -63,6 +63,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def administrator(db: None) -> User:
     """The administrator's account."""
-    from pmweb.accounts.administrator import ensure_administrator
+    from pmweb.accounts.people import ensure_administrator
 
     return ensure_administrator()

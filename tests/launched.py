@@ -15,7 +15,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from pmweb.launcher.lifeline import die_with
+from pmweb.launcher.supervisor import die_with
 
 START_SECONDS = 120.0
 STOP_SECONDS = 30.0

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from pmweb.launcher.lifeline import die_with
+from pmweb.launcher.supervisor import die_with
 from tests.launched import START_SECONDS, STOP_SECONDS, LaunchedSite, wait_until
 
 _ADDRESS = re.compile(r"pmweb serves at (http://[^/]+)/")

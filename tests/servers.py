@@ -20,7 +20,7 @@ import psycopg
 import redis
 from psycopg import sql
 
-from pmweb.launcher.lifeline import die_with
+from pmweb.launcher.supervisor import die_with
 from tests.launched import wait_until
 
 PASSWORD = "a secret: with / and @"

@@ -23,7 +23,7 @@ from iced_x86 import (
     RegisterExt,
 )
 
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError
 from inference.isa.x86.blocks import body_of
 from inference.isa.x86.iced_types import RegisterValue
 from inference.isa.x86.instances import ADDRESS_OF_CODE

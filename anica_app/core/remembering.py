@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Protocol
 
-from anica_app.core.answers import Answer
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Answer, Predictor
 from inference.core.protocols import Json
 
 MOST_IN_MEMORY = 200_000

@@ -27,8 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError, Answer, Failure
 
 VERSION = 1
 LONGEST_CODE = 0xFFFF  # bytes; blocks are limited to far less

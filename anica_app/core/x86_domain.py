@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping
 from random import Random
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.abstract import AbstractBlock, AliasExpansion, Expansion
+from anica_app.core.domain.abstract import AbstractBlock, AliasExpansion, Expansion, subsumes
 from anica_app.core.domain.aliasing import FREE, Aliasing, Operands, represent
 from anica_app.core.domain.blocks import SampledBlock, block_of_code, obstacle
+from anica_app.core.domain.features import FeatureTable
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
 from anica_app.core.domain.space import SchemeSpace
-from anica_app.core.domain.subsumption import subsumes
-from anica_app.core.domain.table import FeatureTable
-from anica_app.core.sampling.choosing import ChoiceError
-from anica_app.core.sampling.sampler import Sampler
+from anica_app.core.sampling import ChoiceError, Sampler
 from inference.core.protocols import Json
 
 

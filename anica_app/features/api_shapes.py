@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import Field
 
-from anica_app.core.answers import Answer
 from anica_app.core.domain.wording import Words
+from anica_app.core.protocols import Answer
 from anica_app.features.block_sets.query import Answered
 from anica_app.features.discoveries.query import Example
 from anica_app.features.discoveries.saying import words_of

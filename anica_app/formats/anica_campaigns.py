@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import zlib
 
-from anica_app.core.answers import Failure
+from anica_app.core.protocols import Failure
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings, Judge
 from anica_app.formats.anica_documents import (
     DATABASE,

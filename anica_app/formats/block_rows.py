@@ -14,7 +14,7 @@ import numpy as np
 from django.db import connection
 from django.db.models import Model
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from anica_app.models.block_set import searchable
 from inference.core.arrays import Floats

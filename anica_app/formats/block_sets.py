@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from django.db import transaction
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.formats.block_rows import BlockToStore, insert_answers, insert_blocks
 from anica_app.formats.block_scales import Bounds, Doubts, first_rows, scales_of
 from anica_app.formats.blocks_csv import ORIGIN, WEIGHT, WORDS, BlockFile, BlockRow, Broken, Scale, answer_of

@@ -23,7 +23,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import BinaryIO
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.formats.block_cells import block_of_cell, code_of, is_first_cell, separator_of
 from anica_app.models.block_set import ORIGIN_LIMIT
 from inference.formats.csv_cells import plain_text

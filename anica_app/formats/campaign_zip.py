@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, BinaryIO
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.vocabulary import everything
-from anica_app.core.errors import AnicaError
+from anica_app.core.domain.features import everything
+from anica_app.core.protocols import AnicaError
 from anica_app.core.samples import pack, unpack
 from anica_app.formats.campaign_rows import Bulk, CampaignRows
 from anica_app.formats.campaign_told import check_told

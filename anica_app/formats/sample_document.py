@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import LONGEST_CODE, Sample
 from inference.core.protocols import Json
 from inference.storage.errors import ExchangeError

@@ -9,7 +9,7 @@ from django.db import connection, models, transaction
 from django.db.models import Q
 
 from anica_app.models.predictor import FAILURES, NO_FAILURE, Predictor, one_answer
-from inference.models.naming import Named
+from inference.models.isa import Named
 
 ORIGIN_LIMIT = 300
 

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from anica_app.models.predictor import Predictor
-from inference.models.naming import Named
+from inference.models.isa import Named
 
 
 class Campaign(Named):

@@ -8,9 +8,9 @@ import json
 from django.db import models
 from django.db.models import Q
 
-from anica_app.core.answers import Failure
+from anica_app.core.protocols import Failure
 from inference.core.protocols import Json
-from inference.models.naming import Named
+from inference.models.isa import Named
 
 FAILURES = [(failure.value, failure.value) for failure in Failure]
 NO_FAILURE = ""

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores
-from anica_app.predictors.options import check_choices
+from anica_app.predictors.forms import check_choices
 from anica_app.predictors.reading import Reading
 from inference.containment import Access, CannotStartError, Limits, run
 from inference.core.errors import InvalidInputError

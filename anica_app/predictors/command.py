@@ -8,12 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores
 from anica_app.predictors.calling import Call, CalledTool, CallSettings, digest_of
-from anica_app.predictors.forms import AROUND, FORMS, INTEL, NOTHING, TEXTS, content_of, line_of, surrounded
-from anica_app.predictors.options import choice
+from anica_app.predictors.forms import (
+    AROUND,
+    FORMS,
+    INTEL,
+    NOTHING,
+    TEXTS,
+    choice,
+    content_of,
+    line_of,
+    surrounded,
+)
 from anica_app.predictors.reading import Reading
 from anica_app.predictors.warm import Workers
 from inference.containment import CannotStartError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.predictors.calling import digest_of, program_of
 from anica_app.predictors.llvm.mca import LlvmMca
 from anica_app.predictors.llvm.mca_settings import McaSettings

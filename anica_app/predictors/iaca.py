@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
-from anica_app.predictors.forms import MARKERS, surrounded
-from anica_app.predictors.options import choice
+from anica_app.predictors.forms import MARKERS, choice, surrounded
 from anica_app.predictors.reading import Reading
 
 KIND = "iaca"

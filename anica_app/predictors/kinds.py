@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from anica_app.core.errors import PredictorError
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.predictors import command, cqa, difftune, facile, iaca, ithemal, nanobench, uica
 from anica_app.predictors.calling import digest_of
 from anica_app.predictors.llvm import mca, releases

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.predictors.options import choice
+from anica_app.core.protocols import Answer, Failure
+from anica_app.predictors.forms import choice
 from inference.agent.protocol import Result
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json

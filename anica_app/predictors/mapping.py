@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from inference.core.experiment import Experiment
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.predicting import MappingPredictor

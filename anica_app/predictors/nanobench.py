@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import INTEL, line_of
 from anica_app.predictors.reading import Reading

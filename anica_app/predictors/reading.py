@@ -6,8 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from inference.containment import Outcome
 from inference.core.errors import InvalidInputError
 

@@ -11,11 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Answer, Failure, Predictor, PredictorError
 from anica_app.predictors.kinds import KINDS
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.protocols import Json
 from inference.core.workshop import Bench, Task, Workshop
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
-from anica_app.predictors.forms import AROUND, LOOP, surrounded
-from anica_app.predictors.options import choice
+from anica_app.predictors.forms import AROUND, LOOP, choice, surrounded
 from anica_app.predictors.reading import Reading
 
 KIND = "uica"

@@ -6,7 +6,7 @@ import queue
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from inference.containment import Access, Limits, LineWorker, WorkerError, WorkerSlowError
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from anica_app.features.predictors.query import row_for
 from benchmarks._chaos.world import MACHINES, World, write_truth
 from inference.core.experiment import Experiment
+from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import uops_of
-from inference.core.mixes import random_mixes
 from inference.core.protocols import Json
 from inference.formats.mapping_json import write_mapping_json
 from inference.measuring.simulated import SimulatedProcessor
@@ -61,7 +61,7 @@ KINDS = {
     "matrix": "matrix",
     "ask": "ask",
 }
-"""What they are called here, and in `inference.runs.registry`."""
+"""What they are called here, and in `inference.runs.kinds`."""
 
 _ONCE = "stores in the transaction that ends it alone, as `evaluate` does"
 WITHOUT = {

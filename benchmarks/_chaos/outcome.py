@@ -16,7 +16,7 @@ from django.db.models import Model
 
 from inference.core.protocols import Json
 from inference.models import Batch, Run, RunCheckpoint, RunEvent, Upload
-from inference.models.webhook import Webhook
+from inference.models.run import Webhook
 
 APART = (RunEvent, RunCheckpoint, Batch, Webhook, Upload, Run)
 """What says how the run went, not what came of it; the journal has checks of its own."""

@@ -15,8 +15,7 @@ from typing import Any
 from inference.agent.connection import Connection, ConnectionLostError, NotAdmittedError, opened, trusting
 from inference.agent.passes import Harness
 from inference.agent.process import FrameRefusedError, UnfitError
-from inference.agent.protocol import PROTOCOL, Batch, Beat, Result, decode, encode, whole
-from inference.agent.rate import Allowance
+from inference.agent.protocol import PROTOCOL, Allowance, Batch, Beat, Result, decode, encode, whole
 from inference.agent.reading import Json, ProtocolError
 
 log = logging.getLogger("pmweb-agent")

@@ -3,17 +3,93 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import inference
-from inference.cluster.bench import name_of, perform, version_here
-from inference.core.workshop import Task
+from inference.core.errors import InterruptedRunError
+from inference.core.events import Pace
+from inference.core.workshop import Bench, Task
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+
+# What a Dask worker calls. It finds these functions by name in its own pmweb.
+
+
+def version_here() -> str:
+    """The version of pmweb that a worker has."""
+    return inference.__version__
+
+
+def name_of(task: Task) -> str:
+    """By which `perform` finds a function of a module."""
+    return f"{task.__module__}:{task.__qualname__}"
+
+
+def perform(name: str, common: bytes, piece: bytes) -> bytes:
+    """Carry out a `Task` with the one thread that Dask gives it, for as long as its answer is wanted."""
+    module, _, function = name.partition(":")
+    task = cast(Task, getattr(importlib.import_module(module), function))
+    return task(common, piece, Bench(1, Pace(_Wanted()).pulse))
+
+
+class _Wanted:
+    """A reporter whose pulse raises when the scheduler has taken this piece back."""
+
+    def __init__(self) -> None:
+        from distributed import get_worker
+
+        self._worker = get_worker()
+        self._key = self._worker.get_current_task()
+
+    def pulse(self) -> None:
+        state = self._worker.state.tasks.get(self._key)
+        if state is None or state.state == "cancelled":
+            raise InterruptedRunError("withdrawal")
+
+    def emit(self, event: object) -> None:
+        """What there is to tell goes back with the answer."""
+
+    def save(self, checkpoint: object) -> None:
+        """The answer is all that is kept."""
+
+
+# How the Dask cluster of an installation is doing, in words.
+
+
+_ASK_SECONDS = 2.0
+
+
+def condition(address: str) -> str:
+    """A sentence or two for whoever runs the site; asks the scheduler, and never fails.
+
+    `address`: what `PMWEB_DASK` says, empty where it is not set.
+    """
+    if not address:
+        return "not configured: this computer alone computes (PMWEB_DASK=tcp://host:8786 adds others)"
+    try:
+        connection = Connection(address, _ASK_SECONDS)
+    except ClusterError:
+        return (
+            f"{address} cannot be reached: start it with “python -m dask scheduler” or correct PMWEB_DASK; "
+            "until then this computer alone computes"
+        )
+    try:
+        crew = connection.crew()
+    except ClusterError as error:
+        return str(error)
+    finally:
+        connection.close()
+    if not crew.fit and not crew.refused:
+        return f"{address} has no workers: start some with “python -m dask worker {address}”"
+    used = f"connected with {len(crew.fit)} worker{'' if len(crew.fit) == 1 else 's'} of {address}"
+    return "; ".join([used, *(f"{worker} is not used: it {why}" for worker, why in crew.refused.items())])
+
 
 CONNECT_SECONDS = 5.0
 

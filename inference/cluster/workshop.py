@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar
 
 from inference.cluster.connection import ClusterError, Connection, Crew
-from inference.core.events import Log
-from inference.core.pacing import PULSE_EVERY, Pace
+from inference.core.events import PULSE_EVERY, Log, Pace
 from inference.core.workshop import Task, Workshop
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from inference.containment.access import LIBRARIES, UNBOUNDED, Access, access_of, places_of
 from inference.containment.client import host
-from inference.containment.errors import CannotStartError, WorkerError, WorkerSlowError
-from inference.containment.limits import Limits
+from inference.containment.limits import CannotStartError, Limits, WorkerError, WorkerSlowError
 from inference.containment.running import Outcome, run
 from inference.containment.workers import LineWorker
 

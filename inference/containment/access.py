@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from inference.sandbox import strangers
-from inference.sandbox.shielded import shielded
+from inference.sandbox.strangers import shielded
 
 READS = "PMWEB_TOOL_DIRECTORIES"
 """More directories that every tool may read, parted by colons."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import inference
 from inference.containment.access import Access
-from inference.containment.errors import CannotStartError
+from inference.containment.limits import CannotStartError
 from inference.sandbox.starter import LARGEST_PACKET
 from inference.sandbox.strangers import Abilities
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from inference.containment import client
 from inference.containment.access import Access, access_of
-from inference.containment.errors import WorkerError, WorkerSlowError
-from inference.containment.limits import Limits
+from inference.containment.limits import Limits, WorkerError, WorkerSlowError
 from inference.containment.running import surroundings
 
 _END_SECONDS = 10.0

@@ -2,10 +2,61 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from inference.core.protocols import Json
+from inference.core.protocols import Checkpoint, Event, Json, Reporter
+
+# Keeping a listener informed without drowning it: what may be said how often.
+
+
+PULSE_EVERY = 0.1  # seconds
+TELL_EVERY = 0.5
+SHOW_EVERY = 2.0
+SAVE_EVERY = 3.0
+SAVE_SHARE = 0.05  # at most this share of the time goes into saving
+
+
+class Pace:
+    """A reporter behind rate limits. Nothing here may influence what the search finds."""
+
+    def __init__(self, reporter: Reporter, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reporter = reporter
+        self.clock = clock
+        self._pulsed = clock()
+        self._saved = clock()
+        self._save_cost = 0.0
+        self._told: dict[str, float] = {}
+
+    def pulse(self) -> None:
+        """Cheap enough for inner loops; raises `InterruptedRunError` when somebody wants a stop."""
+        now = self.clock()
+        if now - self._pulsed >= PULSE_EVERY:
+            self._pulsed = now
+            self._reporter.pulse()
+
+    def emit(self, event: Event) -> None:
+        """Tell at once."""
+        self._reporter.emit(event)
+
+    def due(self, kind: str, every: float = TELL_EVERY) -> bool:
+        """Whether that much time has passed since this was last true for the kind; at first it is."""
+        now = self.clock()
+        if kind in self._told and now - self._told[kind] < every:
+            return False
+        self._told[kind] = now
+        return True
+
+    def save(self, make: Callable[[], Checkpoint], *, now: bool = False) -> None:
+        """Save if it is time, or `now`; large checkpoints are saved less often."""
+        start = self.clock()
+        if not now and start - self._saved < max(SAVE_EVERY, self._save_cost / SAVE_SHARE):
+            return
+        self._reporter.save(make())
+        self._saved = self.clock()
+        self._save_cost = self._saved - start
 
 
 class Plain:

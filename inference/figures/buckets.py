@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inference.core.schedule import SLOTS, Schedule
 from inference.figures.plotly_json import Json
-from inference.figures.uops import uop_json
+from inference.figures.tripartite import uop_json
 
 _DIGITS = 9  # enough for any picture, and free of the last bits that differ between machines
 

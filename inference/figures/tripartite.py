@@ -15,7 +15,18 @@ from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.identity import ComparedScheme, Comparison, Kind
 from inference.core.mapping import PortMapping, Uops, described, ports_in
 from inference.figures.plotly_json import Json
-from inference.figures.uops import uop_json
+
+# How a kind of µop is told to the browser.
+
+
+def uop_json(mask: int, ports: Sequence[str]) -> Json:
+    """{"mask": hexadecimal text, "ports": indices, "label": "[0,1,5]"} of the µops on a port set.
+
+    The mask is text because it may exceed the whole numbers of JavaScript.
+    """
+    indices = list(ports_in(mask))
+    return {"mask": f"{mask:#x}", "ports": indices, "label": f"[{','.join(ports[k] for k in indices)}]"}
+
 
 FACETS = ("extension", "category", "memory")
 """Facts of a scheme that the graph can be filtered by."""

@@ -12,15 +12,37 @@ from iced_x86 import Decoder, InstructionInfoFactory, Register, RegisterExt
 
 from inference.agent.protocol import Frame
 from inference.core.experiment import Experiment
+from inference.core.protocols import Json
 from inference.formats.provenance import CITATION, PRODUCT
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import LoopCode, unroll
 from inference.isa.x86.att import listed
+from inference.isa.x86.blocks import Piece, Reading
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import Surroundings, needs
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
+
+# What a text of code was read to, as one JSON object: `manage.py decode --json` and `POST /api/decode`.
+
+
+def decoded_json(reading: Reading) -> Json:
+    """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over."""
+    return {"blocks": [_piece_json(one) for one in reading.pieces], "skipped": reading.skipped}
+
+
+def _piece_json(piece: Piece) -> Json:
+    """`hex` and `schemes` are of the body: of a loop, the jump that closes it is in `text` alone."""
+    return {
+        "name": piece.name,
+        "kind": piece.block.kind,
+        "hex": piece.block.body.hex(),
+        "text": piece.block.text,
+        "schemes": [one.scheme for one in piece.block.instructions],
+        "notes": list(piece.notes),
+    }
+
 
 MEMORY_ADDRESS = 1 << 20
 """Where the snippet's memory is mapped: low, so that it does not meet the program or its stack."""

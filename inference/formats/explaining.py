@@ -22,12 +22,12 @@ from inference.core.explain import (
     Witness,
 )
 from inference.core.explain.events import class_json
+from inference.core.explain.flooding import LEAST_COPIES, divided, flooded, surplus_by_time
 from inference.core.explain.settings import COUNTER, CYCLES
-from inference.core.explain.surplus import LEAST_COPIES, divided, flooded, surplus_by_time
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
 from inference.formats.document import VerdictEntry
-from inference.formats.rejects_json import Flood, Rejection, Rejects, rejection_of
+from inference.formats.explained_json import Flood, Rejection, Rejects, rejection_of
 from inference.isa.reading import read
 from inference.isa.x86.probes import PREFERRED
 from inference.storage.characterisations import funnel_of

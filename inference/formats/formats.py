@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from inference.formats.document import Document
 from inference.formats.experiment_csv import HEADER, is_experiment_csv, read_experiment_csv
-from inference.formats.explained_json import is_explained, read_explained
+from inference.formats.explained_json import is_explained, is_rejects, read_explained, read_rejects_alone
 from inference.formats.file_units import FileUnit
 from inference.formats.mapping_json import (
     is_mapping_json,
@@ -19,7 +19,6 @@ from inference.formats.mapping_json import (
 from inference.formats.palmed_json import is_name_list, is_palmed, read_name_list, read_palmed
 from inference.formats.pmevo_json import is_experiment_list, is_mapping3, read_experiment_list, read_mapping3
 from inference.formats.problems import Problems
-from inference.formats.rejects_json import is_rejects, read_rejects_alone
 from inference.formats.source import Source
 from inference.formats.uops_info_digest import (
     is_digest,

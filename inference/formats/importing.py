@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from django.db import transaction
 
 from inference.core.experiment import Measured
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
+from inference.formats.explained_json import Rejects, is_rejects, quoted_names, read_rejects, with_rejects
 from inference.formats.explaining import Explanation, explanation_of
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import Content
 from inference.formats.palmed_json import NameList, is_name_list, read_names
 from inference.formats.parsing import AnyNames, Names, Parsed, read, resolve
 from inference.formats.problems import Problems
-from inference.formats.rejects_json import Rejects, is_rejects, quoted_names, read_rejects, with_rejects
-from inference.formats.source import Source, read_source
+from inference.formats.source import SIZE_LIMIT, Source, read_source
+from inference.formats.uops_info_xml import condensed, is_xml
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, ResourceMapping
 from inference.storage.characterisations import KEY, store_characterisations
 from inference.storage.errors import ExchangeError, RefusedError
@@ -32,6 +36,39 @@ from inference.storage.set_summary import keep_summary
 
 if TYPE_CHECKING:
     from inference.models import Run
+
+
+# What is kept of a file that comes in: itself, or of a very large one what is of use, condensed.
+
+
+XML_PEEK = 64
+"""Bytes that show whether a file is XML."""
+
+
+def taken_in(file: BinaryIO, file_name: str, limit: int = SIZE_LIMIT) -> bytes:
+    """The bytes to store and to read: of XML a digest (see `uops_info_xml`), of all else the file.
+
+    Raises `ExchangeError` for XML that is not understood, and for other files of more than `limit` bytes.
+    """
+    with ExitStack() as spools:
+        kept = to_be_kept(file, file_name, limit, spools)
+        kept.seek(0)
+        return kept.read()
+
+
+def to_be_kept(file: BinaryIO, file_name: str, limit: int, spools: ExitStack) -> BinaryIO:
+    """The same as a file: the one that came, or one on the disk, which the stack closes. Raises the same."""
+    beginning = file.read(XML_PEEK)
+    file.seek(0)
+    if is_xml(beginning):
+        digest = tempfile.TemporaryFile()  # noqa: SIM115  the stack closes it
+        spools.callback(digest.close)
+        digest.write(condensed(file, file_name))
+        return digest
+    if file.seek(0, os.SEEK_END) > limit:
+        raise ExchangeError(f"{file_name} is larger than {limit >> 20} MiB, the most that can be read")
+    return file
+
 
 SOURCE_LENGTH = 300
 LISTED = 50

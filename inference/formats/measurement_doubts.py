@@ -16,9 +16,9 @@ import numpy.typing as npt
 from inference.core.arrays import Floats
 from inference.core.predicting import Predictor, predicted
 from inference.core.tables import ExperimentTable
+from inference.formats.document import ReadExperiments
 from inference.formats.file_units import WIDEST, FileUnit
 from inference.formats.parsing import Parsed
-from inference.formats.read_experiments import ReadExperiments
 
 TOLERANCE = 0.1
 """Numbers may be below a bound, or apart from each other, by this share: machines are noisy."""

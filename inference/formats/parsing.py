@@ -14,14 +14,21 @@ from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.metrics import Unit
 from inference.core.resources import MAX_LOADS, Loads, ResourceMapping
-from inference.formats.document import Document, ExperimentEntry, LoadEntry, UsageEntry, VerdictEntry
+from inference.formats.document import (
+    Document,
+    ExperimentEntry,
+    LoadEntry,
+    ReadExperiments,
+    UsageEntry,
+    VerdictEntry,
+    experiment_of_entry,
+)
 from inference.formats.file_units import FileUnit
 from inference.formats.formats import Content, Format, format_of, known_formats
 from inference.formats.palmed_json import NameList, translated
 from inference.formats.problems import Problem, Problems, excerpt
-from inference.formats.read_experiments import ReadExperiments, experiment_of_entry
 from inference.formats.source import read_source
-from inference.formats.unknown_names import UnknownName, unknown_names
+from inference.formats.typed import UnknownName, unknown_names
 from inference.isa.scheme import Features
 
 SCHEME_LIMIT = 50_000  # several times what x86-64 has; looking up more would keep a page waiting

@@ -11,6 +11,24 @@ from inference.isa.llvm_mc import AssemblerError
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86 import assembling as x86
 
+# Of which instruction set basic blocks can be read, and what is said of the others.
+
+
+def obstacle_to_blocks(name: str, isa: str) -> str:
+    """Why there are no blocks for a mapping or machine of this instruction set, "" where there are.
+
+    `name` is that of the mapping or machine.
+    """
+    if isa == X86:
+        return ""
+    if isa in ASSEMBLED:
+        return f"{name!r} is for {isa}, and blocks of {isa} are not supported yet"
+    return (
+        f"{name!r} is for the instruction set {isa!r}, and blocks have the schemes of {X86}: match the names "
+        "of a mapping to them when you import it"
+    )
+
+
 X86 = "x86-64"
 ASSEMBLED = (X86, aarch64.NAME)
 """Instruction sets of which machine code can be made here."""

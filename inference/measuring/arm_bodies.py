@@ -6,11 +6,28 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 from inference.agent.protocol import Frame
+from inference.core.measured_slots import Padding
+from inference.isa import aarch64
 from inference.isa.aarch64 import by_text
 from inference.isa.aarch64.assembling import Assembler, LoopText, frame
+from inference.isa.bodies import X86
 from inference.isa.scheme import Scheme
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.surroundings import DEFAULTS, Options
+
+# Which schemes of each instruction set issue slots are counted with.
+
+
+_PADDINGS = {
+    X86: Padding("mov GPR[64]:W, GPR[64]:R", "xchg GPR[64]:RW, GPR[64]:RW"),
+    aarch64.NAME: Padding("mov GPR[64]:W, GPR[64]:R"),
+}
+
+
+def padding_of(isa: str) -> Padding | None:
+    """The padding of the instruction set of this name; None for one that is not built in."""
+    return _PADDINGS.get(isa)
+
 
 _ALWAYS = ("", "BASE")
 

@@ -19,7 +19,40 @@ from inference.isa.x86.breaking import Kind
 from inference.isa.x86.scheme_set import schemes
 from inference.isa.x86.surroundings import DEFAULTS, Options, Surroundings
 from inference.measuring.drift import DriftWatch
-from inference.measuring.results import failure, measured_of
+
+# Between the agent's results and the core's measurements: one conversion each way.
+
+
+def measured_of(experiment: Experiment, result: Result) -> Measured:
+    """What an agent's result says of the experiment; both count cycles per execution of all of it."""
+    return Measured(
+        experiment,
+        result.cycles,
+        MeasurementState(result.state),
+        spread=result.spread,
+        passes=result.passes,
+        note=result.note,
+        counters=result.counters,
+    )
+
+
+def result_of(item: str, measured: Measured) -> Result:
+    """The result that an agent would send for the item of that id."""
+    return Result(
+        item,
+        measured.state.value,
+        cycles=measured.cycles,
+        spread=measured.spread,
+        passes=measured.passes,
+        note=measured.note,
+        counters=measured.counters,
+    )
+
+
+def failure(experiment: Experiment, reason: str) -> Measured:
+    """An experiment that has no result, and why."""
+    return Measured(experiment, None, MeasurementState.FAILED, passes=0, note=reason)
+
 
 BATCH = 96
 FIRST_BATCH = 24

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=200, unique=True)),
                 ("note", models.TextField(blank=True)),
                 ("created", models.DateTimeField(auto_now_add=True)),
-                ("kind", models.CharField(help_text="a name in inference.runs.registry", max_length=20)),
+                ("kind", models.CharField(help_text="a name in inference.runs.kinds", max_length=20)),
                 ("config", models.JSONField(default=dict)),
                 (
                     "state",

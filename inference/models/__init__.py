@@ -1,16 +1,19 @@
 """The database, one aggregate per file; constraints live here and in the schema, not in views."""
 
 from inference.models.characterisation import Characterisation, Witness
-from inference.models.experiment import Experiment, ExperimentSet, ExperimentTerm, Measurement
-from inference.models.front import FrontPoint
+from inference.models.experiment import (
+    Experiment,
+    ExperimentSet,
+    ExperimentTerm,
+    Measurement,
+    SetComparison,
+    Upload,
+)
 from inference.models.isa import ISA, InstructionScheme
 from inference.models.machine import AgentToken, Batch, Machine, MachineReading
-from inference.models.mapping import Evaluation, PortMapping, PortUsage
+from inference.models.mapping import Evaluation, FrontPoint, PortMapping, PortUsage
 from inference.models.resource import ResourceLoad, ResourceMapping
-from inference.models.run import Run, RunCheckpoint, RunEvent
-from inference.models.set_comparison import SetComparison
-from inference.models.upload import Upload
-from inference.models.webhook import Webhook
+from inference.models.run import Run, RunCheckpoint, RunEvent, Webhook
 
 __all__ = [
     "ISA",

@@ -2,10 +2,65 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, FloatField, Func, Q
 
-from inference.models.naming import Named
+from inference.models.isa import Named
+
+# What comparing two experiment sets gave, kept as long as both are what they were.
+
+
+class SetComparison(models.Model):
+    """Numbers and lists of a comparison: see `inference.features.sets.comparing`.
+
+    `rows` tells which measurements of both it is of, as the kept summary of a set does.
+    """
+
+    first = models.ForeignKey("inference.ExperimentSet", on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey("inference.ExperimentSet", on_delete=models.CASCADE, related_name="+")
+    rows = models.JSONField()
+    report = models.JSONField()
+    created = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["first", "second"], name="set_comparison_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.first_id} and {self.second_id}"
+
+
+# Uploaded files between their preview and their import.
+
+
+UNDECIDED = Q(run__isnull=True) | Q(run__state__in=("failed", "cancelled"))
+"""Uploads that no import works on; one whose import has failed or was cancelled waits again."""
+
+
+class Upload(models.Model):
+    """A file as it came, kept in the database so that an accepted upload cannot be lost.
+
+    It is deleted when its import has ended well; `run` is the import.
+    """
+
+    file_name = models.CharField(max_length=300)
+    content = models.BinaryField()
+    sha256 = models.CharField(max_length=64)
+    created = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    run = models.OneToOneField(
+        "inference.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="upload"
+    )
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return self.file_name
 
 
 class ExperimentSet(Named):

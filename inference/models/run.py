@@ -6,8 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from inference.models.isa import Named
 from inference.models.machine import Machine
-from inference.models.naming import Named
 
 
 class Run(Named):
@@ -35,7 +35,7 @@ class Run(Named):
     FINAL = (State.DONE, State.FAILED, State.CANCELLED)
     UNFINISHED = (State.QUEUED, State.RUNNING, State.PAUSED)
 
-    kind = models.CharField(max_length=20, help_text="a name in inference.runs.registry")
+    kind = models.CharField(max_length=20, help_text="a name in inference.runs.kinds")
     config = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     wanted = models.CharField(max_length=10, choices=Wanted.choices, blank=True, default=Wanted.NOTHING)
@@ -99,3 +99,28 @@ def runs_on(machine: Machine) -> models.QuerySet[Run]:
         kind__in=("measure", "check-model"), config__machine=machine.pk
     )
     return Run.objects.filter(asked).defer("result").order_by("-id")
+
+
+# Addresses that are told when a run ends.
+
+
+class Webhook(models.Model):
+    """An address to which a message goes when the run has ended; `sent` is when it was taken.
+
+    `attempts` counts those begun, `due` is when the next one may be made (null: at once), `error` why the
+    last one failed. Whoever raises `attempts` from what it read makes the attempt: nobody else does.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    due = models.DateTimeField(null=True, blank=True)
+    sent = models.DateTimeField(null=True, blank=True)
+    error = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [models.UniqueConstraint(fields=["run", "url"], name="webhook_once_per_run")]
+        indexes = [
+            models.Index(fields=["due"], name="webhook_unsent", condition=models.Q(sent__isnull=True)),
+        ]

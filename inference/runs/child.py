@@ -8,16 +8,34 @@ a parent that died before that is noticed by comparing process ids.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import resource
+import signal
 import sys
 
 from django.conf import settings
 
-from inference.agent import priority
+from inference.agent import nursery
 from inference.runs.errors import JobError
-from inference.runs.lease import Lease
-from inference.runs.lifeline import end_with
+from inference.runs.journal import Lease
+
+# Ties a process to its parent: Linux ends it when the parent is gone, however that came about.
+
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: a forked child must not load libraries
+
+
+def end_with(parent: int) -> bool:
+    """Ask to be killed when `parent` dies; False if it has died already: then nobody would send the signal.
+
+    Raises `OSError` where Linux refuses.
+    """
+    if sys.platform == "linux" and _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    return os.getppid() == parent
+
 
 LEASE_VARIABLE = "PMWEB_LEASE"
 PARENT_VARIABLE = "PMWEB_LEASE_HOLDER"
@@ -42,7 +60,7 @@ def giving_way(*arguments: str) -> tuple[str, ...]:
     """The command line of a `manage.py` that gives way to the site's pages."""
     niceness = str(settings.RUN_NICENESS)
     manage = str(settings.BASE_DIR / "manage.py")
-    return sys.executable, priority.__file__, niceness, sys.executable, manage, *arguments
+    return sys.executable, nursery.__file__, niceness, sys.executable, manage, *arguments
 
 
 def bind_to_parent() -> None:

@@ -5,20 +5,50 @@ from __future__ import annotations
 import logging
 import time
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from django.conf import settings
 from django.db import OperationalError
 
+from inference.cluster.workshop import DaskWorkshop
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import CoreError, InterruptedRunError
 from inference.core.protocols import Checkpoint
+from inference.core.workshop import LocalWorkshop, Workshop
 from inference.models import Run, RunCheckpoint
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError, RunsError
-from inference.runs.job import Task
-from inference.runs.lease import Lease
-from inference.runs.registry import job
+from inference.runs.journal import Lease
+from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
 from inference.storage.errors import ExchangeError
+
+# Who computes for the runs of this installation.
+
+
+@contextmanager
+def open_workshop(threads: int) -> Iterator[Workshop]:
+    """The workers of the Dask scheduler that `PMWEB_DASK` names, or else the threads of this process.
+
+    `threads`: how many of these; 0: one per processor.
+    """
+    with open_cluster(LocalWorkshop(threads)) as workshop:
+        yield workshop
+
+
+@contextmanager
+def open_cluster(spare: Workshop) -> Iterator[Workshop]:
+    """The workers of the Dask scheduler that `PMWEB_DASK` names; `spare` does what they leave."""
+    if not settings.DASK:
+        yield spare
+        return
+    workshop = DaskWorkshop(settings.DASK, spare)
+    try:
+        yield workshop
+    finally:
+        workshop.close()
+
 
 logger = logging.getLogger(__name__)
 

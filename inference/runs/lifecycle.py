@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from inference.core.protocols import Json
 from inference.models import Run
-from inference.runs import doorbell, webhooks
+from inference.runs import wakeups, webhooks
 from inference.runs.errors import ConfigError, NameTakenError, RunStateError
 from inference.runs.journal import hold, write
+from inference.runs.kinds import job
 from inference.runs.leases import abandoned
-from inference.runs.limits import room_for_run
-from inference.runs.registry import job
+from inference.runs.queue import room_for_run
 from inference.storage.names import NAME_LIMIT, free_name, hold_names
 
 asked_of_run = Signal()
@@ -57,7 +57,7 @@ def submit(
         webhooks.arrange(run, webhook)
         kind_of_run.submitted(run)
         write(Run.objects.all(), run.pk, [("state", {"state": str(Run.State.QUEUED)})])
-        doorbell.announce_work()
+        wakeups.announce_work()
     run.refresh_from_db()
     return run
 
@@ -96,7 +96,7 @@ def resume(run: Run) -> Run:
             queued = [("state", {"state": str(state)})]
             if write(rows, run.pk, queued, state=state, attempts=0, lease_until=None) is None:
                 raise _refusal(run, "resumed", "paused")
-            doorbell.announce_work()
+            wakeups.announce_work()
     run.refresh_from_db()
     asked_of_run.send(Run, run=run, wish="resume")
     return run

@@ -14,8 +14,7 @@ from inference.core.errors import InterruptedRunError
 from inference.core.protocols import Checkpoint, Event, Json
 from inference.models import RunEvent
 from inference.runs import journal
-from inference.runs.journal import SUPERSEDED, Entry
-from inference.runs.lease import Lease
+from inference.runs.journal import SUPERSEDED, Entry, Lease
 
 FLUSH_EVERY = 0.4
 """Seconds between journal writes."""

@@ -20,8 +20,7 @@ from inference.models import Run
 from inference.runs import child, leases
 from inference.runs.errors import LeaseLostError
 from inference.runs.execute import STOP
-from inference.runs.journal import LEASE_TIME
-from inference.runs.lease import Lease
+from inference.runs.journal import LEASE_TIME, Lease
 
 logger = logging.getLogger(__name__)
 

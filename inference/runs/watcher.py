@@ -18,7 +18,7 @@ from django.db.models import Q
 
 from inference.core.protocols import Json
 from inference.models import Run
-from inference.runs import doorbell
+from inference.runs import wakeups
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Watcher:
         self._bell.set()
 
     async def _look_for_news(self) -> None:
-        listening = asyncio.create_task(doorbell.listen_for_news(self._bell))
+        listening = asyncio.create_task(wakeups.listen_for_news(self._bell))
         try:
             while self._watches:
                 self._bell.clear()

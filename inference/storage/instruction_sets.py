@@ -15,13 +15,29 @@ from django.db import connection, transaction
 from django.db.models import Count, Max
 
 from inference.isa import aarch64, x86
+from inference.isa.aarch64.microarchitectures import arm_microarchitecture
 from inference.isa.document import InstructionSetError, read_instruction_set
 from inference.isa.names import SchemeNames
 from inference.isa.scheme import Features, Scheme
-from inference.models import ISA, InstructionScheme
+from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
+from inference.models import ISA, InstructionScheme, Machine
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_or_refuse
 from inference.storage.rows import BATCH, scheme_ids
+
+# Which core a machine has, by what its agent says.
+
+
+def core_of(machine: Machine) -> Microarchitecture | None:
+    """What is documented about the core of a machine, None where it is not known."""
+    facts = machine.facts
+    if machine.isa.name == AARCH64:
+        return arm_microarchitecture(facts.get("implementer"), facts.get("part"))
+    if not all(type(facts.get(key)) is int for key in ("family", "model")):
+        return None
+    kind = str(facts.get("core_type") or "")
+    return microarchitecture(str(facts.get("vendor", "")), facts["family"], facts["model"], kind)
+
 
 X86 = "x86-64"
 AARCH64 = aarch64.NAME

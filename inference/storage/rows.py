@@ -23,9 +23,8 @@ from inference.models import ISA, ExperimentSet, ExperimentTerm, InstructionSche
 from inference.models import Experiment as ExperimentRow
 from inference.models import PortMapping as PortMappingRow
 from inference.models import PortUsage as PortUsageRow
-from inference.storage.bulk import insert_missing
 from inference.storage.errors import MissingSchemesError
-from inference.storage.names import free_or_refuse
+from inference.storage.names import free_or_refuse, insert_missing
 
 if TYPE_CHECKING:
     from inference.models import Run

@@ -16,7 +16,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
-from inference.models.naming import Named
+from inference.models.isa import Named
 from inference.models.run import runs_on
 from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
 

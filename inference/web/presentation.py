@@ -16,7 +16,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from inference.core.mapping import Uops, ports_in
-from inference.figures import palette
+from inference.figures import plotly_json
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 
 register = template.Library()
@@ -38,7 +38,7 @@ OPERATORS_NAVIGATION = (("infer", "Infer"),)
 UNKNOWN = "–"
 MINUS = "\N{MINUS SIGN}"
 R_MAX = mark_safe("R<sub>max</sub>")
-COLOURS = len(palette.LIGHT)  # the palette starts again after them
+COLOURS = len(plotly_json.LIGHT)  # the palette starts again after them
 _ACCESS = re.compile(r"^(?P<what>.*?)(?P<width>\[[^\]]*\])?(?P<access>:[A-Za-z]+)?$")
 
 

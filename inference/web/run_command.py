@@ -23,8 +23,7 @@ from inference.models import ISA, Run
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION, select_schemes
 from inference.runs import leases, lifecycle
 from inference.runs.errors import RunsError, RunStateError
-from inference.runs.journal import events_since
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease, events_since
 from inference.runs.supervisor import Supervisor
 from inference.runs.worker import worker_name
 from inference.storage.errors import ExchangeError

@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 
 from inference.web.api.access import Caller, Deed, Scope
-from pmweb.accounts import api_tokens, audit, recent
+from pmweb.accounts import api_tokens, audit, credentials
 from pmweb.accounts.audit import Action
 from pmweb.accounts.roles import Level
 from pmweb.accounts.session_store import digest_of
@@ -40,7 +40,7 @@ class ApiAccess:
 
     def is_recent(self, request: HttpRequest) -> bool:
         """As pages ask it."""
-        return recent.is_recent(request)
+        return credentials.is_recent(request)
 
     def refused(self, request: HttpRequest, caller: Caller | None, why: str) -> None:
         """In the audit log, though not each of many."""

@@ -6,6 +6,8 @@ Whoever has the cookie of a session that ended is nobody; open connections are c
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
@@ -14,8 +16,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from pmweb.accounts import api_tokens, audit, links
+from pmweb.accounts.audit import Action
 from pmweb.accounts.session_store import digest_of
-from pmweb.models import BrowserSession
+from pmweb.models import ApiToken, BrowserSession
 
 _AT_ONCE = 500
 
@@ -100,3 +104,49 @@ def browser_of(request: HttpRequest) -> str:
 def _sweep(user: User) -> None:
     alive = Session.objects.values("session_key")
     BrowserSession.objects.filter(user=user).exclude(session__in=alive).delete()
+
+
+# What lets somebody in ends: sessions, links, tokens. Each end is noted in the audit log.
+
+
+@transaction.atomic
+def end_session(row: BrowserSession, by: Any = None) -> None:
+    """One session."""
+    whose = row.user
+    end(row)
+    audit.record(by, Action.LOGGED_OUT, kind="session", name=str(whose), detail=f"ended, from {row.address}")
+
+
+@transaction.atomic
+def end_other_sessions(request: HttpRequest, user: User) -> int:
+    """All sessions of the request's user but that of the request; how many there were."""
+    number = end_all_of(user, but=key_of(request))
+    if number:
+        _note(user, user, f"{number} other")
+    return number
+
+
+@transaction.atomic
+def log_out(user: User, by: Any = None) -> int:
+    """All sessions of a user; how many there were. Tokens, links and the password stay."""
+    number = end_all_of(user)
+    _note(by, user, str(number))
+    return number
+
+
+@transaction.atomic
+def end_links(user: User, by: Any = None) -> int:
+    """Log-in links that wait; how many there were."""
+    number, _ = links.waiting_for(user).delete()
+    if number:
+        audit.record(by, Action.ACCOUNTS, user, detail=f"log-in links ended: {number}")
+    return number
+
+
+def end_tokens(user: User, by: Any = None) -> int:
+    """API tokens; how many there were."""
+    return api_tokens.revoke(ApiToken.objects.filter(user=user), by=by)
+
+
+def _note(by: Any, whose: User, number: str) -> None:
+    audit.record(by, Action.LOGGED_OUT, whose, detail=f"sessions ended: {number}")

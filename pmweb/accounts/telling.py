@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -9,6 +13,29 @@ from pmweb.accounts.roles import Level
 from pmweb.callers import CALLER, Caller
 from pmweb.middleware import Answer
 from pmweb.models import Scope
+
+# On whose behalf this code runs: the request that is being answered, if any.
+
+
+_request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
+
+
+@contextmanager
+def acting_in(request: HttpRequest) -> Iterator[None]:
+    """While this lasts, whatever is done is done by the user of this request."""
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def current_request() -> HttpRequest | None:
+    """The request that is being answered; None in a command or a worker.
+
+    Its `user` is asked for when something is noted, so that an API can set it after it has read a token.
+    """
+    return _request.get()
 
 
 def telling_caller(answer: Answer) -> Answer:

@@ -25,7 +25,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from pmweb.accounts.networks import network_of
+from pmweb.callers import network_of
 from pmweb.models import FailedLogins
 
 FIRST_WAIT = timedelta(seconds=15)

@@ -14,7 +14,7 @@ from inference.web.api.document import FILE
 from inference.web.api.paging import Id, PageOf, Paging, listed
 from inference.web.api.shapes import Text, Time, attachment
 from pmweb.accounts import audit
-from pmweb.accounts.audit_search import COLUMNS, VIA, Wanted
+from pmweb.accounts.audit import COLUMNS, VIA, Wanted
 from pmweb.models import AuditEntry
 
 router = Router()

@@ -13,7 +13,8 @@ from pydantic import Field
 from inference.web.api.access import ADMINISTERS, OPERATES, administering, operating
 from inference.web.api.paging import Id
 from inference.web.api.shapes import Time
-from pmweb.accounts import ending, sessions
+from pmweb.accounts import sessions
+from pmweb.accounts import sessions as ending
 from pmweb.accounts.presentation import browser_name
 from pmweb.models import BrowserSession
 

@@ -13,8 +13,7 @@ from inference.web.api.paging import Id
 from inference.web.api.shapes import Input, Time
 from pmweb.accounts import audit
 from pmweb.models import Pruning
-from pmweb.retention.overview import overview
-from pmweb.retention.waiting import ask
+from pmweb.retention.pruning import ask, overview
 
 router = Router()
 

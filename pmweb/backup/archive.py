@@ -25,7 +25,13 @@ from django.db.migrations.recorder import MigrationRecorder
 from inference.formats import json_fields
 from inference.models.schema import OWN
 from pmweb import __version__
-from pmweb.backup.errors import BackupError
+
+# Why a back-up cannot be made or put back, in words for the person at the terminal.
+
+
+class BackupError(Exception):
+    """The message says why, and what to do."""
+
 
 SUFFIX = ".pmweb-backup"
 _MANIFEST, _DUMP, _SECRET = "manifest.json", "database", "secret-key"

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from pmweb.backup import archive, ways_in
-from pmweb.backup.errors import BackupError
+from pmweb.backup.archive import BackupError
 from pmweb.launcher.prepare import database_name
 
 _EMPTY = """DO $$ DECLARE one record; BEGIN

@@ -12,9 +12,8 @@ from django.conf import settings
 from django.db import connection
 
 from pmweb.backup import archive, ways_in
-from pmweb.backup.errors import BackupError
-from pmweb.launcher.errors import LaunchError
-from pmweb.launcher.instance import only_instance
+from pmweb.backup.archive import BackupError
+from pmweb.launcher.instance import LaunchError, only_instance
 
 _PATIENCE = 5.0  # seconds for a program that is just ending
 _PAGES_AT_A_TIME = 4000  # between which writers get their turn

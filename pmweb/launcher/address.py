@@ -9,7 +9,7 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 
-from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.instance import LaunchError
 from pmweb.launcher.probe import PROBE_HOST, find_site
 
 WILDCARD = "0.0.0.0"  # noqa: S104  the user asks for it with --host

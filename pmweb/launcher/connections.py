@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections import Counter
 from ipaddress import ip_address
@@ -22,8 +23,26 @@ from twisted.internet.protocol import Protocol
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.web.http import HTTPChannel
 
-from pmweb.accounts.networks import network_of
-from pmweb.launcher.file_limit import raise_file_limit
+from pmweb.callers import network_of
+
+# How many files this process may open: as many as the kernel lets it.
+
+
+RESERVED_FILES = 256
+"""Open files that are kept for everything but connections: the database, static files, logs."""
+MOST_FILES = 65_536
+
+
+def raise_file_limit() -> int:
+    """Let this process open as many files as the kernel lets it, and say how many connections that gives."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        wanted = min(soft, MOST_FILES) if soft != resource.RLIM_INFINITY else MOST_FILES
+    else:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(wanted - RESERVED_FILES, wanted // 2)
+
 
 _LOOK_EVERY_SECONDS, _ENDED_AT_ONCE = 0.25, 16
 """Of many that are late a few are ended at a time: all at once would keep everybody else waiting."""

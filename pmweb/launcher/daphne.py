@@ -16,6 +16,12 @@ import logging
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from autobahn.websocket.types import ConnectionDeny
+from daphne.ws_protocol import WebSocketProtocol
+from twisted.internet.defer import Deferred
+
+from inference.agent.protocol import NO_ENTRY, TRY_AGAIN
+
 from daphne.server import Server  # isort: skip  # installs the reactor
 from daphne import http_protocol, server
 from daphne.cli import CommandLineInterface
@@ -28,8 +34,33 @@ from inference.sandbox import kernel
 from pmweb.cookies import name_at
 from pmweb.handler import BODY
 from pmweb.launcher.connections import Connections, is_trusted
-from pmweb.launcher.sockets import Socket
 from pmweb.origins import asked_at
+
+# Daphne's WebSockets, whose refusals say why: an agent must know whether to come back.
+
+
+_STATUS = {NO_ENTRY: (401, "Unauthorized"), TRY_AGAIN: (503, "Service Unavailable")}
+_FORBIDDEN = (403, "Forbidden")
+
+
+class Socket(WebSocketProtocol):  # type: ignore[misc]
+    """A WebSocket; the code with which the application closes it in the handshake tells the status."""
+
+    _refusal = _STATUS[TRY_AGAIN]  # of one that is not answered in time
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """What the application says."""
+        if message.get("type") == "websocket.close":
+            self._refusal = _STATUS.get(message.get("code", 0), _FORBIDDEN)
+        super().handle_reply(message)
+
+    def serverReject(self) -> None:  # noqa: N802  Daphne calls it so
+        """End the handshake."""
+        handshake = self.handshake_deferred
+        self.handshake_deferred = Deferred()
+        self.handshake_deferred.addErrback(lambda _: handshake.errback(ConnectionDeny(*self._refusal)))
+        super().serverReject()
+
 
 ANYBODYS_BYTES = 9 << 20
 """Of a request by somebody who may not upload: what a form or a document may have at most

@@ -5,15 +5,38 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from django.conf import settings
+
 from inference.runs.data_directory import claim
 from inference.runs.errors import NotPrivateError
-from pmweb.launcher.errors import LaunchError
-from pmweb.launcher.typed import typed
+
+# Why the site cannot start, in words for the person at the terminal.
+
+
+class LaunchError(Exception):
+    """The site cannot start or go on; the message says why and what to do."""
+
+
+# Commands as the person at the terminal can type them.
+
+
+MANAGE = settings.BASE_DIR / "manage.py"
+
+
+def typed(*arguments: str) -> str:
+    """A `manage.py` command under this very Python, with full paths.
+
+    Those hold in every directory: after `make -C` the user's is not that of the program.
+    """
+    return shlex.join([sys.executable, str(MANAGE), *arguments])
+
 
 _LOCK_ATTEMPTS = 5
 

@@ -22,8 +22,8 @@ from inference.models.schema import schema
 from inference.runs.data_directory import repair
 from inference.runs.errors import NotPrivateError
 from pmweb import __version__
-from pmweb.accounts.administrator import ensure_administrator
-from pmweb.launcher.errors import LaunchError
+from pmweb.accounts.people import ensure_administrator
+from pmweb.launcher.instance import LaunchError
 
 log = logging.getLogger(__name__)
 

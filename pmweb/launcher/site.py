@@ -12,15 +12,14 @@ from django.conf import settings
 
 from inference.agent.protocol import MAX_MESSAGE_BYTES
 from pmweb.accounts import links
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.environment import WEB_PROCESS
 from pmweb.launcher import address
-from pmweb.launcher.instance import only_instance
+from pmweb.launcher.instance import MANAGE, only_instance, typed
 from pmweb.launcher.local_agent import local_agent
 from pmweb.launcher.prepare import prepare
 from pmweb.launcher.probe import FirstAnswer
 from pmweb.launcher.supervisor import Child, Supervisor
-from pmweb.launcher.typed import MANAGE, typed
 
 DAPHNE = (
     *("-m", "pmweb.launcher.daphne", "-v", "0", "--no-server-name"),

@@ -20,8 +20,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pmweb.launcher.errors import LaunchError
-from pmweb.launcher.lifeline import die_with
+from inference.runs.child import end_with
+from pmweb.launcher.instance import LaunchError
+
+# A child process that does not outlive its parent, tied to it between fork and exec.
+
+
+def die_with(parent: int) -> None:
+    """End this process when `parent` dies, or at once if it has; to be called in the child before exec."""
+    if not end_with(parent):
+        os._exit(1)
+
 
 log = logging.getLogger(__name__)
 

@@ -1,11 +1,16 @@
 """The house's own tables, one aggregate per file: people, ways in, sessions, tokens, audit log, prunings."""
 
-from pmweb.models.account import Account, Role
-from pmweb.models.api_token import ApiToken, Scope
-from pmweb.models.audit import AuditEntry
-from pmweb.models.browser_session import BrowserSession
-from pmweb.models.pruning import Pruning
-from pmweb.models.ways_in import FailedLogins, KnownNetwork, LoginLink
+from pmweb.models.account import (
+    Account,
+    ApiToken,
+    BrowserSession,
+    FailedLogins,
+    KnownNetwork,
+    LoginLink,
+    Role,
+    Scope,
+)
+from pmweb.models.audit import AuditEntry, Pruning
 
 __all__ = [
     "Account",

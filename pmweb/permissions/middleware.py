@@ -14,10 +14,10 @@ from django.http.response import HttpResponseBase
 
 from inference.runs.errors import LimitError
 from pmweb.accounts import audit
-from pmweb.accounts.acting import acting_in
-from pmweb.accounts.recent import is_recent
+from pmweb.accounts.credentials import is_recent
+from pmweb.accounts.pages import ask_who_it_is
 from pmweb.accounts.roles import Level
-from pmweb.accounts.views.onward import ask_who_it_is
+from pmweb.accounts.telling import acting_in
 from pmweb.middleware import Answer
 from pmweb.permissions.context import level_of_request
 from pmweb.permissions.rules import Rule

@@ -4,8 +4,243 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pmweb.permissions import anica, house, inference
-from pmweb.permissions.rules import Rule
+from pmweb.accounts.audit import Action
+from pmweb.accounts.roles import Level
+from pmweb.permissions.rules import (
+    ANYBODY,
+    Rule,
+    button,
+    by_token,
+    edit,
+    export,
+    form,
+    page,
+    page_with_buttons,
+)
+
+# Rules of the house's own addresses.
+
+
+HOUSE = {
+    "start": page(),
+    "glossary": page(),
+    "tour": page(),
+    "about": page(Level.MEMBER),
+    "health": ANYBODY,
+    "metrics": by_token(),
+    "login": Rule(Level.ANYONE, Level.ANYONE),
+    "login-link": Rule(Level.ANYONE, Level.ANYONE),
+    "logout": button(Level.ANYONE),
+    "password": form(Level.MEMBER, records=Action.ACCOUNTS),
+    "confirm": form(Level.MEMBER),
+    "account": page(Level.MEMBER),
+    "sessions": page(Level.MEMBER),
+    "session-end": button(Level.MEMBER),
+    "sessions-end-others": button(Level.MEMBER),
+    "api-token-make": form(Level.MEMBER, recent=True),
+    "api-token-revoke": button(Level.MEMBER),
+    "accounts": page(Level.ADMIN),
+    "account-invite": form(Level.ADMIN, recent=True),
+    "account-of": page(Level.ADMIN),
+    "account-role": button(Level.ADMIN, recent=True),
+    "account-link": button(Level.ADMIN, recent=True),
+    "account-log-out": button(Level.ADMIN),
+    "account-deactivate": button(Level.ADMIN),
+    "account-reactivate": button(Level.ADMIN, recent=True),
+    "storage": page(Level.ADMIN),
+    "storage-prune": button(Level.ADMIN, records=Action.DELETED),
+    "audit": page(Level.ADMIN),
+    "audit-csv": Rule(Level.ADMIN, None, Action.EXPORTED),
+}
+
+
+# Rules of the addresses of AnICA.
+
+
+MAPPING = "inference.PortMapping"
+
+DISCOVERY = "anica_app.Discovery"
+
+DISCOVERIES = {
+    "discovery": page(),
+    "discovery-tree": export(DISCOVERY),
+    "discovery-blocks": export(DISCOVERY),
+    "discovery-ask": form(),
+    "discovery-edit": button(records=Action.CHANGED, of=DISCOVERY),
+    "discovery-reproduce": page(),
+    "discovery-report": export(DISCOVERY),
+    "discovery-session": export(DISCOVERY),
+}
+
+CAMPAIGN = "anica_app.Campaign"
+
+CAMPAIGNS = {
+    "campaigns": page(),
+    "campaign": page(),
+    "campaign-new": form(),
+    "campaign-compare": page(),
+    "campaign-overlap": button(),
+    "campaign-coverage": button(),
+    "campaign-round": page(),
+    "campaign-export": export(CAMPAIGN),
+    "campaign-csv": export(CAMPAIGN),
+    "campaign-file": export(CAMPAIGN),
+    "campaign-edit": edit(CAMPAIGN),
+    "campaign-delete": form(),
+    "matrices": page(),
+    "matrix": page(),
+    "matrix-new": form(),
+    "matrix-cell": page(),
+    "matrix-csv": export("inference.Run"),
+}
+
+BLOCKS = {
+    "blocks": page_with_buttons(),
+    "asked-blocks": page_with_buttons(),
+    "asked-blocks-csv": export("inference.Run"),
+}
+
+BLOCK_SET = "anica_app.BasicBlockSet"
+
+BLOCK_SETS = {
+    "block-sets": page(),
+    "block-set": page(),
+    "block-set-upload": form(),
+    "block-set-paste": button(),
+    "block-set-ask": form(),
+    "block-set-compare": button(),
+    "block-set-accuracy-csv": export(BLOCK_SET),
+    "block-set-cover": button(),
+    "block-set-explain": button(),
+    "block-set-uncovered-csv": export(BLOCK_SET),
+    "block-set-csv": export(BLOCK_SET),
+    "block-set-edit": edit(BLOCK_SET),
+    "block-set-delete": form(),
+    "block-column-delete": button(records=Action.CHANGED, of=BLOCK_SET),
+}
+
+COMPARISON = "inference.Run"
+
+COMPARISONS = {
+    "comparisons": page(),
+    "comparison": page(),
+    "comparison-new": form(),
+    "comparison-scores-csv": export(COMPARISON),
+    "comparison-schemes-csv": export(COMPARISON),
+    "comparison-answers-csv": export(COMPARISON),
+}
+
+ANICA = {
+    **BLOCKS,
+    **BLOCK_SETS,
+    **CAMPAIGNS,
+    **COMPARISONS,
+    **DISCOVERIES,
+    "anica-import": form(),
+    "anica-loops": form(),
+    "mapping-llvm": page_with_buttons(),
+    "mapping-llvm-report": export(MAPPING),
+    "predictors": page(),
+    "predictor-add": form(Level.ADMIN),  # which programs are run on this computer
+    "predictor-remove": button(Level.ADMIN),
+}
+
+
+# Rules of the addresses of inference, its WebSockets among them.
+
+
+ISA, MACHINE, RUN, SET = "inference.ISA", "inference.Machine", "inference.Run", "inference.ExperimentSet"
+MAPPING, RESOURCES = "inference.PortMapping", "inference.ResourceMapping"
+
+INFERENCE = {
+    "search": page(),
+    # instruction sets, experiments
+    "isas": page(),
+    "isa": page(),
+    "isa-load": form(records=Action.UPLOADED),
+    "scheme": page(),
+    "scheme-csv": export("inference.InstructionScheme"),
+    "experiments": page(),
+    "experiment": page(),
+    "experiment-snippet": page(),
+    # experiment sets and files
+    "example": button(),
+    "sets": page(),
+    "set": page(),
+    "set-learn": button(),
+    "set-edit": edit(SET),
+    "set-export": export(SET),
+    "sets-compare": page(),
+    "sets-compare-start": button(),
+    "sets-compare-csv": export(),
+    "sets-merge": form(),
+    "set-delete": form(),
+    "upload": form(),
+    "upload-preview": form(),
+    "upload-discard": button(),
+    "upload-import-all": button(),
+    # machines and their agents
+    "machines": page(),
+    "machines-arm": page(),
+    "machine": page(),
+    "machine-state": page(),
+    "machine-noise": page(),
+    "machine-trust": page(),
+    "machine-add": form(records=Action.TOKENS),
+    "machine-arrival": form(),
+    "machine-edit": edit(MACHINE),
+    "machine-delete": form(),
+    "machine-measure": form(),
+    "machine-token": button(records=Action.TOKENS, of=MACHINE),
+    "machine-token-revoke": button(records=Action.TOKENS, of=MACHINE),
+    "measure-this-computer": button(),
+    "find-ports": button(),
+    "check-model": form(),
+    "agent-download": ANYBODY,
+    # mappings
+    "mappings": page(),
+    "mapping": page(),
+    "mapping-compare-csv": export(MAPPING),
+    "mapping-convert": form(),
+    "mapping-delete": form(),
+    "mapping-doubts-csv": export(MAPPING),
+    "mapping-doubts-measure": button(),
+    "mapping-edit": edit(MAPPING),
+    "mapping-evaluate": button(),
+    "mapping-export": export(MAPPING),
+    "scheme-proof": page(),
+    "scheme-again": button(),
+    "resource-mappings": page(),
+    "resource-mapping": page(),
+    "resource-mapping-delete": form(),
+    "resource-mapping-edit": edit(RESOURCES),
+    "resource-mapping-evaluate": button(),
+    "resource-mapping-export": export(RESOURCES),
+    # runs
+    "infer": form(),
+    "runs": page(),
+    "run": page(),
+    "run-action": button(),
+    "run-delete": form(),
+    "run-edit": edit(RUN),
+    "run-heat-map": page(),
+    "run-without": button(),
+    "run-schemes-csv": export(RUN),
+    "run-mixes-csv": export(RUN),
+    "run-orders-csv": export(RUN),
+    "front-pick": button(),
+    "run-archive": export(RUN),
+    "run-webhook": button(records=Action.CHANGED, of=RUN),
+    "upload-run": form(),
+    # the HTTP API, and its reference
+    "api": page(),
+    "api-v1": by_token(),
+    # WebSockets
+    "ws-runs": page(),
+    "ws-run": page(),
+    "ws-nothing": page(),
+    "ws-agent": by_token(),
+}
 
 
 def merged(*parts: Mapping[str, Rule]) -> dict[str, Rule]:
@@ -18,7 +253,7 @@ def merged(*parts: Mapping[str, Rule]) -> dict[str, Rule]:
     return rules
 
 
-TABLE = merged(house.RULES, inference.RULES, anica.RULES)
+TABLE = merged(HOUSE, INFERENCE, ANICA)
 
 
 def rule_of(view_name: str | None) -> Rule | None:

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
+from django.db.models import F, Q
 from django.utils import timezone
 
 from pmweb.models import Pruning
-from pmweb.retention.policy import FOR_EVER, TRACES, policy
+from pmweb.retention.journals import Journals
+from pmweb.retention.samples import Samples
 from pmweb.retention.trace import Trace, Weight
+from pmweb.retention.whole_rows import ANSWERS, AUDIT, CHECKPOINTS, SESSIONS, UPLOADS
+
+# All traces, and for how long each is kept.
+
+
+TRACES: tuple[Trace, ...] = (CHECKPOINTS, Journals(), Samples(), ANSWERS, UPLOADS, SESSIONS, AUDIT)
+BY_KEY = {trace.key: trace for trace in TRACES}
+FOR_EVER = 0
+
+
+def variable(key: str) -> str:
+    """The environment's name for how long a trace is kept."""
+    return f"PMWEB_KEEP_{key.upper()}"
+
+
+def policy() -> Mapping[str, int]:
+    """How long each trace is kept, by its key: days or rows; 0, for ever."""
+    return {trace.key: settings.KEEP[trace.key] for trace in TRACES}
 
 
 def prune(row: Pruning, keep: Mapping[str, int] | None = None) -> Pruning:
@@ -40,3 +63,97 @@ def _line(trace: Trace, kept: int, weight: Weight) -> dict[str, Any]:
         "rows": weight.rows,
         "size": weight.size,
     }
+
+
+# What the page or the night has asked for: claimed by one worker, done in a process of its own.
+
+
+NIGHT_BEGINS = 3
+"""The hour, UTC, from which on the pruning of a night is due."""
+
+GIVEN_UP_AFTER = timedelta(hours=1)
+"""A pruning that has begun so long ago and has not ended has lost its process; another one does it again."""
+
+_KEPT = 100
+
+
+def ask(user: Any, *, dry: bool) -> Pruning:
+    """Let a worker look or remove; one that waits for the same is enough."""
+    waiting = Pruning.objects.filter(dry=dry, started=None).first()
+    return waiting or Pruning.objects.create(asked_by=user, dry=dry)
+
+
+def due() -> bool:
+    """Whether a worker has something to do here; the night's pruning is asked for where that is wanted."""
+    now = timezone.now()
+    if settings.PRUNE_NIGHTLY and now.hour >= NIGHT_BEGINS:
+        Pruning.objects.get_or_create(night=now.date())
+    return _open().exists()
+
+
+def claim() -> Pruning | None:
+    """The oldest that nobody works on, from now on the caller's; None where there is none."""
+    for row in _open().order_by("pk"):
+        if _open().filter(pk=row.pk).update(started=timezone.now(), report=[]):
+            row.refresh_from_db()
+            _forget_the_oldest()
+            return row
+    return None
+
+
+def _open() -> Any:
+    lost = Q(started__lt=timezone.now() - GIVEN_UP_AFTER)
+    return Pruning.objects.filter(Q(started=None) | lost, ended=None)
+
+
+def _forget_the_oldest() -> None:
+    surplus = Pruning.objects.filter(ended__isnull=False).order_by(F("pk").desc())[_KEPT:]
+    Pruning.objects.filter(pk__in=[row.pk for row in surplus]).delete()
+
+
+# What takes room and for how long it is kept, with what the newest look at it found.
+
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """A trace with how long it is kept, 0 for ever, and what the newest look found, None where none has."""
+
+    trace: Trace
+    keep: int
+    variable: str
+    rows: int | None
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All traces; `look` is the newest that has ended, `waiting` what a worker was asked for."""
+
+    lines: list[Line]
+    look: Pruning | None
+    waiting: Pruning | None
+    prunings: list[Pruning]
+    nightly: bool
+
+
+def overview() -> Overview:
+    """One query. Nothing is weighed here: a worker does that."""
+    newest = list(Pruning.objects.select_related("asked_by")[:_SHOWN])
+    look = next((row for row in newest if row.dry and row.ended), None)
+    seen = {line["key"]: line for line in look.report} if look else {}
+    kept = policy()
+    return Overview(
+        [_overview_line(trace, kept[trace.key], seen.get(trace.key, {})) for trace in TRACES],
+        look,
+        next((row for row in newest if row.ended is None), None),
+        [row for row in newest if row.ended and not row.dry],
+        settings.PRUNE_NIGHTLY,
+    )
+
+
+def _overview_line(trace: Trace, keep: int, found: dict[str, int]) -> Line:
+    seen = found if keep != FOR_EVER else {}
+    return Line(trace, keep, variable(trace.key), seen.get("rows"), seen.get("size"))

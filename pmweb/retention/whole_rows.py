@@ -14,7 +14,7 @@ from django.db.models.functions import Length
 
 from anica_app.models import AnswerCache, Predictor
 from inference.models import Run, RunCheckpoint, Upload
-from inference.models.upload import UNDECIDED
+from inference.models.experiment import UNDECIDED
 from pmweb.models import AuditEntry
 from pmweb.retention.trace import DAYS, Weight, breathe, days_ago
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.features.comparisons import columns
 from anica_app.models import Predictor
 from inference.core.experiment import Experiment, Measured

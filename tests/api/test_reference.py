@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from inference.models import ExperimentSet, PortMapping, Run
-from inference.runs import doorbell, leases
+from inference.runs import leases, wakeups
 from inference.runs.execute import Wishes, execute
 from inference.web.api import reference
 from tests.api.conftest import Program
@@ -65,7 +65,7 @@ def test_the_client_in_the_documentation_works(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """It is run as it stands there, against a site that does each run at once."""
-    monkeypatch.setattr(doorbell, "announce_work", lambda: transaction.on_commit(work))
+    monkeypatch.setattr(wakeups, "announce_work", lambda: transaction.on_commit(work))
     (script,) = re.findall(r"```python\n(.*?)```", DOCUMENTATION.read_text(), re.DOTALL)
     names: dict[str, Any] = {"__name__": "documented"}
     exec(compile(script, str(DOCUMENTATION), "exec"), names)

@@ -8,9 +8,9 @@ import pytest
 
 from anica_app.models import BasicBlockSet, Discovery, Predictor
 from anica_app.predictors.llvm.releases import installed
-from inference.features.runs.run_examples import CONFIGS
+from inference.features.runs.api import CONFIGS
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
-from inference.runs.registry import JOBS, job
+from inference.runs.kinds import JOBS, job
 from tests.api.conftest import measured_again
 from tests.api.test_operations import OPERATIONS
 

@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Page, expect
 
-from pmweb.launcher.lifeline import die_with
+from pmweb.launcher.supervisor import die_with
 from tests.launched import LaunchedSite
 
 MAPPING = "Example: Zen 4, by PMEvo"

@@ -14,7 +14,7 @@ from benchmarks._chaos.outcome import difference
 from benchmarks._chaos.sampling import Sampling
 from inference.models import ExperimentSet, Measurement, PortMapping, Run, RunEvent
 from inference.runs import leases, lifecycle
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from inference.storage.instruction_sets import new_isa
 from tests.runs.agents import TRUTH, attempt
 from tests.runs.fixtures import done_with_interruptions

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from distributed import LocalCluster
 
-from anica_app.core.answers import Answer
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Answer, Predictor
 from anica_app.predictors import uica
 from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.cluster.workshop import DaskWorkshop
 from inference.core.errors import InterruptedRunError
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.workshop import LocalWorkshop
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener

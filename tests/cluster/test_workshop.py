@@ -13,11 +13,10 @@ from distributed import Future, LocalCluster
 
 import inference
 from inference.cluster import connection as connecting
-from inference.cluster.condition import condition
-from inference.cluster.connection import ClusterError, Connection
+from inference.cluster.connection import ClusterError, Connection, condition
 from inference.cluster.workshop import DaskWorkshop
 from inference.core.errors import InterruptedRunError
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.workshop import Bench, LocalWorkshop, Task
 from tests.core.pmevo.islanders import evolved
 from tests.core.pmevo.small import Listener
@@ -244,7 +243,7 @@ def test_importing_the_cluster_does_not_load_dask() -> None:
     import sys
 
     script = (
-        "import sys, inference.cluster.workshop, inference.cluster.condition; print('dask' in sys.modules)"
+        "import sys, inference.cluster.workshop, inference.cluster.connection; print('dask' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

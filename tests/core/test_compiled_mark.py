@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inference.core import compiled_mark
-from inference.core.compiled_mark import is_compiled, note_compiled
+from inference.core import compiling_ahead
+from inference.core.compiling_ahead import is_compiled, note_compiled
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +28,14 @@ def test_it_is_there_once_it_was_made_and_goes_with_numbas_files(cache: Path) ->
 
 def test_it_does_not_hold_on_another_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     note_compiled()
-    monkeypatch.setattr(compiled_mark, "_processor", lambda: "another one")
+    monkeypatch.setattr(compiling_ahead, "_processor", lambda: "another one")
     assert not is_compiled()
 
 
 def test_it_does_not_hold_for_other_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sources = tmp_path / "core"
     sources.mkdir()
-    monkeypatch.setattr(compiled_mark, "_SOURCES", sources)
+    monkeypatch.setattr(compiling_ahead, "_SOURCES", sources)
     (sources / "loops.py").write_text("x = 1")
     note_compiled()
     assert is_compiled()

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.workshop import Bench, LocalWorkshop, Workshop
 from tests.core.pmevo.small import Listener
 from tests.core.workshops import WorkshopContract

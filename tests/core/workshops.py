@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inference.core.errors import InterruptedRunError, InvalidInputError
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.workshop import Bench, Workshop
 from tests.core.pmevo.small import Listener
 

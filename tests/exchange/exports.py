@@ -8,9 +8,8 @@ from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_in, hidden_kinds
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
-from inference.formats.exported import ExportedMapping, ExportedScheme
+from inference.formats.exported import NOTHING, ExportedMapping, ExportedScheme, SchemeEvidence
 from inference.formats.provenance import Provenance
-from inference.formats.scheme_evidence import NOTHING, SchemeEvidence
 from inference.isa import aarch64
 from inference.isa.tool_names import ToolNames
 from inference.isa.x86.scheme_set import described

@@ -12,10 +12,10 @@ from django.conf import settings
 
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain import Outcome, Reason, Seen
+from inference.formats.explained_json import rejection_of
 from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
 from inference.formats.importing import MEASURED_IN, Preview, commit, preview, rejects_of
 from inference.formats.parsing import NO_SCHEME, AnyNames, Parsed, parse
-from inference.formats.rejects_json import rejection_of
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.storage.characterisations import KEY, Explained, load_characterisation
 from inference.storage.errors import ExchangeError

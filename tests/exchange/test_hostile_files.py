@@ -21,13 +21,13 @@ from benchmarks._input_importers import IMPORTERS, Importer
 from benchmarks.hostile import failure_of, input_of
 from inference.agent.protocol import Beat, Result
 from inference.agent.reading import ProtocolError
-from inference.formats.incoming import taken_in
+from inference.formats.importing import taken_in
 from inference.formats.parsing import AnyNames, parse
 from inference.formats.run_archive.reading import read_archive
 from inference.isa.x86.blocks import BlockError, block_of_text
 from inference.storage.errors import ExchangeError
 from pmweb.backup import archive, sqlite
-from pmweb.backup.errors import BackupError
+from pmweb.backup.archive import BackupError
 from tests.anica.exchange.published import write_measurements
 from tests.zips import packed, unpacked
 

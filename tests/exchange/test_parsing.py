@@ -10,7 +10,7 @@ from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.formats import experiment_csv, parsing
 from inference.formats.formats import FORMATS, Content, Format
-from inference.formats.incoming import taken_in
+from inference.formats.importing import taken_in
 from inference.formats.parsing import AnyNames, Parsed, parse, read, resolve
 from inference.formats.problems import SHOWN
 

@@ -13,8 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.formats import uops_info_xml
-from inference.formats.importing import Preview, commit, preview
-from inference.formats.incoming import taken_in
+from inference.formats.importing import Preview, commit, preview, taken_in
 from inference.formats.parsing import NO_SCHEME, AnyNames, parse, read, resolve
 from inference.formats.uops_info_digest import NO_PORTS
 from inference.formats.uops_info_json import SEVERAL

@@ -18,10 +18,9 @@ from inference.core.residuals import LengthError
 from inference.core.schedule import schedule
 from inference.figures.buckets import buckets
 from inference.figures.curves import fitness_curve, sweep_curve
-from inference.figures.lengths import length_figure
 from inference.figures.objectives import LEAST_ERROR, DrawnPoint, cloud_figure, front_figure
-from inference.figures.palette import DARK, LIGHT
-from inference.figures.plotly_json import figure_json
+from inference.figures.plotly_json import DARK, LIGHT, figure_json
+from inference.figures.reach import length_figure
 from inference.figures.tripartite import tripartite
 from tests.core.strategies import experiments, mappings
 

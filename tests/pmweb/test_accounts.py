@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pmweb.accounts import links, throttle
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.models import FailedLogins, LoginLink
 
 PASSWORD = "seven blue horses"

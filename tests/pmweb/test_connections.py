@@ -112,7 +112,7 @@ def test_eleven_hundred_that_are_half_open_leave_room_for_others(web: Web):
 PROGRAM = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
-from pmweb.launcher.file_limit import raise_file_limit
+from pmweb.launcher.connections import raise_file_limit
 print(raise_file_limit(), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 

@@ -16,7 +16,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError
 
 from inference.models import ISA, ExperimentSet, Machine, Run
-from inference.runs import execute, registry
+from inference.runs import execute, kinds
 from inference.runs.errors import ConfigError
 from inference.storage.instruction_sets import X86
 from pmweb import __version__, diagnosis, metrics
@@ -111,11 +111,11 @@ def test_no_name_is_told(db, monkeypatch, settings):
 
 def test_of_an_unforeseen_error_it_says_class_and_frames_alone(db):
     with pytest.raises(ConfigError) as refusal:
-        registry.job("zebra")
+        kinds.job("zebra")
     evidence = execute._evidence(refusal.value)
     Run.objects.create(name="a", kind="infer", state="failed", error=evidence)
     (told,) = json.loads(parts()["failed-runs.json"])
-    assert re.fullmatch(r"inference/runs/registry\.py, line \d+, in job", told["frames"][-1])
+    assert re.fullmatch(r"inference/runs/kinds\.py, line \d+, in job", told["frames"][-1])
     assert told["frames"][0] == "…", "this test is no part of the product"
     assert "zebra" not in json.dumps(told)
     assert told["error"] == "ConfigError: there is no run of kind …; there are …"

@@ -20,7 +20,7 @@ from tests.launched import LaunchedSite, wait_until
 TOKEN = """
 from inference.features.example.loading import load_example
 from pmweb.accounts import api_tokens
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.models import Scope
 print(load_example().mapping.pk, api_tokens.issue(ensure_administrator(), "a test", Scope.OPERATE, None)[1])
 """

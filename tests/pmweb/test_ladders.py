@@ -16,7 +16,7 @@ from django.utils import timezone
 from inference.models import AgentToken, Machine
 from inference.runs.machines.tokens import add_machine
 from inference.storage.instruction_sets import new_isa
-from pmweb.accounts import api_tokens, audit, links, people, recent
+from pmweb.accounts import api_tokens, audit, credentials, links, people
 from pmweb.accounts.roles import role_of
 from pmweb.models import ApiToken, AuditEntry, LoginLink, Role, Scope
 
@@ -40,7 +40,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def go_on(by: timedelta) -> None:
         now = time.time() + by.total_seconds()
-        monkeypatch.setattr(recent.time, "time", lambda: now)
+        monkeypatch.setattr(credentials.time, "time", lambda: now)
 
     return go_on
 
@@ -88,7 +88,7 @@ def test_who_has_got_hold_of_an_administrators_token_or_old_session_lets_nobody_
     ids = {"admin": administrator.pk, "ada": ada.pk, "shut_out": User.objects.get(username="shut-out").pk}
     headers = with_token(administrator) if by == "a token" else {}
     client = Client() if headers else browser_of(administrator)
-    later(recent.WINDOW)
+    later(credentials.WINDOW)
     before = everything_that_lets_in()
     answer = call(client, method, path.format(**ids), body, headers=headers)
     assert answer.status_code == 403, answer.content
@@ -125,7 +125,7 @@ def test_pages_ask_an_administrator_of_long_ago_who_it_is_first(
     administrator: User, ada: User, later: Any, name: str
 ):
     client = browser_of(administrator)
-    later(recent.WINDOW)
+    later(credentials.WINDOW)
     before = everything_that_lets_in()
     path = reverse(name) if name == "account-invite" else reverse(name, args=[ada.pk])
     answer = client.post(path, {"username": "mallory", "role": "admin"})
@@ -135,7 +135,7 @@ def test_pages_ask_an_administrator_of_long_ago_who_it_is_first(
 
 def test_making_a_token_asks_for_a_log_in_of_late(ada: User, later: Any):
     thief = browser_of(ada)
-    later(recent.WINDOW)
+    later(credentials.WINDOW)
     assert reverse("confirm") in thief.get(reverse("account")).text
     answer = thief.post(reverse("api-token-make"), {"name": "x", "scope": "read", "days": "30"})
     assert answer.url == f"{reverse('confirm')}?next=%2Faccount%2F"
@@ -148,7 +148,7 @@ def test_making_a_token_asks_for_a_log_in_of_late(ada: User, later: Any):
 
 def test_the_password_cannot_be_guessed_by_confirming(ada: User, later: Any):
     thief = browser_of(ada)
-    later(recent.WINDOW)
+    later(credentials.WINDOW)
     for number in range(20):
         page = thief.post(reverse("confirm"), {"password": f"guess {number}"})
     assert "Too many wrong passwords" in page.text
@@ -157,7 +157,7 @@ def test_the_password_cannot_be_guessed_by_confirming(ada: User, later: Any):
 
 def test_who_has_no_password_confirms_by_a_fresh_link_and_is_led_on(administrator: User, later: Any):
     client = browser_of(administrator)
-    later(recent.WINDOW)
+    later(credentials.WINDOW)
     page = client.get(f"{reverse('confirm')}?next={reverse('account-invite')}")
     assert "manage.py login-link" in page.text
     answer = client.post(reverse("login-link", args=[links.issue(administrator)]))
@@ -198,7 +198,7 @@ def test_a_session_of_a_password_never_replaces_it_without_knowing_it(ada: User)
 
 def test_whoever_has_no_password_sets_one_only_after_a_log_in_of_late(administrator: User, later: Any):
     thief = browser_of(administrator)
-    later(recent.WINDOW)
+    later(credentials.WINDOW)
     assert thief.post(reverse("password"), NEW).url.startswith(reverse("confirm"))
     administrator.refresh_from_db()
     assert not administrator.has_usable_password()

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError
 
 from pmweb.launcher import prepare
-from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.instance import LaunchError
 
 
 @pytest.fixture

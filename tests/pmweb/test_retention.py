@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.core.samples import unpack
 from anica_app.features.discoveries.query import Found
 from anica_app.features.predictors.answers import DatabaseAnswers
@@ -29,9 +29,8 @@ from inference.features.runs.record import fold, thinned
 from inference.models import Run, RunCheckpoint, RunEvent, Upload
 from inference.runs.journal import events_since
 from pmweb.models import AuditEntry, Pruning
-from pmweb.retention import waiting
-from pmweb.retention.policy import TRACES, policy
-from pmweb.retention.pruning import prune
+from pmweb.retention import pruning
+from pmweb.retention.pruning import TRACES, policy, prune
 from tests.anica.exchange.published import write_directory
 
 pytestmark = pytest.mark.django_db
@@ -219,9 +218,9 @@ def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
         client.post(reverse("storage-prune"), {"what": "look"})
     assert Pruning.objects.get().dry
     assert "Waiting for a worker" in client.get(reverse("storage")).content.decode()
-    assert waiting.due()
+    assert pruning.due()
     call_command("prune", "--asked", stdout=io.StringIO())
-    assert not waiting.due()
+    assert not pruning.due()
     assert RunCheckpoint.objects.count() == 1
     assert "1 row" in client.get(reverse("storage")).content.decode()
     client.post(reverse("storage-prune"), {"what": "remove"})
@@ -231,21 +230,21 @@ def test_the_page_asks_a_worker_to_look_and_to_prune(client: Client):
 
 
 def test_every_night_one_of_the_workers_prunes_where_that_is_wanted(settings, monkeypatch):
-    assert not waiting.due()
+    assert not pruning.due()
     settings.PRUNE_NIGHTLY = True
-    night = timezone.now().replace(hour=waiting.NIGHT_BEGINS)
-    monkeypatch.setattr(waiting.timezone, "now", lambda: night.replace(hour=waiting.NIGHT_BEGINS - 1))
-    assert not waiting.due()
-    monkeypatch.setattr(waiting.timezone, "now", lambda: night)
-    assert waiting.due()
-    assert waiting.due()
-    claimed = waiting.claim()
+    night = timezone.now().replace(hour=pruning.NIGHT_BEGINS)
+    monkeypatch.setattr(pruning.timezone, "now", lambda: night.replace(hour=pruning.NIGHT_BEGINS - 1))
+    assert not pruning.due()
+    monkeypatch.setattr(pruning.timezone, "now", lambda: night)
+    assert pruning.due()
+    assert pruning.due()
+    claimed = pruning.claim()
     assert claimed is not None
-    assert waiting.claim() is None
-    assert not waiting.due()
-    lost = night + waiting.GIVEN_UP_AFTER + timedelta(minutes=1)
-    monkeypatch.setattr(waiting.timezone, "now", lambda: lost)
-    assert waiting.claim() == claimed
+    assert pruning.claim() is None
+    assert not pruning.due()
+    lost = night + pruning.GIVEN_UP_AFTER + timedelta(minutes=1)
+    monkeypatch.setattr(pruning.timezone, "now", lambda: lost)
+    assert pruning.claim() == claimed
     prune(claimed)
-    assert waiting.claim() is None
+    assert pruning.claim() is None
     assert Pruning.objects.count() == 1

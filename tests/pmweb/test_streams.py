@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from inference.models import Run
 from inference.runs import lifecycle, watcher
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from pmweb.accounts import api_tokens, people, watching
 from pmweb.handler import Pages
 from pmweb.models import ApiToken, Role, Scope

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pmweb.launcher import supervisor as supervising
-from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.instance import LaunchError
 from pmweb.launcher.supervisor import Child, Supervisor
 from tests.launched import wait_for_death, wait_until
 

@@ -21,7 +21,7 @@ from django.db import connections
 from inference.models import Run, RunEvent
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from tests.runs.counting.job import CountJob
 
 DATABASE = "pmweb.sqlite3"

@@ -8,9 +8,9 @@ import signal
 import pytest
 
 from inference.core.experiment import Experiment, Measured
+from inference.core.holdout import random_mixes
 from inference.core.identity import same_up_to_renaming
 from inference.core.mapping import PortMapping as Mapping
-from inference.core.mixes import random_mixes
 from inference.features.inferring.algorithms import like_one_uop
 from inference.isa.x86.probes import PROBES
 from inference.measuring.simulated import SimulatedProcessor

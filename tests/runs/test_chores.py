@@ -39,4 +39,4 @@ def test_a_chore_that_is_due_is_done_once_and_what_it_says_is_told(monkeypatch, 
 
 
 def test_pruning_is_a_chore_of_every_worker():
-    assert chores.Chore("pmweb.retention.waiting.due", ("prune", "--asked")) in chores.CHORES
+    assert chores.Chore("pmweb.retention.pruning.due", ("prune", "--asked")) in chores.CHORES

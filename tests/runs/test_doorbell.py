@@ -13,7 +13,7 @@ from channels.layers import InMemoryChannelLayer
 from django.conf import settings
 
 from inference.models import Run
-from inference.runs import doorbell, journal, leases, switchboard
+from inference.runs import journal, leases, wakeups
 from tests.launched import wait_until
 
 
@@ -51,8 +51,8 @@ class Wire:
 @pytest.fixture
 def layer(monkeypatch):
     wire = Wire()
-    monkeypatch.setattr(switchboard, "get_channel_layer", lambda: wire)
-    monkeypatch.setattr(switchboard, "_TRY_AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(wakeups, "get_channel_layer", lambda: wire)
+    monkeypatch.setattr(wakeups, "_TRY_AGAIN_AFTER", 0.01)
     return wire
 
 
@@ -84,14 +84,14 @@ def test_a_layer_that_fails_costs_nothing_and_is_told_once(site, layer, fault, c
 
 
 def test_the_in_memory_layer_is_not_used_across_processes():
-    assert not switchboard.crosses_processes(InMemoryChannelLayer())
-    assert not switchboard.crosses_processes(None)
-    assert switchboard.crosses_processes(Wire())
+    assert not wakeups.crosses_processes(InMemoryChannelLayer())
+    assert not wakeups.crosses_processes(None)
+    assert wakeups.crosses_processes(Wire())
 
 
 def test_a_bell_is_struck_from_elsewhere_as_long_as_it_is_open(tmp_path, monkeypatch, layer):
     monkeypatch.setattr(settings, "HOME", tmp_path)
-    with doorbell.bell_for_results(7) as bell, doorbell.bell_for_batches(7) as other:
+    with wakeups.bell_for_results(7) as bell, wakeups.bell_for_batches(7) as other:
         wait_until(lambda: layer.groups == {"results-7", "batches-7"}, 10, "the groups")
         layer.waiting.append({"type": "doorbell.ring", "topic": "results-7"})
         assert bell.wait(10)
@@ -107,7 +107,7 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
         await asyncio.sleep(60)
 
     monkeypatch.setattr(layer, "group_send", group_send)
-    board = switchboard.present()
+    board = wakeups.present()
     for _ in range(100):
         board.ring("work")
     assert stuck.wait(10)
@@ -117,8 +117,8 @@ def test_who_rings_never_waits_for_the_layer(layer, monkeypatch):
 @pytest.mark.parametrize(
     ("listen", "announce"),
     [
-        (doorbell.listen_for_work, doorbell.announce_work),
-        (doorbell.listen_for_news, doorbell.announce_news),
+        (wakeups.listen_for_work, wakeups.announce_work),
+        (wakeups.listen_for_news, wakeups.announce_news),
     ],
 )
 async def test_without_a_layer_processes_of_this_host_hear_each_other(site, monkeypatch, listen, announce):

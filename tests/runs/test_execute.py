@@ -9,7 +9,7 @@ from inference.models import ISA, Run, RunCheckpoint
 from inference.runs import leases, lifecycle
 from inference.runs.errors import LeaseLostError
 from inference.runs.execute import Wishes, execute
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from tests.runs.counting.job import CountJob, counted
 from tests.runs.fixtures import assert_journal_is_whole, payloads, state
 

@@ -9,7 +9,7 @@ from django.db import IntegrityError, connections
 
 from inference.models import RunCheckpoint, RunEvent
 from inference.runs import journal, leases, lifecycle
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import numbers, payloads
 

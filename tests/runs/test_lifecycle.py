@@ -11,7 +11,7 @@ from django.utils import timezone
 from inference.models import Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, NameTakenError, RunStateError
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import payloads, state
 

@@ -11,8 +11,8 @@ from inference.measuring.simulated import SimulatedProcessor
 from inference.models import ExperimentSet, Measurement, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import JobError, LeaseLostError
+from inference.runs.kinds import JOBS
 from inference.runs.measurements import RunMeasurements
-from inference.runs.registry import JOBS
 from inference.storage.instruction_sets import new_isa
 from tests.runs.counting.job import CountJob
 

@@ -26,7 +26,7 @@ from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, Run, Upload
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.registry import job
+from inference.runs.kinds import job
 from tests.api.conftest import Program, program
 from tests.runs.test_odd_descriptions import ODD
 from tests.views.conftest import experiment_set, isa, mapping

@@ -20,7 +20,7 @@ from inference.features.uploads import job as import_file
 from inference.measuring.blocks import BlockOptions
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.errors import RunsError
-from inference.runs.registry import job
+from inference.runs.kinds import job
 from inference.storage.errors import ExchangeError
 from tests.views.conftest import ADD, experiment_set, isa, mapping
 from tests.views.lab import machine

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle, queue
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from tests.runs.agents import make_machine
 from tests.runs.counting.job import CountJob
 

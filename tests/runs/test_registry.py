@@ -6,7 +6,7 @@ import pytest
 from django.utils.module_loading import import_string
 
 from inference.runs.errors import ConfigError
-from inference.runs.registry import JOBS, Deferred, job
+from inference.runs.kinds import JOBS, Deferred, job
 
 
 @pytest.mark.parametrize("kind", sorted(JOBS))

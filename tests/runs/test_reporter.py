@@ -13,7 +13,7 @@ from inference.core.protocols import Checkpoint
 from inference.models import ISA, Run, RunCheckpoint, RunEvent
 from inference.runs import journal, leases, lifecycle
 from inference.runs.errors import LeaseLostError
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from inference.runs.reporter import JournalReporter
 from tests.runs.counting.job import CountJob, Step
 from tests.runs.fixtures import payloads

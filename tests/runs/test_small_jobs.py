@@ -12,7 +12,7 @@ from inference.features.evaluations.job import EvaluateJob
 from inference.models import Evaluation, ExperimentSet, PortMapping, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.job import Task
+from inference.runs.kinds import Task
 from inference.storage.errors import UnknownNameError
 from inference.storage.instruction_sets import new_isa
 from inference.storage.resource_mappings import convert

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from inference.models import Run
 from inference.runs import leases, lifecycle
-from inference.runs import watch as watch_module
+from inference.runs import leases as watch_module
 from inference.runs.journal import LEASE_TIME
-from inference.runs.registry import JOBS
-from inference.runs.watch import PATIENCE, Watch
+from inference.runs.kinds import JOBS
+from inference.runs.leases import PATIENCE, Watch
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import payloads, reached, wait_for
 

@@ -16,7 +16,7 @@ from inference.core.compiling_ahead import compile_all
 from inference.models import ISA, ExperimentSet, Run, RunCheckpoint, Upload
 from inference.runs import lifecycle
 from inference.runs import worker as worker_module
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease
 from inference.runs.worker import RunWorker
 from inference.storage.instruction_sets import new_isa
 from tests.launched import is_alive
@@ -114,7 +114,7 @@ def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):
 
 def compiling(worker) -> int | None:
     """The process that compiles ahead for a worker."""
-    return child_with(worker, b"inference.runs.warming")
+    return child_with(worker, b"inference.runs.chores")
 
 
 def test_a_worker_compiles_ahead_once_and_says_so(site):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from inference.cluster.workshop import DaskWorkshop
 from inference.core.workshop import LocalWorkshop
-from inference.runs.workshop import open_workshop
+from inference.runs.execute import open_workshop
 
 
 def test_without_a_scheduler_runs_compute_here(settings) -> None:

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connections
 from django.test.signals import setting_changed
 
-from inference.runs.registry import JOBS
+from inference.runs.kinds import JOBS
 from pmweb import environment as site_environment
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import Site, connected_site, environment

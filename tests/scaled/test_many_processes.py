@@ -23,7 +23,7 @@ from inference.runs import lifecycle
 from inference.runs.machines import tokens
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_mapping
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.models import AuditEntry
 from tests.processes import Process, Served
 from tests.runs.agents import TRUTH

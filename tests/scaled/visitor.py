@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from pmweb.accounts import links
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 
 _FIELD = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 

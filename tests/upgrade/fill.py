@@ -18,8 +18,8 @@ import django
 django.setup()
 
 from inference.core.experiment import Experiment  # noqa: E402
+from inference.core.holdout import random_mixes  # noqa: E402
 from inference.core.mapping import PortMapping as Mapping  # noqa: E402
-from inference.core.mixes import random_mixes  # noqa: E402
 from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
 from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
 from inference.runs import execute as execution  # noqa: E402
@@ -28,7 +28,7 @@ from inference.runs.execute import STOP, Wishes, execute  # noqa: E402
 from inference.runs.reporter import JournalReporter  # noqa: E402
 from inference.storage.instruction_sets import new_isa  # noqa: E402
 from inference.storage.rows import store_mapping, store_measurements  # noqa: E402
-from pmweb.accounts.administrator import ensure_administrator  # noqa: E402
+from pmweb.accounts.people import ensure_administrator  # noqa: E402
 
 TRUTH = Mapping(("0", "1", "2"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 1),), "d": ((7, 1),)})
 QUICK = {"search": "evolution", "population": 30, "max_generations": 3, "threads": 1}

@@ -8,7 +8,7 @@ from inference.models import Evaluation, ExperimentSet, PortMapping, Run, RunEve
 from inference.models.schema import Schema, schema
 from inference.runs import leases, lifecycle
 from inference.runs.execute import Wishes, execute
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 
 PAGES = (
     *("/", "/runs/", "/mappings/", "/sets/", "/isas/", "/machines/", "/campaigns/"),

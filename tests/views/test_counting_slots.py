@@ -13,7 +13,7 @@ from inference.core.mapping import PortMapping as Value
 from inference.features.doubts.query import again, doubts_of
 from inference.features.mappings.query import measured_slots_of
 from inference.features.measure.job import effort
-from inference.measuring.padding import padding_of
+from inference.measuring.arm_bodies import padding_of
 from inference.models import ExperimentSet, Machine, PortMapping
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import load_measurements, store_mapping

@@ -29,7 +29,7 @@ def mapping(transactional_db: None) -> PortMapping:
 @pytest.fixture
 def admin(client: Client, mapping: PortMapping, monkeypatch, tmp_path) -> Client:
     """Somebody logged in as administrator, where the PATH has no tool."""
-    from pmweb.accounts.administrator import ensure_administrator
+    from pmweb.accounts.people import ensure_administrator
 
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     user: User = ensure_administrator()

@@ -2,10 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from anica_app.core.domain.aliasing import FREE, Aliasing, Pair
+from anica_app.core.domain.places import Place
+from anica_app.core.domain.space import Bits
+
+# Whether an abstract block says less than another, instructions in between and rotation allowed (§8.1.6).
+
+
+def subsumes(
+    general: Sequence[Bits], general_aliasing: Aliasing, special: Sequence[Bits], special_aliasing: Aliasing
+) -> bool:
+    """Definition 8.7 for two abstract blocks, each given by the schemes of its instructions and its aliasing.
+
+    Exact: the mappings that keep the cyclic order (C1, C4) are those that go on from the place of the first
+    instruction, around at most once, so they are tried in this way; a branch ends where an instruction may be
+    of a scheme that it must not (C2), or a constraint on operands is missing (C3).
+    """
+    count, places = len(general), len(special)
+    if count > places:
+        return False
+    fitting: list[list[int]] = []
+    for bits in general:
+        found = [place for place, other in enumerate(special) if not other & ~bits]
+        if not found:
+            return False
+        fitting.append(found)
+    constraints: list[list[tuple[Pair, bool]]] = [[] for _ in general]
+    for pair, wanted in general_aliasing.pairs:
+        constraints[max(place.instruction for place in pair)].append((pair, wanted))
+    there = special_aliasing.value
+    mapping: list[int] = []
+
+    def hold(number: int) -> bool:
+        return all(there.get(_mapped(pair, mapping)) is wanted for pair, wanted in constraints[number])
+
+    def extended(number: int) -> bool:
+        if number == count:
+            return True
+        for place in fitting[number]:
+            if number:
+                begun = (mapping[-1] - mapping[0]) % places
+                if not begun < (place - mapping[0]) % places <= places - (count - number):
+                    continue
+            mapping.append(place)
+            if hold(number) and extended(number + 1):
+                return True
+            mapping.pop()
+        return False
+
+    return extended(0)
+
+
+def _mapped(pair: Pair, mapping: Sequence[int]) -> Pair:
+    one, other = (Place(mapping[place.instruction], place.kind, place.number) for place in pair)
+    return (one, other) if one < other else (other, one)
+
 
 Values = tuple[Any, ...]
 """An abstract value per feature of a domain, in the domain's order; None is ⊤ (see `abstractions`)."""

@@ -14,7 +14,7 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError
 
 ConcreteT = TypeVar("ConcreteT", bound=Hashable)
 AbstractT = TypeVar("AbstractT", bound=Hashable)

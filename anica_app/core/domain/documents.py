@@ -25,9 +25,9 @@ from anica_app.core.domain.abstract import (
 )
 from anica_app.core.domain.abstractions import UP
 from anica_app.core.domain.aliasing import Aliasing, Pair
+from anica_app.core.domain.features import Vocabulary
 from anica_app.core.domain.places import Kind, Place
-from anica_app.core.domain.vocabulary import Vocabulary
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError
 from inference.core.protocols import Json
 
 MOST_INSTRUCTIONS = 100

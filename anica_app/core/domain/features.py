@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any
 
+from anica_app.core.domain.abstract import AbstractInstruction, FeatureExpansion
 from anica_app.core.domain.abstractions import Abstraction, EditDistances, LogSizes, Singletons, Subsets
-from anica_app.core.domain.settings import DomainSettings
+from anica_app.core.domain.settings import FEATURES, MOST_EDITS, MOST_LOG, DomainSettings
+from anica_app.core.domain.space import Bits, SchemeSpace
 from inference.isa.scheme import Operand, Scheme
 from inference.isa.x86.forms import Form, features
+
+# What abstract instructions can say: features with their abstractions, whatever schemes there are.
+
+
+class Vocabulary:
+    """Features in a fixed order, and the abstraction of each. `free` is ⊤ of abstract instructions."""
+
+    def __init__(self, names: Sequence[str], settings: DomainSettings) -> None:
+        self.names = tuple(names)
+        self.abstractions: tuple[Abstraction[Any, Any], ...] = tuple(
+            abstraction(name, settings) for name in self.names
+        )
+        self.free = AbstractInstruction((None,) * len(self.names))
+
+    def is_below(self, special: AbstractInstruction, general: AbstractInstruction) -> bool:
+        """⊑ in every feature."""
+        pairs = zip(self.abstractions, special.values, general.values, strict=True)
+        return all(each.is_below(left, right) for each, left, right in pairs)
+
+    def expansions(self, instruction: AbstractInstruction, number: int) -> Iterator[FeatureExpansion]:
+        """Those that apply to it where it is the instruction with this number, feature by feature."""
+        for name, each, value in zip(self.names, self.abstractions, instruction.values, strict=True):
+            for step in each.steps(value) if value is not None else ():
+                yield FeatureExpansion(number, name, step, each.expand(value, step))
+
+    def expand(self, instruction: AbstractInstruction, expansion: FeatureExpansion) -> AbstractInstruction:
+        """The successor. Raises `ValueError` where the expansion does not apply."""
+        position = self.names.index(expansion.feature)
+        value, each = instruction.values[position], self.abstractions[position]
+        if value is None or expansion.step not in each.steps(value):
+            raise ValueError(f"{expansion} does not apply to {instruction}")
+        return instruction.replaced(position, each.expand(value, expansion.step))
+
+
+@cache
+def everything() -> Vocabulary:
+    """All features without bounds of a campaign's own: understands the documents of any campaign."""
+    return Vocabulary(FEATURES, DomainSettings(edit_distance=MOST_EDITS, log_bound=MOST_LOG))
+
 
 YES, NO = "yes", "no"
 _LOCK = frozenset({"lock"})
@@ -88,3 +131,79 @@ _VALUES: dict[str, Callable[[Scheme, Form], str | frozenset[str]]] = {
     "operands": lambda scheme, _: _operands(scheme),
     "scheme": lambda scheme, _: scheme.text,
 }
+
+
+# The features of all schemes of a space, and which schemes an abstract instruction stands for (γ, β).
+
+
+_KEPT = 1 << 16
+"""So many abstract instructions are remembered with their schemes; a long search goes through many more."""
+
+
+class FeatureTable:
+    """The features of a domain with their abstractions, over the schemes of a space.
+
+    The feature `uops` is left out where the space knows no number of µops.
+    """
+
+    def __init__(self, space: SchemeSpace, settings: DomainSettings) -> None:
+        self.space = space
+        names = [name for name in settings.feature_names if name != "uops" or space.uops]
+        self.vocabulary = Vocabulary(names, settings)
+        self._bits: list[dict[Any, Bits]] = [{} for _ in names]
+        self._meanings: dict[AbstractInstruction, Bits] = {}
+
+    @cached_property
+    def rows(self) -> tuple[tuple[Any, ...], ...]:
+        """Of each scheme, its values of the features."""
+        return tuple(
+            tuple(value(name, scheme, form, self.space.uops) for name in self.vocabulary.names)
+            for scheme, form in zip(self.space.schemes, self.space.forms, strict=True)
+        )
+
+    @cached_property
+    def _having(self) -> tuple[Mapping[Any, Bits], ...]:
+        """Of each feature, {value: the schemes that have it}."""
+        found: list[dict[Any, Bits]] = []
+        for position in range(len(self.vocabulary.names)):
+            numbers = defaultdict(list)
+            for number, row in enumerate(self.rows):
+                numbers[row[position]].append(number)
+            found.append({value: sum(1 << number for number in some) for value, some in numbers.items()})
+        return tuple(found)
+
+    @cached_property
+    def representing(self) -> tuple[AbstractInstruction, ...]:
+        """β of each scheme."""
+        abstractions = self.vocabulary.abstractions
+        return tuple(
+            AbstractInstruction(
+                tuple(each.represent(value) for each, value in zip(abstractions, row, strict=True))
+            )
+            for row in self.rows
+        )
+
+    def meaning(self, instruction: AbstractInstruction) -> Bits:
+        """γ: the schemes that it represents."""
+        found = self._meanings.get(instruction)
+        if found is None:
+            found = self.space.all
+            for position, value in enumerate(instruction.values):
+                if value is not None:
+                    found &= self._schemes(position, value)
+            if len(self._meanings) >= _KEPT:
+                self._meanings.clear()
+            self._meanings[instruction] = found
+        return found
+
+    def _schemes(self, position: int, value: Any) -> Bits:
+        """γ of a feature's abstract value."""
+        known = self._bits[position]
+        if value not in known:
+            represents = self.vocabulary.abstractions[position].represents
+            found = 0
+            for concrete, bits in self._having[position].items():
+                if represents(value, concrete):
+                    found |= bits
+            known[value] = found
+        return known[value]

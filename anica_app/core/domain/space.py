@@ -9,7 +9,7 @@ from functools import cache, cached_property, lru_cache
 from anica_app.core.domain import places
 from anica_app.core.domain.sampleable import EVEX, why_not
 from anica_app.core.domain.settings import SpaceSettings
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError
 from inference.isa.scheme import Scheme
 from inference.isa.x86.forms import Form
 from inference.isa.x86.scheme_set import described, forms_by_text, schemes

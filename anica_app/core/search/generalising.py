@@ -8,9 +8,8 @@ from typing import Generic, cast
 
 from anica_app.core.search.checking import Check, Checker, Reason, SamplingChecker
 from anica_app.core.search.judging import Judged
-from anica_app.core.search.panel import Driver
+from anica_app.core.search.panel import Driver, Task, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
-from anica_app.core.search.tasks import Task, World
 
 _MOST_ATTEMPTS = 5
 """How often a generalisation is begun at most; each time it knows more."""

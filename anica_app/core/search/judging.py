@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.protocols import BlockT
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json

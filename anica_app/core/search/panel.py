@@ -7,16 +7,146 @@ who is quicker.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Generic, Protocol, runtime_checkable
+from dataclasses import dataclass
+from random import Random
+from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from anica_app.core.answers import Answer
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Answer, Predictor
 from anica_app.core.search.judging import Judge, Judged
 from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
-from anica_app.core.search.tasks import ResultT, Task
+from anica_app.core.search.settings import SearchSettings
+
+# Searches as generators: they yield blocks that they want judged, and go on with the verdicts.
+#
+# So a search says what it wants to know and nothing of how it is asked; whoever runs it can merge the wishes
+# of many searches into bulk questions (`panel`).
+
+
+ResultT = TypeVar("ResultT")
+
+Task: TypeAlias = Generator[Sequence[BlockT], Sequence[Judged[BlockT]], ResultT]
+"""A search over blocks: it yields at least one block at a time, in whatever number."""
+
+
+@dataclass(frozen=True)
+class World(Generic[BlockT, AbstractT, ExpansionT]):
+    """What all searches of a campaign have in common; `seed` names it in every random choice."""
+
+    domain: Domain[BlockT, AbstractT, ExpansionT]
+    settings: SearchSettings
+    seed: int
+
+    def random(self, *path: object) -> Random:
+        """The source of randomness of one task, named by where it stands in the campaign.
+
+        So what is chosen does not depend on the order in which tasks happen to be carried out.
+        """
+        return Random("/".join(str(part) for part in (self.seed, *path)))  # noqa: S311 nothing secret
+
+
+# How much a campaign has asked and how long it took, over all its attempts.
+
+
+_WINDOW = 10.0  # seconds over which the rate is taken
+
+
+class Meter:
+    """Counts what a panel has judged since it was last asked, and measures time."""
+
+    def __init__(self, panel: Panel, clock: Callable[[], float]) -> None:
+        self._panel = panel
+        self._clock = clock
+        self._before = 0.0
+        self._begun = clock()
+        self._judged = 0
+        self._failures: Counter[tuple[int, str]] = Counter()
+        self._recent: deque[tuple[float, int]] = deque()
+
+    def start(self, before: float) -> None:
+        """Begin to measure; earlier attempts took so many seconds.
+
+        What the panel has judged up to now is not counted: it was before, or, as for the schemes that are
+        supported, belongs to no search.
+        """
+        self.taken()
+        self._before = before
+        self._begun = self._clock()
+
+    def seconds(self) -> float:
+        """Of searching, over all attempts."""
+        return self._before + self._clock() - self._begun
+
+    def untaken(self) -> int:
+        """Blocks judged since `taken`."""
+        return self._panel.judged - self._judged
+
+    def taken(self) -> tuple[int, Counter[str]]:
+        """Blocks judged, and failures by words, since this was last called."""
+        judged, failures = self.untaken(), self._panel.failures - self._failures
+        self._judged, self._failures = self._panel.judged, Counter(self._panel.failures)
+        words = {f"{failure} of {number}": count for (number, failure), count in failures.items()}
+        return judged, Counter(words)
+
+    def rate(self) -> float:
+        """Blocks judged per second lately."""
+        now = self._clock()
+        self._recent.append((now, self._panel.judged))
+        while len(self._recent) > 2 and self._recent[1][0] < now - _WINDOW:
+            self._recent.popleft()
+        then, judged = self._recent[0]
+        return (self._panel.judged - judged) / (now - then) if now > then else 0.0
+
+
+# Which schemes all tools of a campaign can work with (thesis §8.2.2).
+
+
+_PIECE = 500
+"""Blocks that are asked for together: enough for bulk, few enough to tell how it goes."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """Which of some schemes are supported: all predictors gave a number other than zero for the block of one.
+
+    `lacking` has for each other scheme which predictors (from 1) do not, with their answers.
+    """
+
+    supported: tuple[str, ...]
+    lacking: Mapping[str, Mapping[int, Answer]]
+
+    def by_predictor(self, number: int) -> int:
+        """How many schemes a predictor does not support."""
+        return sum(number in answers for answers in self.lacking.values())
+
+
+def find_support(
+    panel: Panel, blocks: Mapping[str, bytes], told: Callable[[int], None] = lambda done: None
+) -> Support:
+    """Ask all predictors for the one-instruction blocks of schemes, given by the schemes' texts.
+
+    `told` hears how many have been answered.
+    """
+    texts = list(blocks)
+    pieces = [texts[begin : begin + _PIECE] for begin in range(0, len(texts), _PIECE)]
+    asked = [panel.ask([blocks[text] for text in piece]) for piece in pieces]
+    lacking: dict[str, Mapping[int, Answer]] = {}
+    done = 0
+    for piece, answered in zip(pieces, asked, strict=True):
+        for text, answers in zip(piece, answered(), strict=True):
+            missing = _missing(answers)
+            if missing:
+                lacking[text] = missing
+        done += len(piece)
+        told(done)
+    return Support(tuple(text for text in texts if text not in lacking), lacking)
+
+
+def _missing(answers: Sequence[Answer]) -> dict[int, Answer]:
+    return {number: answer for number, answer in enumerate(answers, start=1) if not answer.supported}
+
 
 _PULSE_EVERY = 0.2  # seconds
 

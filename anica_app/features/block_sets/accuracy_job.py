@@ -11,8 +11,8 @@ from anica_app.models import BlockColumn
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 
 
 class AccuracyJob:

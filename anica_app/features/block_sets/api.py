@@ -33,11 +33,23 @@ from inference.features.runs.api import RunOut
 from inference.features.runs.runs_of_kind import NameOfRun, started
 from inference.web.api import access
 from inference.web.api.access import Deed
-from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
-from inference.web.api.shapes import Input, Name, NameAndNote, Note, Ref, Text, Time, ref
+from inference.web.api.shapes import (
+    DependentOut,
+    Input,
+    Name,
+    NameAndNote,
+    Note,
+    Ref,
+    Text,
+    Time,
+    deleted,
+    dependents_json,
+    ref,
+    renamed,
+)
 from inference.web.paging import Order
 
 router = Router()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.core.search.panel import Panel
 from anica_app.features.campaigns.opening import opened_panel
 from anica_app.formats.block_rows import ROWS, insert_answers
@@ -15,8 +15,8 @@ from inference.core.protocols import Checkpoint, Json
 from inference.models import Run
 from inference.runs.described_rows import read_row, read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 
 
 def refuse_unknown(config: Json, known: Collection[str], what: str) -> None:

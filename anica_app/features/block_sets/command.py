@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.accuracy import accuracy_of, column_named
 from anica_app.features.block_sets.columns import KIND
 from anica_app.features.block_sets.query import block_sets, columns_of, numbers_of

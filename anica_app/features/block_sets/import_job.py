@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
 from anica_app.features.block_sets.importing_loops import add_loop_arguments, import_loops, import_loops_of
 from anica_app.features.block_sets.loops_job import FIELDS as LOOP_FIELDS
@@ -25,11 +25,11 @@ from anica_app.models import BasicBlockSet, Campaign
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number
-from inference.features.uploads.claiming import claim_upload, discard_upload, free_upload
+from inference.features.uploads.query import claim_upload, discard_upload, free_upload
 from inference.models import ISA, Run, Upload
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NAME_LIMIT, free_name

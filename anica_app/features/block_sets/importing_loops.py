@@ -14,11 +14,11 @@ from anica_app.formats.listed_loops import find_listed_loops
 from anica_app.formats.program_loops import Found, Weighing, find_loops, store_loops
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
-from inference.features.uploads.claiming import discard_upload
-from inference.formats.incoming import taken_in
+from inference.features.uploads.query import discard_upload
+from inference.formats.importing import taken_in
 from inference.models import ISA, Upload
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import X86
 from inference.storage.names import NAME_LIMIT, free_name

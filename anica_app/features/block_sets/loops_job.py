@@ -14,12 +14,12 @@ from inference.core.errors import InvalidInputError
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.core.tunables import check_choice, check_number
-from inference.features.uploads.claiming import free_upload
+from inference.features.uploads.query import free_upload
 from inference.models import Run, Upload
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.errors import ExchangeError
 
 _EVERY = 0.3  # seconds between two words about progress

@@ -28,7 +28,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Abs, Coalesce
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.judging import ABSOLUTE
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.isa.x86.naming import mnemonics_named

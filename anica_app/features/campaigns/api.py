@@ -23,10 +23,22 @@ from anica_app.models import Campaign, CampaignFile
 from inference.models import Run
 from inference.web.api import access
 from inference.web.api.access import Deed
-from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.web.api.document import FILE
 from inference.web.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
-from inference.web.api.shapes import Name, NameAndNote, Note, Ref, Text, Time, attachment, ref
+from inference.web.api.shapes import (
+    DependentOut,
+    Name,
+    NameAndNote,
+    Note,
+    Ref,
+    Text,
+    Time,
+    attachment,
+    deleted,
+    dependents_json,
+    ref,
+    renamed,
+)
 from inference.web.paging import Order
 
 CampaignSort = sorts(CAMPAIGN_ORDERS)

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from anica_app.core.domain.wording import words
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, PRESETS
 from anica_app.features.predictors.query import chosen
 from anica_app.models import Campaign, Discovery, Predictor

@@ -9,10 +9,9 @@ from typing import Any
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 
-from anica_app.core.answers import Failure
 from anica_app.core.domain.settings import FEATURES
 from anica_app.core.domain.settings import GROUPS as SCHEME_GROUPS
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Failure, PredictorError
 from anica_app.core.search.judging import METRICS
 from anica_app.core.search.settings import Termination
 from anica_app.features.campaigns.request import DEFAULT_MINUTES, GROUPS, MOST_FRESH, PRESETS

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from anica_app.core.errors import AnicaError
-from anica_app.core.ranking.evaluation import Explained, explained, fresh_blocks, judged_blocks
+from anica_app.core.protocols import AnicaError
+from anica_app.core.ranking import Explained, explained, fresh_blocks, judged_blocks
 from anica_app.core.samples import Sample, pack
 from anica_app.core.search.checking import Check
 from anica_app.core.search.discovering import Campaign as Search
-from anica_app.core.search.events import Counted
 from anica_app.core.search.findings import Discovery as Found
 from anica_app.core.search.findings import Generalised, News, Round
 from anica_app.core.search.judging import Disagreement, InterestSettings, Judge, Judged
 from anica_app.core.search.panel import Driver, Panel
 from anica_app.core.search.settings import Termination
-from anica_app.core.search.state import State
+from anica_app.core.search.state import Counted, State
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
 from anica_app.features.campaigns.request import CampaignConfig, read_config
@@ -29,12 +28,12 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.protocols import Checkpoint, Json
 from inference.models import ISA, Run
 from inference.runs.errors import JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.runs.reporter import JournalReporter
 from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.errors import AnicaError
-from anica_app.core.search.panel import Panel
+from anica_app.core.protocols import AnicaError
+from anica_app.core.search.panel import Panel, Support, World, find_support
 from anica_app.core.search.settings import SearchSettings
-from anica_app.core.search.supporting import Support, find_support
-from anica_app.core.search.tasks import World
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.standing import SUPPORT
 from anica_app.features.predictors.query import opened
@@ -21,7 +19,7 @@ from inference.core.protocols import Checkpoint, Json
 from inference.models import ISA, PortMapping
 from inference.models.scheme_search import search_schemes
 from inference.runs.errors import JobError
-from inference.runs.job import Task
+from inference.runs.kinds import Task
 from inference.storage.instruction_sets import X86
 from inference.storage.rows import load_mapping
 

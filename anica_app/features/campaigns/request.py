@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from anica_app.core.domain import documents
+from anica_app.core.domain.features import everything
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.domain.vocabulary import everything
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.models import Discovery, Predictor

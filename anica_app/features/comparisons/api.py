@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from anica_app.core.comparing.points import Selection
+from anica_app.core.comparing import Selection
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
 from anica_app.features.comparisons.files import answer_lines
 from anica_app.features.comparisons.query import (

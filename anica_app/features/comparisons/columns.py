@@ -8,8 +8,8 @@ from contextlib import closing
 
 import numpy as np
 
-from anica_app.core.answers import Answer
-from anica_app.core.comparing.points import Points
+from anica_app.core.comparing import Points
+from anica_app.core.protocols import Answer
 from anica_app.core.search.panel import Panel
 from anica_app.features.block_sets.columns import answers_of
 from anica_app.features.comparisons.experiment_blocks import ExperimentBlock, blocks_of, sampled
@@ -22,7 +22,7 @@ from inference.core.predicting import Predictor as Model
 from inference.core.predicting import predicted
 from inference.core.tables import ExperimentTable
 from inference.models import ExperimentSet, Measurement
-from inference.runs.job import Task
+from inference.runs.kinds import Task
 from inference.storage.streaming import Chunk, set_chunks
 
 NOT_DESCRIBED = "has schemes that the mapping does not describe"

@@ -56,7 +56,7 @@ class Command(RunCommand):
         self._show(run.pk, options)
 
     def _show(self, run: int, options: dict[str, Any]) -> None:
-        from anica_app.core.comparing.points import Selection
+        from anica_app.core.comparing import Selection
         from anica_app.features.comparisons.files import answer_lines, score_table
         from anica_app.features.comparisons.query import (
             columns_of,
@@ -102,7 +102,7 @@ def _decimals(value: float | None) -> str:
 
 def _config(options: dict[str, Any]) -> dict[str, Any]:
     """The description of the run. Raises `CommandError` for names that nothing has."""
-    from anica_app.core.errors import PredictorError
+    from anica_app.core.protocols import PredictorError
     from anica_app.features.predictors.query import chosen
     from inference.models import ExperimentSet, PortMapping, ResourceMapping
     from inference.storage.errors import ExchangeError

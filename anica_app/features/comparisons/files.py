@@ -14,8 +14,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils.text import slugify
 
-from anica_app.core.comparing.biases import SchemeBias
-from anica_app.core.comparing.points import Points, Selection
+from anica_app.core.comparing import Points, SchemeBias, Selection
 from anica_app.features.comparisons.query import (
     biases_in,
     columns_of,

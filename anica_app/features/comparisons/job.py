@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from anica_app.core.comparing.points import Points, answered_by_all
-from anica_app.core.errors import PredictorError
+from anica_app.core.comparing import Points, answered_by_all
+from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.columns import Asking, Reading, measured_elsewhere, tell_progress
 from anica_app.features.comparisons.request import ComparisonConfig, read_config
 from anica_app.features.comparisons.rows import Answers, answers_field, pictured, points_fields, summarised
@@ -19,8 +19,8 @@ from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.resource_mappings import load_predictor
 
 STAGES = ("read", "ask", "sum up")

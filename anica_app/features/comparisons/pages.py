@@ -13,8 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from anica_app.core.comparing.biases import GRADES, STEPS, SchemeBias
-from anica_app.core.comparing.points import Selection
+from anica_app.core.comparing import GRADES, STEPS, SchemeBias, Selection
 from anica_app.features.comparisons.files import Choice, choice_of, column_in, filter_context
 from anica_app.features.comparisons.query import (
     biases_in,

@@ -13,9 +13,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from django.db.models import QuerySet
 
-from anica_app.core.comparing.biases import SchemeBias
-from anica_app.core.comparing.biases import biases as biases_of
-from anica_app.core.comparing.points import Compared, Points, Selection, answered_by_all, compared
+from anica_app.core.comparing import Compared, Points, SchemeBias, Selection, answered_by_all, compared
+from anica_app.core.comparing import biases as biases_of
 from anica_app.features.comparisons.rows import Answers, biases_from, read_answers, read_points, read_table
 from anica_app.figures.length_maps import LengthMap, length_maps
 from anica_app.models import ComparedColumn, Comparison

@@ -12,8 +12,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from anica_app.core.comparing.biases import SchemeBias, biases
-from anica_app.core.comparing.points import Points, compared
+from anica_app.core.comparing import Points, SchemeBias, biases, compared
 from anica_app.figures.length_maps import length_maps
 from anica_app.models import ComparedColumn, Comparison
 from inference.core import checkpoint

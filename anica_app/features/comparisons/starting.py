@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.comparisons.experiment_blocks import INSTRUCTIONS
 from anica_app.features.comparisons.request import KIND, MOST_ASKED
 from anica_app.features.predictors.query import kind_of, programs, row_for
@@ -26,8 +26,7 @@ from anica_app.predictors.osaca.predictor import ARCHITECTURES
 from inference.core.protocols import Json
 from inference.isa.tool_names import NO_NAMES, TOOL_NAMES, ToolNames
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
-from inference.storage.cores import core_of
-from inference.storage.instruction_sets import X86
+from inference.storage.instruction_sets import X86, core_of
 from inference.web.naming import NOTE_LIMIT
 from inference.web.presentation import describe_fields
 from inference.web.requests import start_run, whole_number

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from anica_app.core.errors import AnicaError
-from anica_app.core.ranking.best import best_selection
+from anica_app.core.protocols import AnicaError
+from anica_app.core.ranking import best_selection
 from anica_app.core.samples import unpack
 from anica_app.core.search.judging import Disagreement, InterestSettings, Judge
 from anica_app.features.block_sets.columns import read_set
@@ -28,14 +28,14 @@ from anica_app.features.coverage.query import (
 )
 from anica_app.models import BasicBlockSet, Campaign, SampleBatch
 from inference.core.errors import InvalidInputError
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_whole
 from inference.models import Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.errors import ExchangeError
 
 MOST_CAMPAIGNS = 8

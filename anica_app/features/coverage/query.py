@@ -8,7 +8,6 @@ from functools import cache
 
 from django.db.models import QuerySet
 
-from anica_app.core.answers import Answer, Failure
 from anica_app.core.domain.blocks import SampledBlock
 from anica_app.core.domain.settings import (
     FEATURES,
@@ -18,9 +17,8 @@ from anica_app.core.domain.settings import (
     DomainSettings,
     SpaceSettings,
 )
-from anica_app.core.errors import AnicaError
-from anica_app.core.ranking.best import Selection, best_selection
-from anica_app.core.ranking.coverage import Covered, covered_blocks
+from anica_app.core.protocols import AnicaError, Answer, Failure
+from anica_app.core.ranking import Covered, Selection, best_selection, covered_blocks
 from anica_app.core.search.judging import Judge
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from anica_app.core.answers import Answer
 from anica_app.core.domain.wording import Words
+from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.tool_commands import Command
 from anica_app.models import Discovery, Predictor
 from inference.formats.provenance import CITATION, PRODUCT

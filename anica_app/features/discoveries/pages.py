@@ -16,7 +16,7 @@ from django.urls import path, reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
 from anica_app.features.discoveries.query import Example, Found, discoveries_in_full, mentions_of

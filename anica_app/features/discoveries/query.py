@@ -9,9 +9,8 @@ from functools import cached_property, lru_cache
 
 from django.db.models import QuerySet
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.domain.mentions import Mention, mention_of
-from anica_app.core.errors import AnicaError
+from anica_app.core.domain.wording import Mention, mention_of
+from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.samples import Sample
 from anica_app.core.search.judging import Judge, Verdict
 from anica_app.features.campaigns.query import judge_of

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.bug_report import Report, markdown
 from anica_app.features.discoveries.query import Example, Found, known_answers
 from anica_app.features.discoveries.saying import words_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from inference.core.errors import InvalidInputError
 from inference.storage.errors import ExchangeError
 from inference.web.data_command import DataCommand

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.block_sets.columns import refuse_unknown
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference, is_notable, worst_first
 from anica_app.predictors.llvm.model import LlvmModel, Modelled
@@ -22,8 +22,8 @@ from inference.isa.x86.att import encoded
 from inference.models import PortMapping, Run
 from inference.runs.described_rows import read_row
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import X86
 
 KIND = "llvm-difference"

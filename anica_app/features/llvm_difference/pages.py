@@ -18,8 +18,7 @@ from inference.isa.tool_names import NO_NAMES, TOOL_NAMES
 from inference.models import PortMapping, Run
 from inference.runs.errors import ConfigError
 from inference.runs.lifecycle import submit, unused_name
-from inference.storage.cores import core_of
-from inference.storage.instruction_sets import X86
+from inference.storage.instruction_sets import X86, core_of
 from inference.web.paging import page_in_memory
 from inference.web.requests import file_answer, whole_number
 

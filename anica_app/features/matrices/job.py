@@ -8,11 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from anica_app.core.answers import Answer
 from anica_app.core.domain.settings import DomainSettings, SpaceSettings
-from anica_app.core.errors import AnicaError
-from anica_app.core.ranking.agreement import Cycles, agreement
-from anica_app.core.ranking.evaluation import fresh_blocks
+from anica_app.core.protocols import AnicaError, Answer
+from anica_app.core.ranking import Cycles, agreement, fresh_blocks
 from anica_app.core.search.judging import FAILING, InterestSettings
 from anica_app.features.block_sets.columns import add_columns, answers_of, codes_of, read_set
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel
@@ -25,8 +23,8 @@ from inference.isa.x86.blocks import mnemonics_of
 from inference.models import ISA, Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name
 

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import Listed, kind_of, kinds, listed, row_for
 from anica_app.models import Predictor
 from anica_app.predictors import mapping

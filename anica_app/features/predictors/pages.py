@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import kinds, listed, row_for
 from anica_app.features.questions.form import BlockForm
 from anica_app.features.questions.query import KIND

@@ -11,8 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from anica_app.core.errors import PredictorError
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.core.remembering import Remembering
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.features.predictors.stored_kinds import (
@@ -30,7 +29,7 @@ from anica_app.predictors.kinds import KINDS, Found, Kind
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import body_of
 from inference.models import Machine, PortMapping, ResourceMapping
-from inference.runs.job import Task
+from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.storage.instruction_sets import X86
 from inference.storage.names import free_name

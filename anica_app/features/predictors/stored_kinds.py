@@ -12,25 +12,24 @@ import numpy as np
 import numpy.typing as npt
 from django.conf import settings
 
-from anica_app.core.errors import PredictorError
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.models import Predictor as PredictorRow
 from anica_app.predictors import machine, mapping
 from anica_app.predictors.kinds import Found, Kind
 from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.agent.protocol import Result, Settings
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.predicting import Predictor as ExperimentPredictor
 from inference.core.tables import ExperimentTable
 from inference.features.blocks.job import measuring_blocks
-from inference.isa.blocks_of import obstacle_to_blocks
+from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block
 from inference.models import Machine, PortMapping, ResourceMapping
 from inference.runs.errors import JobError
-from inference.runs.job import Task
+from inference.runs.execute import open_cluster
+from inference.runs.kinds import Task
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.runs.machines.measurer import identity_of, simulated_machine
-from inference.runs.workshop import open_cluster
 from inference.storage.instruction_sets import X86
 from inference.storage.resource_mappings import load_predictor
 from inference.storage.rows import digest_of

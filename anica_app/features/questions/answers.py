@@ -11,8 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 
-from anica_app.core.errors import AnicaError
 from anica_app.core.memory_variants import Memory, variants
+from anica_app.core.protocols import AnicaError
 from anica_app.features.discoveries.pages import lines_of as instructions_of
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.questions import form as explaining

@@ -11,8 +11,7 @@ from django.urls import reverse
 from ninja import Router, Schema, Status
 from pydantic import Field
 
-from anica_app.core.answers import Answer
-from anica_app.core.errors import AnicaError, PredictorError
+from anica_app.core.protocols import AnicaError, Answer, PredictorError
 from anica_app.core.search.judging import InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.features.api_shapes import AskedAnswerOut, assembly

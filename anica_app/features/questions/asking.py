@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 from django.db import connection
 
-from anica_app.core.answers import Answer
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, PredictorError
 from anica_app.core.protocols import Predictor as Tool
 from anica_app.features.predictors.query import opened
 from anica_app.models import Predictor
 from anica_app.predictors import machine
 from inference.core.errors import MeasuringError
-from inference.runs.job import Task
+from inference.runs.kinds import Task
 
 SIDE_BY_SIDE = 6
 """Predictors that work at a time; machines do not count, most of the time they are waited for."""

@@ -12,9 +12,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from anica_app.core.answers import Answer
-from anica_app.core.errors import AnicaError, PredictorError
 from anica_app.core.memory_variants import Memory, variants
+from anica_app.core.protocols import AnicaError, Answer, PredictorError
 from anica_app.features.predictors.query import chosen
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.job import with_switch
@@ -23,12 +22,12 @@ from anica_app.predictors.loops import asked_as
 from inference.features.blocks.query import BlockLoad, load_of
 from inference.features.experiments.command import Command as PredictExperiment
 from inference.formats.csv_cells import written
-from inference.isa.blocks_of import obstacle_to_blocks
+from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_bytes
 from inference.models import PortMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
-from inference.web.piece_options import add_piece_option, blocks_of_file
+from inference.web.data_command import add_piece_option, blocks_of_file
 
 MOST_BLOCKS = 100_000
 _SHOWN = 44

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
 from anica_app.features.predictors.query import Offer, Offers, chosen, offers

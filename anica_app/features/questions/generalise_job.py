@@ -7,28 +7,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from anica_app.core.answers import Answer
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError, Answer
+from anica_app.core.search.discovering import Explanation
 from anica_app.core.search.findings import Counters, News
 from anica_app.core.search.judging import Disagreement, InterestSettings, Judge, Judged, SameAs
-from anica_app.core.search.meter import Meter
-from anica_app.core.search.panel import Driver, Panel
-from anica_app.core.search.single import Explanation
+from anica_app.core.search.panel import Driver, Meter, Panel
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
 from anica_app.features.campaigns.opening import chosen_domain, opened_panel, restricted_domain, world_of
 from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.models import Campaign
 from inference.core.errors import InvalidInputError
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.protocols import Json
 from inference.core.tunables import check_number
 from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_truth, read_whole
 from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 
 LABELS = ("Find the schemes that all support", "Generalise")
 _STAGE = "generalise"

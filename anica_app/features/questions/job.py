@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from anica_app.core.errors import PredictorError
 from anica_app.core.memory_variants import variants
+from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import row_for
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.query import ANSWERS, KIND, Said, said_document
@@ -18,8 +18,8 @@ from inference.isa.x86.blocks import BlockError, block_of_hex
 from inference.models import Run
 from inference.runs.described_rows import read_rows
 from inference.runs.errors import ConfigError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 
 GONE = "it has been deleted"
 

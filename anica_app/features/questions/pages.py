@@ -18,7 +18,7 @@ from anica_app.models import Predictor
 from anica_app.predictors import machine, mapping
 from inference.features.blocks.query import describing, load_of
 from inference.features.blocks.shown import load_context, shown
-from inference.isa.blocks_of import obstacle_to_blocks
+from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, block_of_hex
 from inference.models import ISA, Machine, Run
 from inference.storage.instruction_sets import X86

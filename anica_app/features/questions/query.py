@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from anica_app.core.answers import Answer
+from anica_app.core.protocols import Answer
 from anica_app.core.samples import Sample
 from anica_app.formats.sample_document import read_samples, sample_document
 from anica_app.models import Campaign, Predictor

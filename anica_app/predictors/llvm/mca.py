@@ -6,8 +6,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores, in_batches
 from anica_app.predictors.llvm.mca_dialogue import Question, missing, read_reply
 from anica_app.predictors.llvm.mca_settings import RATE, McaSettings

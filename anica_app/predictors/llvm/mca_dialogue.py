@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.predictors.llvm.mca_settings import LONGER, RATE, McaSettings
 from anica_app.predictors.llvm.text import Text
 

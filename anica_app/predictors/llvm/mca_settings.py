@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from anica_app.predictors.options import check_choices, choice
+from anica_app.predictors.forms import check_choices, choice
 from inference.core.errors import InvalidInputError
 from inference.core.tunables import check_number, check_whole, setting
 

@@ -15,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from anica_app.core.answers import Answer
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, PredictorError
 from anica_app.predictors.batches import cores, in_batches
 from anica_app.predictors.llvm.processors import check_processor
 from anica_app.predictors.llvm.releases import INSTALL, Release

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.predictors.llvm.releases import Release
 from anica_app.predictors.processor_names import not_known
 from inference.containment import CannotStartError, Limits, run

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from inference.containment import CannotStartError, Limits, run
 
 PROGRAM = "llvm-mca"

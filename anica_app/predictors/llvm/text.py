@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from inference.containment import Limits, run
 
 _MARK = bytes.fromhex("0f188400")

@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores
+from anica_app.predictors.forms import check_choices, choice
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.llvm.text import texts_of
-from anica_app.predictors.options import check_choices, choice
 from anica_app.predictors.processor_names import not_known
 from anica_app.predictors.warm import Workers
 from inference.containment import Access, CannotStartError, Limits, WorkerError, access_of, run

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Settled, matched
-from inference.core.cegar.asking import Answers
+from inference.core.cegar.alternatives import MOST_COPIES, Alternatives, Pool, Settled, matched
 from inference.core.cegar.clashing import as_clash, culprit, is_explainable, minimal_clash, to_drop
 from inference.core.cegar.encodings import Questions
 from inference.core.cegar.events import (
@@ -18,7 +17,6 @@ from inference.core.cegar.events import (
     Standing,
     Undecided,
 )
-from inference.core.cegar.pool import Pool
 from inference.core.cegar.problem import (
     PHASES,
     Alternative,
@@ -32,7 +30,7 @@ from inference.core.cegar.problem import (
     assumptions,
 )
 from inference.core.cegar.questions import questions
-from inference.core.cegar.readings import Readings
+from inference.core.cegar.readings import Answers, Readings
 from inference.core.cegar.search_state import from_checkpoint, identity, to_checkpoint
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
 from inference.core.cegar.shape import Candidate, Observation, Shape
@@ -40,11 +38,10 @@ from inference.core.cegar.solving import SolverLimitError, version
 from inference.core.cegar.telling_apart import Judge
 from inference.core.cegar.waiving import Waived, least_waiver, reduced
 from inference.core.errors import InsufficientDataError
-from inference.core.events import Log, PhaseStarted
+from inference.core.events import Log, Pace, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import Distinction
 from inference.core.mapping import PortMapping
-from inference.core.pacing import Pace
 from inference.core.protocols import Checkpoint, Event, Measurer, Reporter
 from inference.core.throughput import inverse_throughput
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Set
 from dataclasses import replace
 
-from inference.core.cegar.asking import Answers
 from inference.core.cegar.problem import Hidden
-from inference.core.cegar.readings import Readings
+from inference.core.cegar.readings import Answers, Readings
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.shape import Candidate, Shape
 from inference.core.experiment import Experiment

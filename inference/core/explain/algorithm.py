@@ -6,22 +6,26 @@ from collections.abc import Sequence
 
 from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
+from inference.core.events import Pace
 from inference.core.explain.alone import find_candidates, measure_alone
 from inference.core.explain.bench import Bench
-from inference.core.explain.blocking import BlockingAnswer, BlockingSolver
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded, nothing_characterised
 from inference.core.explain.events import Bottleneck
 from inference.core.explain.known import ByCounters, ByTime
 from inference.core.explain.ports import Solver, blockers_of, class_table
-from inference.core.explain.problem import ExplainProblem, ExplainResult, Outcome
+from inference.core.explain.problem import (
+    BlockingAnswer,
+    BlockingSolver,
+    ExplainProblem,
+    ExplainResult,
+    Outcome,
+)
 from inference.core.explain.remaining import Conclusion, Remaining
 from inference.core.explain.sampling import Medians, Sampler
-from inference.core.explain.search_state import told_before
 from inference.core.explain.settings import PORT_COUNTERS, THROUGHPUT
-from inference.core.explain.telling import Quiet, Teller
-from inference.core.pacing import Pace
+from inference.core.explain.telling import Quiet, Teller, told_before
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.bench import Bench
-from inference.core.explain.surplus import copies_to_flood, flooded, surplus_by_time
+from inference.core.explain.flooding import copies_to_flood, flooded, surplus_by_time
 
 MOST_TRIED = 12
 """Members of a class that are looked at for the one that is most like a single µop."""

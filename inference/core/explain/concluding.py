@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inference.core.explain.bench import Bench
+from inference.core.explain.flooding import usage_from
 from inference.core.explain.judging import Verdict, alone_cycles, is_at_limit
 from inference.core.explain.ports import improper_mask, only_mask
 from inference.core.explain.problem import (
@@ -20,7 +21,6 @@ from inference.core.explain.problem import (
     Witness,
 )
 from inference.core.explain.remaining import Conclusion, agreed
-from inference.core.explain.surplus import usage_from
 from inference.core.mapping import PortMapping, Uops, described, uops_of
 
 

@@ -8,14 +8,12 @@ from typing import Protocol
 
 from inference.core.errors import CoreError
 from inference.core.explain.bench import Bench
-from inference.core.explain.blocking import BlockingAnswer
 from inference.core.explain.classes import PORT, busy_ports
-from inference.core.explain.flooding import Blocker, sorted_blockers
+from inference.core.explain.flooding import Blocker, sorted_blockers, usage_from
 from inference.core.explain.improper import improper_schemes
 from inference.core.explain.judging import Verdict, alone_cycles
 from inference.core.explain.ports import Improper, Solver, blockers_of, class_table
-from inference.core.explain.problem import BlockingClass, Reason
-from inference.core.explain.surplus import usage_from
+from inference.core.explain.problem import BlockingAnswer, BlockingClass, Reason
 from inference.core.mapping import PortMapping, Uops
 
 

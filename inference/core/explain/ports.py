@@ -6,11 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inference.core.explain.bench import Bench
-from inference.core.explain.blocking import BlockingAnswer, BlockingQuestion, BlockingSolver
-from inference.core.explain.flooding import NEAR_R_MAX, Blocker
-from inference.core.explain.problem import BlockingClass, Fact, Reason
+from inference.core.explain.flooding import LEAST_COPIES, NEAR_R_MAX, Blocker, flooded
+from inference.core.explain.problem import (
+    BlockingAnswer,
+    BlockingClass,
+    BlockingQuestion,
+    BlockingSolver,
+    Fact,
+    Reason,
+)
 from inference.core.explain.sampling import Medians
-from inference.core.explain.surplus import LEAST_COPIES, flooded
 from inference.core.explain.telling import Quiet
 from inference.core.identity import best_renaming, same_up_to_renaming
 from inference.core.mapping import PortMapping

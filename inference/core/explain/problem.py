@@ -6,12 +6,67 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from inference.core.errors import InvalidInputError
 from inference.core.experiment import Experiment
-from inference.core.explain.blocking import BlockingAnswer
 from inference.core.explain.settings import ExplainSettings
 from inference.core.mapping import PortMapping, Uops
+from inference.core.protocols import Measurer, Reporter
+
+# The question that explainable inference has about its blocking instructions, and who answers it.
+#
+# The counter-example-guided algorithm does (§6.2.1, step 4); it is passed in, so that neither algorithm knows
+# the other.
+
+
+@dataclass(frozen=True)
+class BlockingQuestion:
+    """Which ports do these schemes use? `widths`: sizes of their port sets. `improper`: schemes with two
+    µops, one of which has the ports of a scheme with one (§6.3.4). `ports` None: find the number. `trust`:
+    how many others behave like a scheme; where measurements contradict, the least trusted is to blame.
+    `domains`: the part of the core that a scheme is for; those of different ones share no ports unless that
+    explains more.
+    """
+
+    schemes: tuple[str, ...]
+    widths: Mapping[str, int]
+    improper: tuple[str, ...]
+    ports: int | None
+    most_ports: int
+    r_max: float | None
+    epsilon: float
+    alternatives: int
+    trust: Mapping[str, int]
+    domains: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class BlockingAnswer:
+    """A mapping of the schemes, others that no experiment tells from it, and who had to be left out.
+
+    `dropped`: {scheme: the measurements that contradict, in words}. `verdict`, `assumptions` and what is left
+    `unexplained` in words.
+    """
+
+    mapping: PortMapping
+    alternatives: tuple[PortMapping, ...] = ()
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    verdict: str = ""
+    experiments: int = 0
+    assumptions: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+
+
+class BlockingSolver(Protocol):
+    """Whoever can answer. Raises `InsufficientDataError` where nothing explains the measurements."""
+
+    def __call__(
+        self, question: BlockingQuestion, measurer: Measurer, reporter: Reporter, seed: int
+    ) -> BlockingAnswer:
+        """The same question and measurements give the same answer."""
+        ...
+
 
 STAGES = {
     "alone": "Measure every scheme alone",

@@ -12,8 +12,8 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from inference.core.events import Pace
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.pacing import Pace
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 
 MEDIAN_LOSS = math.sqrt(math.pi / 2)

@@ -14,11 +14,11 @@ scheme that is all there is; there, equality of the µops is finer than equality
 - `deciding`: an experiment that tells them apart by one scheme's µops
 """
 
-from inference.core.identity.agreement import Agreement, structural_agreement
 from inference.core.identity.canonical import canonical, same_up_to_renaming
 from inference.core.identity.comparison import ComparedScheme, Comparison, Kind, compare
 from inference.core.identity.deciding import deciding_experiment
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
+from inference.core.identity.hidden import Agreement, structural_agreement
 from inference.core.identity.renaming import Renaming, best_renaming
 
 __all__ = [

@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_kinds
-from inference.core.identity.agreement import Agreement, structural_agreement
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
+from inference.core.identity.hidden import Agreement, structural_agreement
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 

@@ -24,7 +24,7 @@ Where the paper is silent or another choice is better on measured data, this is 
 
 from inference.core.pmevo.algorithm import infer
 from inference.core.pmevo.estimate import Estimate, estimate
-from inference.core.pmevo.phases import phases
+from inference.core.pmevo.events import phases
 from inference.core.pmevo.problem import FrontPoint, PMEvoProblem, PMEvoResult, assumptions
 from inference.core.pmevo.settings import PMEvoSettings
 

@@ -11,22 +11,18 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InterruptedRunError
-from inference.core.events import Log, PhaseStarted, Progress
+from inference.core.events import Log, Pace, PhaseStarted, Progress
 from inference.core.mapping import PortMapping
-from inference.core.pacing import Pace
-from inference.core.pmevo.ceiling import ceiling_of
 from inference.core.pmevo.climb import Climb, without_repeats
-from inference.core.pmevo.congruence import congruent_schemes
-from inference.core.pmevo.events import Congruence
-from inference.core.pmevo.evolution import Evolved, evolve
+from inference.core.pmevo.congruence import congruent_schemes, learnable
+from inference.core.pmevo.events import Congruence, phases
 from inference.core.pmevo.fitness import Judge
-from inference.core.pmevo.learning import learnable
+from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.pmevo.observing import Observations, Observer
-from inference.core.pmevo.phases import phases
+from inference.core.pmevo.plan import ceiling_of
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
-from inference.core.pmevo.refit.best_known import best_known_first
-from inference.core.pmevo.refit.bounded import BoundedSearch
+from inference.core.pmevo.refit.bounded import BoundedSearch, best_known_first
 from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Point, cheapest, with_true
 from inference.core.pmevo.refit.preferring import Form

@@ -13,7 +13,7 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
-from inference.core.pacing import Pace
+from inference.core.events import Log, Pace
 from inference.core.pmevo.breeding import Breeder, Evolved
 from inference.core.pmevo.fitness import Judge, Slopes
 from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
@@ -22,7 +22,46 @@ from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.telling import Stories, Teller, story
 from inference.core.protocols import Checkpoint, Event, Json
 from inference.core.tables import ExperimentTable
-from inference.core.workshop import Bench, Workshop
+from inference.core.workshop import Bench, LocalWorkshop, Workshop
+
+# The evolution (§5.1.3, Algorithm 5.1): from random mappings until all agree, on one island or several.
+
+
+__all__ = ["Evolved", "evolve"]
+
+
+def evolve(
+    judge: Judge,
+    scheme_times: list[float],
+    seed: int,
+    state: Evolved | None,
+    listen: Callable[[Evolved], None],
+    workshop: Workshop | None = None,
+) -> Evolved:
+    """From `state` (None: from a random population) to convergence or the limit.
+
+    `listen` hears of every generation, the first included; of several islands, of all together after every
+    epoch, in a state from which they can be taken up again. `workshop` breeds islands (default: the threads
+    of this process); a population that evolves alone needs none.
+    """
+    settings = judge.settings
+    judge.pace.emit(Log("info", "preparing the compiled evaluation; its very first use compiles it"))
+    if settings.islands > 1:
+        shop = workshop or LocalWorkshop(settings.threads)
+        return evolve_apart(judge, scheme_times, seed, state, listen, shop)
+    breeder = Breeder(judge, scheme_times, seed, settings.population)
+    teller = Teller(judge, state.generation if state is not None else 0)
+    if state is None:
+        state = breeder.first()
+        teller.tell(state)
+        listen(state)
+    while state.generation < settings.max_generations and not state.converged(settings.convergence):
+        state = breeder.next(state)
+        teller.tell(state)
+        listen(state)
+    teller.show(state, now=True)
+    return state
+
 
 _TABLE = ("offsets", "scheme", "count", "lengths")
 _STAGE = 2  # of the random numbers; a population that evolves alone has 0 and 1

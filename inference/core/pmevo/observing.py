@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InsufficientDataError, InvalidInputError
-from inference.core.events import Log, Progress
+from inference.core.events import Log, Pace, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.core.pacing import Pace
 from inference.core.pmevo import plan
 from inference.core.pmevo.adaptive import adaptive
 from inference.core.pmevo.congruence import Classes, Likeness, congruent_schemes

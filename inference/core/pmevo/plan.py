@@ -11,8 +11,45 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from inference.core.experiment import Experiment
-from inference.core.mixes import random_mixes
+from inference.core.holdout import random_mixes
+
+# The bottleneck outside the ports, R_max, seen in the measurements themselves (§3.2.2).
+
+
+_QUANTILE = 0.99
+"""Of the instructions per cycle: beyond it may be measurements that went wrong."""
+
+_NEAR = 0.03  # within this share of it, an experiment is at the ceiling
+_LEAST_SHARE = 0.02  # of the experiments must be there,
+_LEAST_NUMBER = 20  # and so many in all,
+_LEAST_SCHEMES = 0.2  # with this share of the schemes
+
+
+def ceiling_of(times: Mapping[Experiment, float]) -> float | None:
+    """Instructions per cycle that nothing exceeds, where many different experiments reach it; else None.
+
+    A processor's ports alone let different mixes through at different rates; that many of them crowd at the
+    same highest rate is the mark of a bottleneck that all instructions share.
+    """
+    if not times:
+        return None
+    rates = np.array([experiment.length / cycles for experiment, cycles in times.items()])
+    highest = float(np.quantile(rates, _QUANTILE))
+    near = np.abs(rates / highest - 1) <= _NEAR
+    if near.sum() < max(_LEAST_NUMBER, _LEAST_SHARE * len(rates)):
+        return None
+    schemes = {scheme for experiment in times for scheme in experiment.schemes}
+    there = {
+        scheme
+        for experiment, reaches in zip(times, near.tolist(), strict=True)
+        if reaches
+        for scheme in experiment.schemes
+    }
+    return highest if len(there) >= _LEAST_SCHEMES * len(schemes) else None
+
 
 MIX_LENGTHS = (3, 4, 5)
 _LEARNT = 1

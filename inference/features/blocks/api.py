@@ -17,8 +17,8 @@ from inference.features.blocks.query import (
     predictions_of,
     scheme_rows,
 )
-from inference.formats.decoded import decoded_json
-from inference.isa.blocks_of import obstacle_to_blocks
+from inference.formats.exegesis import decoded_json
+from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import Block, Piece, read, read_blocks
 from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import X86

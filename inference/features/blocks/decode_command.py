@@ -9,9 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from inference.formats.decoded import decoded_json
+from inference.formats.exegesis import decoded_json
 from inference.isa.x86.blocks import BlockError, Piece, Reading, read
-from inference.web.piece_options import text_of_file
+from inference.web.data_command import text_of_file
 
 MOST_BLOCKS = 100_000
 _TEXT_WIDTH = 44

@@ -11,15 +11,15 @@ from inference.agent.protocol import Result, Settings
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_machine
-from inference.isa.blocks_of import obstacle_to_blocks
+from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.availability import flags_of
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
 from inference.measuring.blocks import BlockMeasurer, BlockOptions, obstacle
-from inference.measuring.results import result_of
+from inference.measuring.remote import result_of
 from inference.models import Machine, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.runs.machines.measurer import agent_board, simulated_machine
 
 MOST_BLOCKS = 500

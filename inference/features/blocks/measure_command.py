@@ -10,14 +10,14 @@ from django.core.management.base import CommandError
 
 from inference.core.protocols import Json
 from inference.features.blocks.job import MOST_BLOCKS
-from inference.isa.blocks_of import obstacle_to_blocks
+from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.blocks import block_of_hex
 from inference.measuring.blocks import MODES, BlockOptions
 from inference.measuring.closing import iteration_of
 from inference.models import Machine, Run
 from inference.runs import lifecycle
 from inference.storage.names import by_name
-from inference.web.piece_options import add_piece_option, blocks_of_file
+from inference.web.data_command import add_piece_option, blocks_of_file
 from inference.web.run_command import RunCommand
 
 

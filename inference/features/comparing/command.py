@@ -13,10 +13,10 @@ from django.core.management.base import CommandError
 
 from inference.core.deviating import Deviation, Sampling
 from inference.core.errors import InvalidInputError
+from inference.core.holdout import MIX_LENGTH
 from inference.core.identity import Comparison, Kind
 from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
-from inference.core.mixes import MIX_LENGTH
 from inference.features.comparing.query import (
     Model,
     Witness,

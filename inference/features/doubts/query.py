@@ -23,7 +23,7 @@ from inference.features.explained.query import is_explained, regularity_of, rows
 from inference.features.mappings.query import measured_slots_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import provenance_of
-from inference.measuring.padding import padding_of
+from inference.measuring.arm_bodies import padding_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence

@@ -9,8 +9,8 @@ from inference.core.metrics import Scores, Unit
 from inference.core.protocols import Json
 from inference.models import Evaluation, ExperimentSet, PortMapping, ResourceMapping, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.evaluating import Judged, judge, store_evaluation
 from inference.storage.resource_mappings import load_predictor
 

@@ -27,7 +27,7 @@ from inference.features.evaluations.query import (
 )
 from inference.features.mappings.listing import evaluation_url
 from inference.figures.heatmap import HeatMap
-from inference.figures.lengths import length_figure
+from inference.figures.reach import length_figure
 from inference.isa.search import SearchError
 from inference.models import (
     ISA,

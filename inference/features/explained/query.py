@@ -14,8 +14,8 @@ from django.db.models.functions import Coalesce
 
 from inference.core.experiment import Experiment
 from inference.core.explain import Seen, Witness
+from inference.core.explain.judging import Repeated, measured_again
 from inference.core.explain.regularity import Regularity, regularity
-from inference.core.explain.repeating import Repeated, measured_again
 from inference.core.identity import Comparison, Kind
 from inference.core.mapping import Uops, uops_of
 from inference.models import ISA, Characterisation, ExperimentSet, Measurement, PortMapping, Run

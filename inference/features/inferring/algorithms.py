@@ -19,8 +19,8 @@ from inference.core.protocols import Checkpoint, Json, Measurer, Reporter
 from inference.isa.domains import domains_of, undivided
 from inference.isa.register_forms import forms_among
 from inference.isa.x86.probes import PREFERRED
+from inference.runs.execute import open_workshop
 from inference.runs.machines.measurer import Log
-from inference.runs.workshop import open_workshop
 from inference.storage import characterisations
 from inference.storage.evidence import KEY, Evidence, evidence_json, verdict_in_words
 

@@ -18,7 +18,7 @@ from inference.features.measure.pages import search_field
 from inference.formats.known_facts import read_counts, read_names, read_ports, unknown_schemes
 from inference.measuring.simulated import NOTHING, PORTS, UOPS
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
-from inference.models.naming import Named
+from inference.models.isa import Named
 from inference.models.scheme_search import GROUP_SELECTIONS
 from inference.runs.machines.facts import obstacle_to_measuring
 from inference.web.naming import NOTE_LIMIT

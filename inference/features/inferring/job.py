@@ -20,8 +20,8 @@ from inference.features.inferring.request import InferConfig, read_config
 from inference.features.inferring.subject import Subject, last_stages, open_subject, own_stages
 from inference.figures.heatmap import heat_map
 from inference.models import Machine, PortMapping, Run
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.runs.machines.facts import documented_width
 from inference.runs.stages import Stages
 from inference.storage.characterisations import store_characterisations

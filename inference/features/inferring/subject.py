@@ -12,7 +12,7 @@ from django.db.models import Model
 
 from inference.core.bottleneck import measure_bottleneck
 from inference.core.experiment import Measured
-from inference.core.mixes import random_mixes
+from inference.core.holdout import random_mixes
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.features.inferring.algorithms import ALGORITHMS, bottleneck_facts, single_uops
 from inference.features.inferring.request import InferConfig
@@ -23,7 +23,7 @@ from inference.measuring.simulated import NOISE, SimulatedProcessor
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
 from inference.models.scheme_search import PROBE_SELECTION
 from inference.runs.errors import JobError
-from inference.runs.job import Task
+from inference.runs.kinds import Task
 from inference.runs.machines.facts import documented_r_max
 from inference.runs.machines.measurer import (
     agent_measurer,

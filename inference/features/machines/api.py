@@ -27,10 +27,21 @@ from inference.runs.machines.tokens import add_machine, issue, revoke
 from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, IN_PERSON, Deed, administering, in_person
-from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Input, Name, NameAndNote, Note, Ref, Time, ref
+from inference.web.api.shapes import (
+    DependentOut,
+    Input,
+    Name,
+    NameAndNote,
+    Note,
+    Ref,
+    Time,
+    deleted,
+    dependents_json,
+    ref,
+    renamed,
+)
 
 router = Router()
 MOST_HOURS = 168

@@ -19,16 +19,15 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import OperationalError
 
-from inference.agent.protocol import NO_ENTRY, PROTOCOL, TRY_AGAIN, decode, encode
-from inference.agent.rate import Allowance
+from inference.agent.protocol import NO_ENTRY, PROTOCOL, TRY_AGAIN, Allowance, decode, encode
 from inference.agent.reading import ProtocolError
 from inference.core.protocols import Json
 from inference.features.runs.consumer import NO_LAYER
 from inference.models import Machine
 from inference.models.machine import SILENCE
-from inference.runs import doorbell
+from inference.runs import wakeups
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batches, sessions, tokens
+from inference.runs.machines import board, sessions, tokens
 from inference.runs.machines.checking import Hello, OtherProtocolError, read_beat, read_hello, read_number
 from inference.runs.machines.sessions import Refusal, Session
 from inference.web.database_thread import DatabaseThread
@@ -229,7 +228,7 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _keep_looking(self, session: Session) -> None:
         """Look for batches to hand out or to drop, and whether the agent is still there."""
         bell = asyncio.Event()
-        with doorbell.bell_for_batches(session.machine_id) as rung, rung.setting(bell):
+        with wakeups.bell_for_batches(session.machine_id) as rung, rung.setting(bell):
             while not self._over:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(bell.wait(), _LOOK_EVERY)
@@ -289,28 +288,28 @@ class AgentConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             logger.info("agent of %s: %s", self._machine, error)
 
 
-def _lease(session: Session) -> batches.Leased | None:
-    leased = batches.lease(session.machine_id, session.number)
+def _lease(session: Session) -> board.Leased | None:
+    leased = board.lease(session.machine_id, session.number)
     if leased is None:
         sessions.require(session)
     return leased
 
 
 def _is_wanted(session: Session, batch: int, fence: int) -> bool:
-    if batches.is_wanted(session.number, batch, fence):
+    if board.is_wanted(session.number, batch, fence):
         return True
     sessions.require(session)
     return False
 
 
 def _take_results(session: Session, batch: int, fence: int, given: object) -> None:
-    if not batches.take_results(session.machine_id, session.number, batch, fence, given):
+    if not board.take_results(session.machine_id, session.number, batch, fence, given):
         sessions.require(session)  # else they are acknowledged, and thrown away
 
 
 def _take_back(session: Session, note: str) -> None:
     sessions.require(session)
-    batches.give_back(session.machine_id, note)
+    board.give_back(session.machine_id, note)
 
 
 def _now() -> float:

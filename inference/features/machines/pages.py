@@ -38,8 +38,7 @@ from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import AgentToken, Machine
 from inference.models.run import runs_on
 from inference.runs.machines.facts import obstacle_to_measuring
-from inference.runs.machines.starting import AGENT_FILE, agent_line
-from inference.runs.machines.tokens import add_machine, issue, revoke
+from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, issue, revoke
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.naming import delete_page, edit_page
 from inference.web.requests import one_of

@@ -22,20 +22,25 @@ from inference.formats.exporting import MAPPING_EXPORTS
 from inference.models import InstructionScheme, PortMapping
 from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import READS, reading
-from inference.web.api.any_mapping import AnyMappingOut, any_mapping_json, described_schemes
-from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Id, PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (
+    AnyMappingOut,
     Cycles,
+    DependentOut,
     ExperimentText,
     Input,
     NameAndNote,
     SchemeText,
     Text,
     Uop,
+    any_mapping_json,
+    deleted,
+    dependents_json,
+    described_schemes,
     file_answer,
+    renamed,
     uops_json,
 )
 

@@ -14,8 +14,7 @@ from django.shortcuts import get_object_or_404
 from inference.core.identity import Kind
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.comparing.query import comparable, comparison_of, summary
-from inference.figures.palette import LIGHT
-from inference.figures.plotly_json import Json
+from inference.figures.plotly_json import LIGHT, Json
 from inference.figures.tripartite import FACETS, compared, tripartite, with_facets
 from inference.models import InstructionScheme, PortMapping
 from inference.web.requests import whole_number

@@ -37,12 +37,11 @@ from inference.features.mappings.graph import graph_tab
 from inference.features.mappings.listing import evaluation_url, source_label
 from inference.features.mappings.query import measured_slots_of
 from inference.formats.exporting import MAPPING_EXPORTS
-from inference.isa.blocks_of import obstacle_to_blocks
+from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.search import SearchError
 from inference.isa.x86.blocks import Block, BlockError, Piece, piece_of, read
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_order import FIT, by_fit
-from inference.models.scheme_search import search_schemes
+from inference.models.scheme_search import FIT, by_fit, search_schemes
 from inference.storage.errors import ExchangeError
 from inference.storage.evidence import KEY
 from inference.storage.instruction_sets import AARCH64, X86

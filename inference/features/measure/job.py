@@ -9,8 +9,8 @@ from functools import partial
 
 from inference.core.errors import UnknownSchemeError
 from inference.core.experiment import Measured
+from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.measured_slots import PADDINGS
-from inference.core.mixes import MIX_LENGTH, random_mixes
 from inference.core.pmevo import PMEvoSettings, plan
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 from inference.features.inferring.request import (
@@ -32,13 +32,13 @@ from inference.features.measure.listed import (
 )
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST, Options
 from inference.isa.x86.values import VALUES
+from inference.measuring.arm_bodies import padding_of
 from inference.measuring.cached import CachedMeasurer, RepeatingCache
-from inference.measuring.padding import padding_of
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import ExperimentSet, Machine, Run
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from inference.core.experiment import Experiment, Measured, OrderedExperiment
+from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
-from inference.core.mixes import random_mixes
 from inference.core.model_check import (
     ORDER_LENGTHS,
     Alone,
@@ -30,16 +30,16 @@ from inference.core.tables import ExperimentTable
 from inference.features.model_check.request import CheckConfig, read_config
 from inference.figures.heatmap import heat_map
 from inference.isa.x86 import schemes as schemes_of_x86
-from inference.isa.x86.beyond_ports import beyond_ports
+from inference.isa.x86.textbook import beyond_ports
 from inference.measuring.cached import CachedMeasurer
-from inference.measuring.ordered import AsMultisets
+from inference.measuring.recorded import AsMultisets
 from inference.measuring.remote import RemoteMeasurer
 from inference.models import Machine, Run
 from inference.models import PortMapping as PortMappingRow
 from inference.models.scheme_search import MEASURABLE
 from inference.runs.errors import JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.runs.machines.measurer import opened
 from inference.runs.measurements import RunMeasurements
 from inference.runs.stages import ORDERS, RANDOM_MIXES, SINGLETONS, Stages

@@ -19,11 +19,22 @@ from inference.features.resources.query import (
 from inference.formats.exporting import RESOURCE_EXPORTS
 from inference.models import ResourceMapping
 from inference.storage.resource_mappings import load_resource_mapping
-from inference.web.api.any_mapping import AnyMappingOut, any_mapping_json, described_schemes
-from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.web.api.document import FILE
 from inference.web.api.paging import Id, PageOf, Paging, listed, listed_in_memory, sorts
-from inference.web.api.shapes import Cycles, Name, NameAndNote, Text, file_answer
+from inference.web.api.shapes import (
+    AnyMappingOut,
+    Cycles,
+    DependentOut,
+    Name,
+    NameAndNote,
+    Text,
+    any_mapping_json,
+    deleted,
+    dependents_json,
+    described_schemes,
+    file_answer,
+    renamed,
+)
 
 router = Router()
 ResourceSort = sorts(RESOURCE_MAPPING_COLUMNS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -15,23 +15,74 @@ from pydantic import ConfigDict, Field
 from inference.core.protocols import Json
 from inference.features.inferring.algorithms import ALGORITHMS
 from inference.features.runs.query import RUN_COLUMNS, runs
-from inference.features.runs.run_examples import CONFIGS, described
 from inference.formats.run_archive.writing import write_archive
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
-from inference.runs.leases import busy_seconds
+from inference.runs.kinds import JOBS, job
+from inference.runs.leases import busy_seconds, versions
 from inference.runs.queue import ahead_of
-from inference.runs.registry import JOBS, job
-from inference.runs.software import versions
 from inference.runs.webhook_address import URL_LIMIT
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
-from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Id, PageOf, Paging, listed, sorts
-from inference.web.api.shapes import Input, Name, NameAndNote, Note, Ref, Text, Time, attachment, ref
+from inference.web.api.shapes import (
+    DependentOut,
+    Input,
+    Name,
+    NameAndNote,
+    Note,
+    Ref,
+    Text,
+    Time,
+    attachment,
+    deleted,
+    dependents_json,
+    ref,
+    renamed,
+)
+
+# An example of a run's description for each kind: in the reference, and checked by a test.
+#
+# Other apps add those of their kinds.
+
+
+CONFIGS: dict[str, Json] = {
+    "infer": {
+        "algorithm": "pmevo",
+        "source": {"datasets": [3]},
+        "ports": 6,
+        "seed": 1,
+        "settings": {"population": 200, "max_generations": 100},
+    },
+    "measure": {"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
+    "check-model": {"machine": 2, "reference": 7, "mixes": 200, "sequences": 50},
+    "block": {"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
+    "import": {"upload": 5, "name": "pairs on the lab machine", "unit": "cycles"},
+    "compare-sets": {"first": 3, "second": 4},
+    "merge-sets": {"sets": [3, 4], "name": "both halves", "conflicts": "median", "tolerance": 5.0},
+    "evaluate": {"mapping": 7, "experiment_set": 3, "unit": "cycles"},
+}
+
+
+def register(configs: Mapping[str, Json]) -> None:
+    """Add those of another app's kinds, {kind: config}; it does so when it is ready."""
+    CONFIGS.update(configs)
+
+
+def described(**more: str) -> list[Json]:
+    """Of each kind a body that describes a run of it; in the texts of `more`, {kind} stands for the kind."""
+    return [
+        {
+            "kind": kind,
+            "config": config,
+            **{name: text.format(kind=kind) for name, text in more.items()},
+        }
+        for kind, config in CONFIGS.items()
+    ]
+
 
 router = Router()
 RunSort = sorts(RUN_COLUMNS)

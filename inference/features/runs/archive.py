@@ -31,7 +31,7 @@ from inference.features.inferring.request import (
 )
 from inference.features.measure.job import PLANS, MeasureConfig
 from inference.features.model_check.request import CheckConfig
-from inference.formats.incoming import taken_in
+from inference.formats.importing import taken_in
 from inference.formats.run_archive.documents import EventTold
 from inference.formats.run_archive.parts import first_flaw
 from inference.formats.run_archive.reading import Archive, is_archive, read_archive
@@ -40,7 +40,7 @@ from inference.formats.run_archive.storing import Storing
 from inference.formats.run_archive.writing import write_archive
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
-from inference.runs.software import versions
+from inference.runs.leases import versions
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name, free_name
 from inference.storage.rows import BATCH

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from inference.runs.child import LEASE_VARIABLE, bind_to_parent
 from inference.runs.errors import LeaseLostError
 from inference.runs.execute import Wishes, execute
-from inference.runs.lease import Lease
+from inference.runs.journal import Lease
 
 
 class Command(BaseCommand):

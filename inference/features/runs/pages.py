@@ -40,14 +40,13 @@ from inference.figures.heatmap import HeatMap
 from inference.formats.run_archive.reading import Glimpse, glimpse_of
 from inference.formats.run_archive.writing import write_archive
 from inference.models import ExperimentSet, Run, Upload
-from inference.models.upload import UNDECIDED
+from inference.models.experiment import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, RunsError, RunStateError
-from inference.runs.leases import busy_seconds
+from inference.runs.kinds import JOBS
+from inference.runs.leases import busy_seconds, versions
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.queue import ahead_of
-from inference.runs.registry import JOBS
-from inference.runs.software import versions
 from inference.runs.webhooks import replace, told_of
 from inference.storage.errors import ExchangeError
 from inference.web.naming import delete_page, edit_page

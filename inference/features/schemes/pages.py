@@ -25,8 +25,7 @@ from inference.features.schemes.query import (
 from inference.formats.mapping_csv import write_scheme_csv
 from inference.isa.search import SearchError, names_avx512, parse_search
 from inference.models import InstructionScheme, PortMapping
-from inference.models.scheme_order import by_fit
-from inference.models.scheme_search import AVX512, search_schemes, searched_schemes
+from inference.models.scheme_search import AVX512, by_fit, search_schemes, searched_schemes
 from inference.storage.errors import ExchangeError
 from inference.storage.instruction_sets import BYTES_AT_ONCE, load_document
 from inference.web.offers import panels_for

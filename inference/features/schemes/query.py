@@ -25,7 +25,7 @@ from inference.models import (
     ResourceMapping,
     Witness,
 )
-from inference.models.scheme_order import FIT
+from inference.models.scheme_search import FIT
 from inference.storage.rows import StoredMeasurement, load_part, load_parts, measurements_of
 from inference.web.paging import Order, Page, page_of
 

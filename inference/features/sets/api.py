@@ -31,12 +31,12 @@ from inference.features.sets.query import (
 from inference.formats.exporting import SET_EXPORTS
 from inference.models import ExperimentSet, Measurement
 from inference.storage.rows import measurements_of
-from inference.web.api.changing import DependentOut, deleted, dependents_json, renamed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
 from inference.web.api.paging import Id, PageOf, Paging, listed, listed_in_memory, sorts
 from inference.web.api.shapes import (
     Cycles,
+    DependentOut,
     Name,
     NameAndNote,
     Note,
@@ -45,8 +45,11 @@ from inference.web.api.shapes import (
     Text,
     Time,
     attachment,
+    deleted,
+    dependents_json,
     file_answer,
     ref,
+    renamed,
 )
 
 router = Router()

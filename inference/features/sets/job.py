@@ -19,8 +19,8 @@ from inference.features.sets.merging import (
 from inference.models import ExperimentSet, Run
 from inference.runs.described_rows import is_id
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.errors import ExchangeError
 from inference.storage.names import free_name, free_or_refuse
 from inference.storage.set_summary import rows_of

@@ -13,7 +13,7 @@ from inference.core.protocols import Json
 from inference.features.uploads.job import LEAVE_OUT, STOP
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Preview, name_list_of, preview, rejects_of
-from inference.formats.unknown_names import NEAREST as OFFERED
+from inference.formats.typed import NEAREST as OFFERED
 from inference.models import ISA, PortMapping, Upload
 from inference.storage.instruction_sets import vocabulary
 from inference.storage.names import free_name

@@ -12,8 +12,7 @@ from django.db import transaction
 from inference.core.explain import Outcome
 from inference.formats.explaining import Explanation
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import Imported, Preview, commit, name_list_of, preview, rejects_of
-from inference.formats.incoming import taken_in
+from inference.formats.importing import Imported, Preview, commit, name_list_of, preview, rejects_of, taken_in
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.other_formats import importer_of_path, importers
 from inference.formats.palmed_json import NameList

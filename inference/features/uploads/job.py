@@ -10,14 +10,14 @@ from typing import TypeVar
 from inference.core.events import Progress
 from inference.core.protocols import Json
 from inference.features.runs.archive import store_archive
-from inference.features.uploads.claiming import claim_upload, discard_upload, free_upload
+from inference.features.uploads.query import claim_upload, discard_upload, free_upload
 from inference.formats.file_units import FileUnit
 from inference.formats.importing import Preview, commit, name_list_of, preview, rejects_of
 from inference.formats.run_archive.reading import Archive, is_archive, read_archive
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs.errors import ConfigError, JobError
-from inference.runs.job import Store, Task
 from inference.runs.journal import Entry
+from inference.runs.kinds import Store, Task
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.storage.rows import store_ahead

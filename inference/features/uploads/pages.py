@@ -31,15 +31,14 @@ from inference.features.uploads.choices import (
 )
 from inference.features.uploads.job import LEAVE_OUT
 from inference.features.uploads.query import keep_all, waiting_name_lists, waiting_rejects, waiting_uploads
+from inference.formats.document import ReadExperiments
 from inference.formats.explained_json import RATE
 from inference.formats.file_units import FileUnit
-from inference.formats.importing import Preview, preview
-from inference.formats.incoming import XML_PEEK
+from inference.formats.importing import XML_PEEK, Preview, preview
 from inference.formats.measurement_doubts import doubts_of, unit_in_doubt
 from inference.formats.other_formats import importer_of_content
 from inference.formats.palmed_json import INSTRUCTIONS
 from inference.formats.parsing import Parsed
-from inference.formats.read_experiments import ReadExperiments
 from inference.formats.uops_info_xml import is_xml
 from inference.models import ISA, ExperimentSet, PortMapping, ResourceMapping, Run, Upload
 from inference.runs import lifecycle

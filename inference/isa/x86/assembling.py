@@ -21,8 +21,7 @@ from inference.isa.x86.allocation import AllocationError, Allocator
 from inference.isa.x86.demands import Demands, demands, obstacle
 from inference.isa.x86.forms import Form
 from inference.isa.x86.iced_types import RegisterValue
-from inference.isa.x86.immediates import immediate
-from inference.isa.x86.instances import ADDRESS_OF_CODE, instance
+from inference.isa.x86.instances import ADDRESS_OF_CODE, immediate, instance
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import INSTRUCTIONS, Surroundings, clash
 

@@ -8,6 +8,83 @@ no stores: on Intel's cores a store has two µops, address and data.
 
 from __future__ import annotations
 
+# The starter set: schemes for a first inference that takes minutes and still shows every part of a core.
+
+
+_ALU = (
+    "add GPR[64]:RW, GPR[64]:R",
+    "sub GPR[64]:RW, GPR[64]:R",
+    "and GPR[64]:RW, GPR[64]:R",
+    "xor GPR[64]:RW, GPR[64]:R",
+    "cmp GPR[64]:R, GPR[64]:R",
+    "test GPR[64]:R, GPR[64]:R",
+    "add GPR[64]:RW, IMM[8]:R",
+    "neg GPR[64]:RW",
+    "mov GPR[64]:W, IMM[32]:R",
+    "movzx GPR[32]:W, GPR[8]:R",
+    "lea GPR[64]:W, ADDR[B+D8]",
+    "lea GPR[64]:W, ADDR[B+S*I+D8]",
+)
+_SHIFT_AND_BITS = (
+    "shl GPR[64]:RW, IMM[8]:R",
+    "sar GPR[64]:RW, 0x1",
+    "ror GPR[64]:RW, IMM[8]:R",
+    "shlx GPR[64]:W, GPR[64]:R, GPR[64]:R",
+    "bswap GPR[64]:RW",
+    "bt GPR[64]:R, GPR[64]:R",
+    "andn GPR[64]:W, GPR[64]:R, GPR[64]:R",
+    "bextr GPR[64]:W, GPR[64]:R, GPR[64]:R",
+    "lzcnt GPR[64]:W, GPR[64]:R",
+    "popcnt GPR[64]:W, GPR[64]:R",
+    "pdep GPR[64]:W, GPR[64]:R, GPR[64]:R",
+)
+_MULTIPLY = (
+    "imul GPR[64]:RW, GPR[64]:R",
+    "imul GPR[32]:W, GPR[32]:R, IMM[32]:R",
+)
+_VECTOR_INTEGER = (
+    "vpaddd YMM:W, YMM:R, YMM:R",
+    "vpmulld YMM:W, YMM:R, YMM:R",
+    "vpand YMM:W, YMM:R, YMM:R",
+    "vpcmpeqd YMM:W, YMM:R, YMM:R",
+    "vpslld YMM:W, YMM:R, IMM[8]:R",
+    "vpminsd YMM:W, YMM:R, YMM:R",
+)
+_VECTOR_FLOAT = (
+    "vaddpd YMM:W, YMM:R, YMM:R",
+    "vmulps YMM:W, YMM:R, YMM:R",
+    "vfmadd231pd YMM:RW, YMM:R, YMM:R",
+    "vdivps XMM:W, XMM:R, XMM:R",
+    "vmaxpd YMM:W, YMM:R, YMM:R",
+    "vcvtdq2ps YMM:W, YMM:R",
+)
+_SHUFFLE = (
+    "vpshufb YMM:W, YMM:R, YMM:R",
+    "vshufps YMM:W, YMM:R, YMM:R, IMM[8]:R",
+    "vpermd YMM:W, YMM:R, YMM:R",
+    "vpunpcklwd YMM:W, YMM:R, YMM:R",
+    "vblendps YMM:W, YMM:R, YMM:R, IMM[8]:R",
+    "vmovd GPR[32]:W, XMM:R",
+)
+_MEMORY = (
+    "mov GPR[64]:W, MEM[64]:R",
+    "mov MEM[64]:W, GPR[64]:R",
+    "movzx GPR[32]:W, MEM[8]:R",
+    "add GPR[64]:RW, MEM[64]:R",
+    "add MEM[64]:RW, GPR[64]:R",
+    "imul GPR[64]:RW, MEM[64]:R",
+    "vmovaps YMM:W, MEM[256]:R",
+    "vmovaps MEM[256]:W, YMM:R",
+    "vaddpd YMM:W, YMM:R, MEM[256]:R",
+    "vpshufb YMM:W, YMM:R, MEM[256]:R",
+)
+
+STARTER_SET = frozenset(
+    _ALU + _SHIFT_AND_BITS + _MULTIPLY + _VECTOR_INTEGER + _VECTOR_FLOAT + _SHUFFLE + _MEMORY
+)
+"""Texts of the starter schemes; all of them are in the default inference set and need no more than AVX2."""
+
+
 _INTEGER = (
     "add GPR[64]:RW, GPR[64]:R",  # any ALU
     "lea GPR[64]:W, ADDR[B+D8]",  # any ALU, or those that compute addresses

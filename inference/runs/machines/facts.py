@@ -10,8 +10,7 @@ from inference.isa import llvm_mc
 from inference.isa.x86.availability import flag, flags_of
 from inference.models import InstructionScheme, Machine
 from inference.models.scheme_search import BREAKABLE_ONES, MEASURABLE
-from inference.storage.cores import core_of
-from inference.storage.instruction_sets import AARCH64
+from inference.storage.instruction_sets import AARCH64, core_of
 
 ASSUMED_RATE = 50.0
 """Settled experiments per second where a machine has not told its own yet."""

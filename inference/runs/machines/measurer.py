@@ -26,7 +26,7 @@ from inference.measuring.simulated import NOISE, SimulatedProcessor
 from inference.measuring.simulated_agent import stand_in
 from inference.models import ISA, Machine
 from inference.runs.errors import JobError
-from inference.runs.job import Task
+from inference.runs.kinds import Task
 from inference.runs.machines.board import DatabaseBoard
 from inference.runs.machines.drift import DriftJournal
 from inference.storage.instruction_sets import AARCH64

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import shlex
 from datetime import timedelta
 
 from django.db import transaction
@@ -17,6 +18,20 @@ from inference.models import ISA, AgentToken, Machine
 from inference.runs.machines.sessions import end_all
 from inference.storage.instruction_sets import load_x86
 from inference.storage.names import free_or_refuse
+
+# The line that starts an agent on the computer that is to be measured.
+
+
+AGENT_FILE = "pmweb-agent.pyz"
+TOKEN_FILE = "pmweb-agent.token"  # noqa: S105  its name
+
+
+def agent_line(site: str, token: str) -> str:
+    """For a shell there. The token goes into a file of its user, and into no process's arguments."""
+    return (
+        f"(umask 077; echo {shlex.quote(token)} > {TOKEN_FILE}) && "
+        f"python3 {AGENT_FILE} --server {shlex.quote(site)} --token-file {TOKEN_FILE}"
+    )
 
 
 def add_machine(name: str, isa: ISA | None = None, *, local: bool = False) -> Machine:

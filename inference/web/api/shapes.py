@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.db.models import Model
+from django.db.models import Exists, Manager, Model, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import slugify
 from ninja import Schema
@@ -14,10 +14,15 @@ from pydantic import ConfigDict, Field
 
 from inference.core.mapping import Uops, ports_in
 from inference.formats.exporting import Export
-from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
+from inference.models import InstructionScheme, PortMapping, ResourceMapping
+from inference.models.isa import Named
+from inference.models.scheme_search import search_schemes
+from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, kind_of, rename
 from inference.web.api import access
 from inference.web.api.access import Deed
+from inference.web.api.errors import Flaw, ProblemError
 from inference.web.api.paging import Id
+from inference.web.naming import delete_unless_needed, dependents_of
 
 Name = Annotated[str, Field(examples=["Zen 3, inferred"])]
 Note = Annotated[str, Field(examples=["measured with frequency scaling off"])]
@@ -106,3 +111,70 @@ def attachment(content: str | bytes, content_type: str, name: str, extension: st
         content_type=content_type,
         headers={"Content-Disposition": f'attachment; filename="{file_name}"'},
     )
+
+
+# Renaming and deleting: the same rules for everything that has a name, as on its pages.
+
+
+class DependentOut(Schema):
+    """What depends on something that may be deleted, and its fate; `blocks`: it forbids the deletion."""
+
+    what: str = Field(examples=["3 evaluations"])
+    fate: str = Field(examples=["are deleted with it"])
+    blocks: bool = Field(examples=[False])
+
+
+def dependents_json(row: Named) -> list[dict[str, Any]]:
+    """What the page asks about before something is deleted, as `DependentOut`."""
+    return [{"what": each.label, "fate": each.fate, "blocks": each.blocks} for each in dependents_of(row)]
+
+
+def renamed(request: HttpRequest, row: Named, wanted: NameAndNote) -> None:
+    """Give the row its new name and note. Raises `NameTakenError` and `ExchangeError`."""
+    name = row.name if wanted.name is None else wanted.name.strip()
+    rename(row, name, row.note if wanted.note is None else wanted.note.strip())
+    access.note(request, Deed.CHANGED, row)
+
+
+def deleted(row: Named) -> None:
+    """Delete the row with what belongs to it. Raises `ProblemError` (409) where something needs it."""
+    blockers = delete_unless_needed(row)
+    if blockers:
+        needed = [Flaw(each.label, right=each.fate) for each in blockers]
+        raise ProblemError(409, f"The {kind_of(type(row))} {row.name!r} cannot be deleted now", flaws=needed)
+
+
+# What port mappings and resource mappings have in common: how they are told, what they describe.
+
+
+class AnyMappingOut(Schema):
+    """A mapping of schemes of one instruction set to what they occupy."""
+
+    id: Id
+    name: Name
+    note: Note
+    created: Time
+    isa: Ref
+    machine: Ref | None
+    schemes: int = Field(description="That it describes.", examples=[577])
+    evaluation_id: Id | None = Field(description="The one that says most about it.", examples=[3])
+
+
+def any_mapping_json(row: Any) -> dict[str, Any]:
+    """A row of `port_mappings` or `resource_mappings` as far as they are alike."""
+    copied = ("name", "note", "created", "origin", "source", "evaluation_id")
+    return {
+        "id": row.pk,
+        **{name: getattr(row, name) for name in copied},
+        "isa": ref(row.isa),
+        "machine": ref(row.machine),
+        "schemes": row.scheme_count,
+    }
+
+
+def described_schemes(
+    row: PortMapping | ResourceMapping, parts: Manager[Any], q: str
+) -> QuerySet[InstructionScheme]:
+    """The schemes that the mapping describes, in its `parts` (usages or loads), and the search `q` finds."""
+    described = Exists(parts.filter(scheme=OuterRef("pk")))
+    return search_schemes(InstructionScheme.objects.filter(described, isa=row.isa_id), q)

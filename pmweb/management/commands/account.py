@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from inference.web.data_command import DataCommand
-from pmweb.accounts import ending, people, sessions
+from pmweb.accounts import people, sessions
+from pmweb.accounts import sessions as ending
 from pmweb.accounts.forms import InviteForm
 from pmweb.accounts.links import path_of
 from pmweb.accounts.people import AccountError

@@ -11,8 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from inference.models import Machine
-from inference.runs.machines.starting import agent_line
-from inference.runs.machines.tokens import add_machine, issue
+from inference.runs.machines.tokens import add_machine, agent_line, issue
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from inference.web.data_command import DataCommand
 from pmweb.accounts import api_tokens
-from pmweb.accounts.administrator import ADMINISTRATOR
+from pmweb.accounts.people import ADMINISTRATOR
 from pmweb.models import ApiToken, Scope
 
 

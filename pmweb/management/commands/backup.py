@@ -14,7 +14,7 @@ from django.db import connection
 
 from inference.web.data_command import DataCommand
 from pmweb.backup import archive, postgresql, sqlite
-from pmweb.backup.errors import BackupError
+from pmweb.backup.archive import BackupError
 
 
 class Command(DataCommand):

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.management.commands import changepassword
 from django.contrib.auth.models import User
 
-from pmweb.accounts import audit, ending
+from pmweb.accounts import audit, sessions
 from pmweb.accounts.audit import Action
 
 
@@ -28,9 +28,9 @@ class Command(changepassword.Command):
         said: str = super().handle(*args, **options)
         user = User.objects.get_by_natural_key(options["username"])
         audit.record(None, Action.ACCOUNTS, user, detail="password set in the shell")
-        ending.log_out(user)
+        sessions.log_out(user)
         if options["end_links"]:
-            ending.end_links(user)
+            sessions.end_links(user)
         if options["end_tokens"]:
-            ending.end_tokens(user)
+            sessions.end_tokens(user)
         return said

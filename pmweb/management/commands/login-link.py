@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 
 from inference.web.data_command import DataCommand
 from pmweb.accounts import links
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from pmweb.launcher.instance import running_site
 
 

@@ -12,9 +12,7 @@ from django.utils import timezone
 from inference.runs.child import PARENT_VARIABLE, bind_to_parent
 from inference.web.data_command import DataCommand
 from pmweb.models import Pruning
-from pmweb.retention.policy import BY_KEY, FOR_EVER, policy
-from pmweb.retention.pruning import prune
-from pmweb.retention.waiting import claim
+from pmweb.retention.pruning import BY_KEY, FOR_EVER, claim, policy, prune
 
 
 class Command(DataCommand):

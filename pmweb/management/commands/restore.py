@@ -16,7 +16,7 @@ from inference.runs.data_directory import repair
 from inference.runs.errors import NotPrivateError
 from inference.web.data_command import DataCommand
 from pmweb.backup import archive, postgresql, sqlite, ways_in
-from pmweb.backup.errors import BackupError
+from pmweb.backup.archive import BackupError
 
 
 class Command(DataCommand):

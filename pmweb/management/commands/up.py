@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from pmweb.launcher.errors import LaunchError
+from pmweb.launcher.instance import LaunchError
 from pmweb.launcher.site import Site
 
 

@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.features.questions import asking
 from anica_app.features.questions.asking import ask
 from anica_app.features.questions.query import ANSWERS, KIND, lines_of, said_of

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from anica_app.core.domain.wording import words
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.core.samples import unpack
 from anica_app.features.campaigns import opening
 from anica_app.models import Campaign, Discovery, Generalisation, GeneralisationStep, Predictor

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.comparing.points import Selection
+from anica_app.core.comparing import Selection
 from anica_app.features.comparisons.columns import joined
 from anica_app.features.comparisons.experiment_blocks import block_of, sampled
 from anica_app.features.comparisons.query import columns_of, comparison_rows, scores_of

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.discoveries.bug_report import measures
 from anica_app.features.discoveries.tool_commands import commands_for
 from anica_app.features.predictors.query import chosen, kinds, listed, offers, opened, row_for

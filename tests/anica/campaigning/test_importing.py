@@ -17,8 +17,7 @@ from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError
 from inference.runs.execute import Wishes, execute
-from inference.runs.job import Task
-from inference.runs.registry import job
+from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
 from tests.anica.exchange.published import write_directory
 from tests.heads import behind_head

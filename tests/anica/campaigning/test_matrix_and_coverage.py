@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
 from anica_app.core.domain.settings import DomainSettings
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import Sample, pack
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns import opening

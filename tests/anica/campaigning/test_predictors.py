@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.features.predictors.query import chosen, kinds, listed, opened, row_for
 from anica_app.models import AnswerCache, Predictor

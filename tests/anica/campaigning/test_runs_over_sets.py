@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.features.block_sets.accuracy import Accuracy, accuracy_of
 from anica_app.features.campaigns import opening
 from anica_app.formats.block_sets import Reading, store

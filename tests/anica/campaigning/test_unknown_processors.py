@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.features.predictors.query import listed, row_for
 from anica_app.models import Predictor
 from anica_app.predictors.kinds import KINDS

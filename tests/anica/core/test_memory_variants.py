@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Decoder, Instruction, RegisterExt
 
-from anica_app.core.errors import AnicaError
 from anica_app.core.memory_variants import APART, Memory, variants
+from anica_app.core.protocols import AnicaError
 from inference.isa.x86.blocks import Block, block_of_bytes, block_of_text
 
 REGISTERS = ["rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r12", "r13"]

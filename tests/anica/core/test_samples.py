@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.samples import Sample, pack, unpack
 
 numbers = st.floats(min_value=0, max_value=1e6, allow_nan=False).map(abs)

@@ -7,7 +7,7 @@ import io
 import pytest
 from django.conf import settings
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.formats.block_scales import Bounds
 from anica_app.formats.block_sets import Look, Reading, export, look, store
 from anica_app.formats.blocks_csv import Broken, Scale, is_block_csv

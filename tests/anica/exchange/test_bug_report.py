@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
 from anica_app.core.domain.wording import Words
+from anica_app.core.protocols import Answer, Failure
 from anica_app.features.discoveries.bug_report import Report, markdown
 from anica_app.features.discoveries.reproducing import link, state
 from anica_app.features.discoveries.tool_commands import commands_for, core_of, osaca_name

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import Sample, pack, unpack
 from anica_app.formats.anica_campaigns import read_campaign
 from anica_app.formats.campaign_zip import read_archive, write_campaign

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from anica_app.core.answers import Failure
+from anica_app.core.protocols import Failure
 from anica_app.core.samples import unpack
 from anica_app.formats.anica_abstract import abstract_document
 from anica_app.formats.anica_campaigns import read_campaign

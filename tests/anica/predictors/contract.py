@@ -25,8 +25,8 @@ from anica_app.predictors.llvm.mca_settings import McaSettings
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
 from anica_app.predictors.shared_out import SharedOut
 from inference.agent.protocol import Result
+from inference.core.events import Pace
 from inference.core.mapping import PortMapping
-from inference.core.pacing import Pace
 from inference.core.predicting import MappingPredictor
 from inference.core.workshop import LocalWorkshop
 from inference.isa.x86.blocks import Block

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.protocols import Predictor
+from anica_app.core.protocols import Answer, Failure, Predictor
 from tests.anica.predictors.contract import CASES, Case
 from tests.anica.predictors.fakes import CRASHING, GARBAGE, GOOD, HANGING, UNKNOWN
 

@@ -7,8 +7,7 @@ import csv
 import pytest
 from django.conf import settings as django_settings
 
-from anica_app.core.answers import Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Failure, PredictorError
 from anica_app.predictors.llvm.mca import LlvmMca
 from anica_app.predictors.llvm.mca_dialogue import Question, read_reply
 from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import PredictorError
 from anica_app.predictors.llvm.model import LlvmModel
 from inference.isa.x86.att import encoded
 from tests.anica.llvm import newest

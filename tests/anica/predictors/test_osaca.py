@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings as django_settings
 
-from anica_app.core.answers import Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Failure, PredictorError
 from anica_app.predictors.llvm.releases import installed
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
 

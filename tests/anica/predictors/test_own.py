@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.predictors.machine import MachineSettings, MeasuredBlocks
 from anica_app.predictors.mapping import MappedBlocks, MappingSettings
 from inference.agent.protocol import Result

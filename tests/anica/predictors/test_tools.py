@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.answers import Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Failure, PredictorError
 from anica_app.predictors import command, cqa, difftune, facile, iaca, ithemal, nanobench, uica
 from anica_app.predictors.kinds import KINDS
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings, python_of

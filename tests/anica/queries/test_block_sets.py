@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.features.block_sets.query import (
     Looked,
     Told,

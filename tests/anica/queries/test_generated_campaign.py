@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.domain import documents
-from anica_app.core.domain.vocabulary import everything
+from anica_app.core.domain.features import everything
 from anica_app.features.discoveries.generalisations import samples_of_step, tree_of
 from anica_app.models import GeneralisationStep
 from benchmarks._generated_campaign import Size, generated_campaign

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.test.utils import CaptureQueriesContext
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.samples import Sample, pack
 from anica_app.features.campaigns.query import (
     CAMPAIGN_ORDERS,

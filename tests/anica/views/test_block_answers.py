@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from anica_app.core.answers import Answer, Failure
 from anica_app.core.memory_variants import Memory, variants
+from anica_app.core.protocols import Answer, Failure
 from anica_app.features.questions import job
 from anica_app.features.questions.answers import reading
 from anica_app.features.questions.query import ANSWERS, KIND, Line, Said, said_document

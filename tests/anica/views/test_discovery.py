@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import Campaign, Discovery, GeneralisationStep
-from pmweb.accounts.administrator import ensure_administrator
+from pmweb.accounts.people import ensure_administrator
 from tests.anica.exchange.published import LABEL, documents, write_directory
 from tests.heads import behind_head
 

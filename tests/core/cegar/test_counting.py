@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.cegar.counting import Counters
+from inference.core.cegar.formula import Counters
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5))

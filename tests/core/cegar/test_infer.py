@@ -22,7 +22,7 @@ from inference.core.cegar import (
     infer,
     solving,
 )
-from inference.core.cegar.asking import Answers
+from inference.core.cegar.readings import Answers
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured

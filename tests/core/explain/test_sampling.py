@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from inference.core.events import Pace
 from inference.core.experiment import Experiment, MeasurementState
 from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, Medians, Sampler
-from inference.core.pacing import Pace
-from inference.measuring.quirks import Quirk
 from inference.measuring.recorded import RecordedMeasurer
-from inference.measuring.simulated import SimulatedProcessor
+from inference.measuring.simulated import Quirk, SimulatedProcessor
 from tests.core.explain.small import ZENLIKE
 from tests.core.pmevo.small import Listener
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
-from inference.core.identity.assignment import best_partners
+from inference.core.identity.matching import best_partners
 
 SQUARES = st.integers(0, 7).flatmap(
     lambda n: arrays(np.int64, (n, n), elements=st.integers(-3, 5) | st.integers(-(2**40), 2**40))

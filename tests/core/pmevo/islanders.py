@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from itertools import combinations
 
+from inference.core.events import Pace
 from inference.core.experiment import Experiment
-from inference.core.pacing import Pace
-from inference.core.pmevo.evolution import Evolved, evolve
 from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.workshop import Workshop
 from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, processor
 

@@ -8,7 +8,7 @@ import pytest
 
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.pmevo.ceiling import ceiling_of
+from inference.core.pmevo.plan import ceiling_of
 from inference.core.throughput import inverse_throughput
 
 USAGE = {f"i{k}": ((0b1111 if k % 2 else 0b110000, 1),) for k in range(12)}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference.core.pacing import Pace
+from inference.core.events import Pace
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.fitness import SCALE, Judge, Slopes
 from inference.core.pmevo.population import count_limits, random_population

@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from inference.core import pacing
+from inference.core import events
 from inference.core.checkpoint import decode
 from inference.core.errors import InsufficientDataError, InterruptedRunError, InvalidInputError
 from inference.core.experiment import Experiment, Measured, MeasurementState
@@ -26,8 +26,8 @@ from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, problem, process
 def every_chance_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pulse and save whenever it is possible, not only when it is time."""
     for limit in ("PULSE_EVERY", "SAVE_EVERY", "SHOW_EVERY", "TELL_EVERY"):
-        monkeypatch.setattr(pacing, limit, 0.0)
-    monkeypatch.setattr(pacing, "SAVE_SHARE", float("inf"))
+        monkeypatch.setattr(events, limit, 0.0)
+    monkeypatch.setattr(events, "SAVE_SHARE", float("inf"))
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def test_a_search_is_the_same_in_whatever_order_the_judging_mixes_come() -> None
 
 
 def test_a_stop_saves_where_the_search_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "PULSE_EVERY", 0.0)  # else a quick search is over before the first pulse
+    monkeypatch.setattr(events, "PULSE_EVERY", 0.0)  # else a quick search is over before the first pulse
     heard = Listener(lambda listener: "generation" in listener.kinds())
     with pytest.raises(InterruptedRunError):
         infer(problem(dataclasses.replace(SETTINGS, max_generations=100_000)), processor(), heard, 3)

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from inference.core import pacing
+from inference.core import events
 from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError, InvalidInputError
 from inference.core.pmevo import PMEvoSettings, infer
 from inference.core.pmevo.events import Cloud, Generation
-from inference.core.pmevo.evolution import Evolved, evolve
+from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
 from inference.core.pmevo.variation import fingerprints
 from inference.core.protocols import Checkpoint
@@ -108,8 +108,8 @@ def test_the_whole_population_is_shown_at_the_end(islands: int) -> None:
 
 
 def test_an_inference_on_islands_goes_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "SAVE_EVERY", 0.0)
-    monkeypatch.setattr(pacing, "SAVE_SHARE", float("inf"))
+    monkeypatch.setattr(events, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(events, "SAVE_SHARE", float("inf"))
     asked = problem(dataclasses.replace(ISLANDS, climb_share=0.02))
     listener = Listener()
     answer = infer(asked, processor(), listener, 3)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
-from inference.core.events import Log
+from inference.core.events import Log, Pace
 from inference.core.experiment import Experiment, Measured
-from inference.core.pacing import Pace
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, plan
 from inference.core.pmevo.events import Saved
 from inference.core.pmevo.observing import Observations, Observer

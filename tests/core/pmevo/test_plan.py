@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.core.experiment import Experiment
-from inference.core.mixes import random_mixes
+from inference.core.holdout import random_mixes
 from inference.core.pmevo.plan import (
     ceiling,
     exhaustive,

@@ -8,7 +8,7 @@ class CountingConfig(AppConfig):
     label = "counting"
 
     def ready(self):
-        from inference.runs.registry import JOBS
+        from inference.runs.kinds import JOBS
         from tests.runs.counting.job import CountJob
 
         JOBS["count"] = CountJob()

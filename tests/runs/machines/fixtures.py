@@ -20,8 +20,8 @@ from inference.runs import leases
 from inference.runs.machines import sessions, tokens
 from inference.runs.machines.board import DatabaseBoard
 from inference.storage.instruction_sets import new_isa
-from pmweb.launcher.lifeline import die_with
 from pmweb.launcher.site import DAPHNE
+from pmweb.launcher.supervisor import die_with
 from tests.runs.fixtures import Site, wait_for
 from tests.runs.machines.answering import FACTS
 

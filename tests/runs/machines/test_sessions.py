@@ -12,7 +12,9 @@ from inference.agent.reading import ProtocolError
 from inference.models import Batch, Machine, MachineReading, Run
 from inference.runs import leases, lifecycle
 from inference.runs.errors import SessionLostError
-from inference.runs.machines import batches, readings, sessions, tokens
+from inference.runs.machines import board as batches
+from inference.runs.machines import sessions, tokens
+from inference.runs.machines import sessions as readings
 from inference.runs.machines.sessions import Refusal, open_session
 from inference.storage.instruction_sets import AARCH64, X86, new_isa
 from tests.runs.machines.answering import FACTS, answers

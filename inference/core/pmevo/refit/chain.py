@@ -20,8 +20,7 @@ import numpy as np
 
 from inference.core.arrays import Int64s
 from inference.core.pmevo.refit.desk import Desk, Lists
-from inference.core.pmevo.refit.front import Point, cheapest, with_point
-from inference.core.pmevo.refit.objective import Prices
+from inference.core.pmevo.refit.front import Point, Prices, cheapest, with_point
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator, slots_per_experiment
-from inference.core.pmevo.refit.front import Point
-from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
+from inference.core.pmevo.refit.front import MEAN, Objective, Point, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage, natural_width
 
 if TYPE_CHECKING:

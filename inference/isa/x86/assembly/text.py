@@ -9,13 +9,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from inference.isa.x86.assembly import directives
+from inference.isa.x86.assembly.directives import Sections
 from inference.isa.x86.assembly.errors import BlockError
 from inference.isa.x86.assembly.layout import Content, Statement, content_of, laid_out
 from inference.isa.x86.assembly.operands import TargetOperand, Written, number_of, sum_of
 from inference.isa.x86.assembly.program import Program, between_markers
-from inference.isa.x86.assembly.regions import Regions
-from inference.isa.x86.assembly.sections import Sections
-from inference.isa.x86.assembly.source import Part, SourceLine, refuse_control_characters
+from inference.isa.x86.assembly.source import Part, Regions, SourceLine, refuse_control_characters
 from inference.isa.x86.assembly.statements import (
     LONGEST_INSTRUCTION,
     begins_instruction,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inference.isa.x86.binaries.errors import BinaryFileError
-from inference.isa.x86.binaries.headers import is_binary
+from inference.isa.x86.binaries.headers import BinaryFileError, is_binary
 from inference.isa.x86.binaries.program import Function, Program, read_program
 
 __all__ = ["BinaryFileError", "Function", "Program", "is_binary", "read_program"]

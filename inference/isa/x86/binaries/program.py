@@ -12,10 +12,15 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from inference.isa.x86.binaries.errors import BinaryFileError
-from inference.isa.x86.binaries.headers import OBJECT, Headers, Section, read_headers
-from inference.isa.x86.binaries.relocations import Relocations, relocations_of
-from inference.isa.x86.binaries.symbols import Symbol, Symbols, starts_in_index, symbols_of
+from inference.isa.x86.binaries.headers import OBJECT, BinaryFileError, Headers, Section, read_headers
+from inference.isa.x86.binaries.symbols import (
+    Relocations,
+    Symbol,
+    Symbols,
+    relocations_of,
+    starts_in_index,
+    symbols_of,
+)
 
 SMALLEST_GAP = 16
 """Bytes between functions from which on they are looked at: less is padding."""

@@ -15,8 +15,7 @@ from inference.isa.x86.assembly.reading import program_of_lines
 from inference.isa.x86.assembly.source import lines_of
 from inference.isa.x86.blocks.block import Block, block_of_hex
 from inference.isa.x86.blocks.listing import text_of
-from inference.isa.x86.blocks.passed_over import notes_on
-from inference.isa.x86.blocks.pieces import Piece, listed, named, pieces_of
+from inference.isa.x86.blocks.pieces import Piece, listed, named, notes_on, pieces_of
 from inference.isa.x86.control_flow import steps_of
 from inference.isa.x86.instances import ADDRESS_OF_CODE
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.comparing.biases import GRADES, biases, grade_of
-from anica_app.core.comparing.points import Compared, Selection, answered_by_all, compared
+from anica_app.core.comparing import GRADES, Compared, Selection, answered_by_all, biases, compared, grade_of
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable

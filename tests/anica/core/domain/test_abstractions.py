@@ -15,7 +15,7 @@ from anica_app.core.domain.abstractions import (
     Subsets,
     distance,
 )
-from anica_app.core.errors import AnicaError
+from anica_app.core.protocols import AnicaError
 
 WORDS = st.text("abc", max_size=5)
 

@@ -11,9 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from anica_app.core.ranking.best import best_selection
-from anica_app.core.ranking.coverage import covered_blocks, share_covered
-from anica_app.core.ranking.orders import by_coverage, by_generality, by_interestingness
+from anica_app.core.ranking import (
+    best_selection,
+    by_coverage,
+    by_generality,
+    by_interestingness,
+    covered_blocks,
+    share_covered,
+)
 from anica_app.core.search.findings import Discovery
 from inference.core.errors import InvalidInputError
 from tests.anica.core.search.toy import ToyDomain, abstract_of

@@ -6,7 +6,7 @@ from functools import cache
 
 from iced_x86 import Decoder, InstructionInfoFactory, Mnemonic, OpAccess
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from inference.isa.x86.scheme_set import schemes
 
 NAMES = frozenset(

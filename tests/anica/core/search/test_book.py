@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.search.book import Book
+from anica_app.core.search.discovery_set import Book
 from anica_app.core.search.findings import Became, Discovery
 from anica_app.core.search.generalising import Candidate
 from anica_app.core.search.judging import Judged, Verdict
+from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings
-from anica_app.core.search.tasks import World
 from tests.anica.core.search.test_generalising import generalised
 from tests.anica.core.search.toy import ToyDomain, abstract_of, plain
 

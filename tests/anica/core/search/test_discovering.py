@@ -8,15 +8,13 @@ import time
 
 import pytest
 
-from anica_app.core.answers import Failure
-from anica_app.core.errors import PredictorError
+from anica_app.core.protocols import Failure, PredictorError
 from anica_app.core.search.discovering import Campaign
 from anica_app.core.search.findings import Became
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Panel
+from anica_app.core.search.panel import Panel, World
 from anica_app.core.search.settings import SearchSettings, Termination
 from anica_app.core.search.state import checkpoint_of
-from anica_app.core.search.tasks import World
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import InterruptedRunError, InvalidInputError
 from tests.anica.core.search.toy import (

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anica_app.core.answers import Failure
+from anica_app.core.protocols import Failure
 from anica_app.core.search.checking import Check, Reason, SamplingChecker
 from anica_app.core.search.generalising import Candidate, generalise, generalise_all
 from anica_app.core.search.judging import Disagreement, InterestSettings, Judged, Verdict
-from anica_app.core.search.panel import Driver, Panel
+from anica_app.core.search.panel import Driver, Panel, World
 from anica_app.core.search.settings import SearchSettings
-from anica_app.core.search.tasks import World
 from tests.anica.core.search.toy import (
     EVERYTHING,
     MUST,

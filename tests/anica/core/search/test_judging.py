@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.judging import Disagreement, InterestSettings, SameAs
 from inference.core.errors import InvalidInputError
 

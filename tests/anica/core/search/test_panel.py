@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from anica_app.core.answers import Answer, Failure
+from anica_app.core.protocols import Answer, Failure
 from anica_app.core.search.judging import Disagreement, InterestSettings
 from anica_app.core.search.panel import Driver, Panel
 from inference.core.errors import InterruptedRunError

@@ -6,9 +6,8 @@ import pytest
 
 from anica_app.core.search.discovering import Campaign
 from anica_app.core.search.judging import Disagreement, InterestSettings
-from anica_app.core.search.panel import Panel
+from anica_app.core.search.panel import Panel, World
 from anica_app.core.search.settings import SearchSettings, Termination
-from anica_app.core.search.tasks import World
 from anica_app.core.x86_domain import X86Domain
 from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
 from tests.anica.core.search.toy import Kept, Quiet

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from anica_app.core.answers import Answer, Failure
-from anica_app.core.search.panel import Panel
-from anica_app.core.search.supporting import find_support
+from anica_app.core.protocols import Answer, Failure
+from anica_app.core.search.panel import Panel, find_support
 from tests.anica.core.search.toy import Scripted
 
 

@@ -19,8 +19,7 @@ from inference.core.loss import Loss, bounded
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
 from inference.core.pmevo.refit.desk import Desk, Lists
-from inference.core.pmevo.refit.front import Point
-from inference.core.pmevo.refit.objective import MEAN, Objective, Prices
+from inference.core.pmevo.refit.front import MEAN, Objective, Point, Prices
 from inference.core.pmevo.refit.saving import packed_bounded, unpacked_bounded
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings

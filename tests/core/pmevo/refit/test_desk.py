@@ -14,7 +14,7 @@ from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.loss import bounded
 from inference.core.pmevo.refit.desk import Desk, Lists
-from inference.core.pmevo.refit.objective import Objective, Prices
+from inference.core.pmevo.refit.front import Objective, Prices
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.tables import ExperimentTable
 from tests.core.pmevo.refit.small import SCHEMES, desk, evaluator, mapping_of, measured, truth

@@ -1,0 +1,295 @@
+"""Which discoveries say most: agreement of orders, coverage, the best few (thesis §8.1.7, §8.2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from anica_app.core.search.findings import Discovery
+from anica_app.core.search.judging import ABSOLUTE, Judged
+from anica_app.core.search.panel import Driver
+from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
+from inference.core.errors import InvalidInputError
+from inference.core.protocols import Json
+
+# In which order discoveries are listed (thesis §8.1.7).
+
+
+def by_interestingness(discoveries: Sequence[Discovery[AbstractT]]) -> list[Discovery[AbstractT]]:
+    """The greatest mean difference first; failures before all of them, the earlier discovery of equals."""
+    return sorted(discoveries, key=lambda one: (-one.interestingness, one.number))
+
+
+def by_generality(discoveries: Sequence[Discovery[AbstractT]]) -> list[Discovery[AbstractT]]:
+    """The one whose most special instruction represents the most schemes first; shorter ones of equals."""
+    return sorted(discoveries, key=lambda one: (-one.generality, one.length, one.number))
+
+
+def by_coverage(
+    discoveries: Sequence[Discovery[AbstractT]], covered: Covered
+) -> list[tuple[Discovery[AbstractT], int]]:
+    """The one that subsumes the most blocks of a set first, with how many; `covered` has a row for each."""
+    blocks = np.asarray(covered).sum(axis=1).tolist()
+    pairs = list(zip(discoveries, (int(number) for number in blocks), strict=True))
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0].number))
+
+
+# How often each two of several tools disagree about the same blocks (thesis, Figure 8.1).
+
+
+Cycles = npt.NDArray[np.float64]
+"""float64[t, b]: what tool t says of block b; not a number where it gave none."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """`both[i, j]`: blocks for which tools i and j gave numbers; `differing`: where these are far apart."""
+
+    both: npt.NDArray[np.int64]
+    differing: npt.NDArray[np.int64]
+
+
+def agreement(cycles: Cycles, metric: str, threshold: float) -> Agreement:
+    """Count for all pairs; `metric` is "relative" or "absolute", as in `InterestSettings`."""
+    tools = cycles.shape[0]
+    both = np.zeros((tools, tools), dtype=np.int64)
+    differing = np.zeros((tools, tools), dtype=np.int64)
+    known = ~np.isnan(cycles)
+    for one in range(tools):
+        both[one, one] = known[one].sum()
+        for other in range(one):
+            shared = known[one] & known[other]
+            far = differences(cycles[one, shared], cycles[other, shared], metric) > threshold
+            both[one, other] = both[other, one] = shared.sum()
+            differing[one, other] = differing[other, one] = far.sum()
+    return Agreement(both, differing)
+
+
+def differences(a: Cycles, b: Cycles, metric: str) -> Cycles:
+    """|a − b|, in cycles or by the mean of both; 0 where both are 0."""
+    apart: Cycles = np.abs(a - b)
+    if metric == ABSOLUTE:
+        return apart
+    total = a + b
+    return np.divide(2 * apart, total, out=np.zeros_like(apart), where=total > 0)
+
+
+# Which blocks discoveries explain (thesis §8.1.7, §8.2.3).
+
+
+Covered = npt.NDArray[np.bool_]
+"""bool[d, b]: whether discovery d subsumes block b."""
+
+
+def covered_blocks(
+    domain: Domain[BlockT, AbstractT, ExpansionT],
+    discoveries: Sequence[AbstractT],
+    blocks: Sequence[BlockT],
+    pulse: Callable[[], None] = lambda: None,
+) -> Covered:
+    """Which discovery subsumes which block, through what represents the block (Definition 8.7).
+
+    `pulse` is called after every block.
+    """
+    covered = np.zeros((len(discoveries), len(blocks)), dtype=np.bool_)
+    for b, block in enumerate(blocks):
+        abstract = domain.represent(block)
+        for d, discovery in enumerate(discoveries):
+            covered[d, b] = domain.subsumes(discovery, abstract)
+        pulse()
+    return covered
+
+
+def share_covered(covered: Covered, among: Sequence[int] | None = None) -> float | None:
+    """The share of the blocks that at least one discovery (of those `among`) covers; None without blocks."""
+    if not covered.shape[1]:
+        return None
+    rows = covered if among is None else covered[list(among)]
+    return float(rows.any(axis=0).mean())
+
+
+# The k discoveries that together subsume the most blocks: an integer linear program (thesis §8.1.7).
+
+
+_SECONDS = 60.0
+
+Weights = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Discoveries by their rows, the one that adds most first; `blocks` is how many they cover together.
+
+    `proven`: no other selection of this size covers more. Otherwise time ran out.
+    """
+
+    chosen: tuple[int, ...]
+    blocks: int
+    proven: bool
+
+
+def best_selection(covered: Covered, k: int, seconds: float = _SECONDS) -> Selection:
+    """At most k discoveries that cover a maximal number of blocks; fewer where more would add nothing.
+
+    Blocks that the same discoveries cover are one variable with their number for its weight, which may be
+    fractional: in an optimum it is 0 or 1 by itself. Raises `InvalidInputError` for k < 1.
+    """
+    if k < 1:
+        raise InvalidInputError(f"k must be at least 1, not {k}")
+    patterns, weights = np.unique(covered[:, covered.any(axis=0)], axis=1, return_counts=True)
+    if not patterns.size:
+        return Selection((), 0, proven=True)
+    chosen, proven = _solved(patterns, weights, k, seconds)
+    greedy = _greedy(patterns, weights, k)
+    if _weight(patterns, weights, greedy) >= _weight(patterns, weights, chosen):
+        chosen = greedy
+    ordered = _by_what_they_add(patterns, weights, chosen)
+    return Selection(tuple(ordered), _weight(patterns, weights, ordered), proven)
+
+
+def _solved(patterns: Covered, weights: Weights, k: int, seconds: float) -> tuple[list[int], bool]:
+    """The optimum by HiGHS: variables are first the discoveries, then the patterns."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csr_array, hstack, identity
+
+    n, m = patterns.shape
+    used, which = np.nonzero(patterns)
+    covering = csr_array((np.ones(len(used)), (which, used)), shape=(m, n))
+    answer = milp(
+        c=np.concatenate([np.zeros(n), -weights.astype(float)]),
+        integrality=np.concatenate([np.ones(n), np.zeros(m)]),
+        bounds=Bounds(0, 1),
+        constraints=[
+            LinearConstraint(np.concatenate([np.ones(n), np.zeros(m)])[None, :], ub=k),
+            LinearConstraint(hstack([covering, -identity(m)]), lb=0),
+        ],
+        options={"time_limit": seconds},
+    )
+    if answer.x is None:
+        return [], False
+    return [int(row) for row in np.flatnonzero(answer.x[:n] > 0.5)], answer.status == 0
+
+
+def _greedy(patterns: Covered, weights: Weights, k: int) -> list[int]:
+    return _by_what_they_add(patterns, weights, range(patterns.shape[0]))[:k]
+
+
+def _by_what_they_add(patterns: Covered, weights: Weights, rows: range | list[int]) -> list[int]:
+    """The rows in the order in which each adds the most, the lower of equals; without those that add none."""
+    left, missing, ordered = list(rows), np.ones(patterns.shape[1], dtype=np.bool_), []
+    while left:
+        gains = (patterns[left] & missing) @ weights
+        best = int(np.argmax(gains))
+        if not gains[best]:
+            break
+        ordered.append(left.pop(best))
+        missing &= ~patterns[ordered[-1]]
+    return ordered
+
+
+def _weight(patterns: Covered, weights: Weights, rows: list[int]) -> int:
+    return int(weights[patterns[rows].any(axis=0)].sum()) if rows else 0
+
+
+# How much of what is interesting discoveries explain: fresh blocks to judge them by (thesis §8.2.3).
+
+
+LENGTH = 4
+"""Instructions of each block, as published."""
+TOP = 10
+_PIECE = 500
+_ATTEMPTS = 100
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Of so many blocks, how many are interesting, and how many of these the discoveries subsume.
+
+    `top` are the numbers of the `TOP` discoveries that together subsume the most, the one that adds most
+    first, and `top_covered` is how many that is. `by_discovery`: how many each subsumes, by its number.
+    """
+
+    blocks: int
+    interesting: int
+    covered: int
+    top: tuple[int, ...]
+    top_covered: int
+    by_discovery: dict[int, int]
+
+    @property
+    def share(self) -> float | None:
+        """Of the interesting blocks, the share that is covered; None where there is none."""
+        return self.covered / self.interesting if self.interesting else None
+
+    @property
+    def top_share(self) -> float | None:
+        """The share that the top discoveries cover."""
+        return self.top_covered / self.interesting if self.interesting else None
+
+    def as_json(self) -> Json:
+        """With the shares."""
+        return {
+            "blocks": self.blocks,
+            "interesting": self.interesting,
+            "covered": self.covered,
+            "share": self.share,
+            "top": list(self.top),
+            "top_covered": self.top_covered,
+            "top_share": self.top_share,
+            "by_discovery": {str(number): count for number, count in self.by_discovery.items()},
+        }
+
+
+def fresh_blocks(
+    domain: Domain[BlockT, AbstractT, ExpansionT], number: int, length: int = LENGTH
+) -> list[BlockT]:
+    """Random blocks without constraints, always the same ones of a domain, whatever a campaign's seed."""
+    anything = domain.unconstrained(length)
+    blocks = []
+    for place in range(number):
+        random = Random(f"evaluation/{length}/{place}")  # noqa: S311 nothing secret
+        sampled = (domain.sample(anything, random) for _ in range(_ATTEMPTS))
+        block = next((one for one in sampled if one is not None), None)
+        if block is not None:
+            blocks.append(block)
+    return blocks
+
+
+def judged_blocks(
+    driver: Driver[BlockT, AbstractT, ExpansionT],
+    blocks: Sequence[BlockT],
+    told: Callable[[int], None] = lambda done: None,
+) -> list[Judged[BlockT]]:
+    """The verdicts on many blocks; `told` hears how many there are."""
+    judged: list[Judged[BlockT]] = []
+    for begin in range(0, len(blocks), _PIECE):
+        judged += driver.judge(blocks[begin : begin + _PIECE])
+        told(len(judged))
+    return judged
+
+
+def explained(
+    domain: Domain[BlockT, AbstractT, ExpansionT],
+    discoveries: Sequence[Discovery[AbstractT]],
+    judged: Sequence[Judged[BlockT]],
+    pulse: Callable[[], None] = lambda: None,
+) -> Explained:
+    """How many of the interesting ones among the blocks discoveries subsume; concrete ones do not count."""
+    general = [one for one in discoveries if not one.concrete]
+    interesting = [one.block for one in judged if one.verdict.interesting]
+    covered = covered_blocks(domain, [one.abstract for one in general], interesting, pulse)
+    best = best_selection(covered, TOP)
+    return Explained(
+        blocks=len(judged),
+        interesting=len(interesting),
+        covered=int(covered.any(axis=0).sum()),
+        top=tuple(general[row].number for row in best.chosen),
+        top_covered=best.blocks,
+        by_discovery={
+            one.number: int(row.sum()) for one, row in zip(general, covered, strict=True) if row.any()
+        },
+    )

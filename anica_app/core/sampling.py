@@ -1,0 +1,358 @@
+"""Basic blocks drawn from an abstract block: schemes, then operands that fit together (thesis §8.1.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from random import Random
+
+from iced_x86 import Encoder, Instruction, Register
+
+from anica_app.core.domain.abstract import AbstractBlock
+from anica_app.core.domain.aliasing import FREE, Aliasing
+from anica_app.core.domain.blocks import BlockInstruction, SampledBlock
+from anica_app.core.domain.features import FeatureTable
+from anica_app.core.domain.places import (
+    Address,
+    Content,
+    MemorySlot,
+    Part,
+    Place,
+    RegisterSlot,
+    Slot,
+    Slots,
+    match,
+)
+from anica_app.core.domain.sampleable import BASES
+from anica_app.core.domain.space import SchemeSpace
+from inference.isa.x86.allocation import LINE, WINDOW, AllocationError, Allocator
+from inference.isa.x86.assembling import pattern, put_register
+from inference.isa.x86.choosing import RBP, aliases
+from inference.isa.x86.demands import Demands, demands
+from inference.isa.x86.holes import GPR64
+from inference.isa.x86.iced_types import RegisterValue
+from inference.isa.x86.instances import ADDRESS_OF_CODE
+
+# Operands such that as little as possible in a block waits for something else (Algorithm 3.1).
+#
+# For predictors that know no dependencies, such as port mappings: registers and memory that are read are
+# never written, and those that are written take turns. What is left are operands that an instruction both
+# reads and writes, once per execution of the block, and whatever is fixed: flags, rax of a multiplication.
+
+
+class Independent:
+    """Chooses operands for blocks of the schemes of a space."""
+
+    def __init__(self, space: SchemeSpace) -> None:
+        self._space = space
+        self._demands: dict[int, Demands] = {}
+
+    def fillings(self, schemes: Sequence[int]) -> list[Filling]:
+        """Registers and addresses for the operands of each instruction. Raises `ChoiceError`."""
+        wanted = [self._of(number) for number in schemes]
+        try:
+            allocator = Allocator(wanted)
+        except AllocationError as error:
+            raise ChoiceError from error
+        return [
+            _filling(self._space.slots[number], each, allocator)
+            for number, each in zip(schemes, wanted, strict=True)
+        ]
+
+    def _of(self, number: int) -> Demands:
+        """What a scheme demands, without instructions that break its dependencies: a block has none."""
+        if number not in self._demands:
+            found = demands(self._space.schemes[number], self._space.forms[number])
+            own = tuple(choice for choice in found.choices if choice.part != "breaker")
+            self._demands[number] = replace(found, choices=own, breakers=())
+        return self._demands[number]
+
+
+def _filling(slots: Slots, wanted: Demands, allocator: Allocator) -> Filling:
+    families = allocator.registers(wanted)
+    chosen: dict[tuple[int, Part], int] = {
+        (choice.position, choice.part): family
+        for choice, family in zip(wanted.choices, families, strict=True)
+    }
+    base = Register.RSI if wanted.low_base else Register.R14
+    return tuple(
+        chosen.get((slot.position, slot.part), slot.only)
+        if isinstance(slot, RegisterSlot)
+        else slot.fixed or Address(base, slot.indices, 1, allocator.slot(wanted.memory or "R") % 2**64)
+        for slot in slots.all
+    )
+
+
+# Machine code of instructions whose operands are chosen: a pattern per scheme, filled in and encoded.
+
+
+Filling = tuple[int | Address, ...]
+"""For each operand that can alias, the family of its register, or its address."""
+
+_SMALLEST_BYTE, _LARGEST_BYTE = -128, 127
+_KEPT = 1 << 16
+"""So many instructions are remembered: random blocks repeat themselves, above all those of few schemes."""
+
+
+class Filler:
+    """Makes instructions of the schemes of a space."""
+
+    def __init__(self, space: SchemeSpace) -> None:
+        self._space = space
+        self._patterns: dict[int, Instruction] = {}
+        self._encoder = Encoder(64)
+        self._made: dict[tuple[int, Filling], BlockInstruction] = {}
+
+    def instruction(self, scheme: int, filling: Filling) -> BlockInstruction:
+        """The instruction of this scheme with these operands."""
+        key = scheme, filling
+        found = self._made.get(key)
+        if found is None:
+            if len(self._made) >= _KEPT:
+                self._made.clear()
+            found = self._made[key] = self._fill(scheme, filling)
+        return found
+
+    def _fill(self, scheme: int, filling: Filling) -> BlockInstruction:
+        if scheme not in self._patterns:
+            self._patterns[scheme] = pattern(self._space.forms[scheme])
+        instruction = self._patterns[scheme].copy()
+        contents: list[Content] = []
+        for slot, chosen in zip(self._space.slots[scheme].all, filling, strict=True):
+            if isinstance(slot, RegisterSlot):
+                assert isinstance(chosen, int), "registers are chosen by family"
+                put_register(instruction, slot.part, slot.position, slot.families[chosen])
+                contents.append(slot.units[chosen])
+            else:
+                assert isinstance(chosen, Address), "memory is chosen by address"
+                if slot.fixed is None:
+                    _point(instruction, chosen)
+                contents.append(chosen)
+        try:
+            self._encoder.encode(instruction, ADDRESS_OF_CODE)
+        finally:
+            code = self._encoder.take_buffer()
+        return BlockInstruction(scheme, tuple(contents), code)
+
+
+def _point(instruction: Instruction, address: Address) -> None:
+    signed = address.displacement - 2**64 * (address.displacement >> 63)
+    instruction.memory_base = address.base
+    instruction.memory_index = address.index_register
+    instruction.memory_displacement = address.displacement
+    if not signed:
+        instruction.memory_displ_size = 0
+    else:
+        instruction.memory_displ_size = 1 if _SMALLEST_BYTE <= signed <= _LARGEST_BYTE else 8
+
+
+# Which registers and addresses the operands of a random block have (thesis §8.1.5).
+#
+# Greedy, as in the thesis: operands that must alias are chosen together, those that leave the least choice
+# first, hence fixed ones before all others; each at random among what is not forbidden.
+#
+# A block sees few addresses, so that its memory operands often happen to be the same one, as registers do.
+# Each address has a cache line of its own within half a page from where the base registers point: two that
+# are written differently do not overlap even where all base registers hold the same value.
+
+
+USUAL_LINES = 6
+"""A block has so many addresses to choose from, as in the published sampler, unless it needs more."""
+MOST_LINES = WINDOW // 2 // LINE - 1
+
+_BASES = tuple(aliases(GPR64.name)[family] for family in BASES)
+_LOW_BASE = aliases(GPR64.name)[RBP]
+
+
+class ChoiceError(Exception):
+    """No register or address is left: this attempt failed, another may succeed."""
+
+
+def fillings(block: Sequence[Slots], aliasing: Aliasing, random: Random) -> list[Filling]:
+    """Registers and addresses for the operands of each instruction. Raises `ChoiceError`."""
+    classes = _Classes(block, aliasing)
+    addresses = _Addresses(random, low=any(one.needs_low_base for one in block))
+    for one in sorted(classes.registers, key=classes.freedom):
+        left = classes.families[one]
+        for other in classes.apart[one]:
+            if (chosen := classes.chosen[other]) is not None:
+                assert isinstance(chosen, int), "what matches a register is one"
+                left &= ~(1 << chosen)
+        if not left:
+            raise ChoiceError
+        families = _members(left)
+        classes.chosen[one] = families[int(random.random() * len(families))]
+    for one in classes.memories:
+        forbidden = [classes.chosen[other] for other in classes.apart[one]]
+        classes.chosen[one] = addresses.choose(forbidden, classes.indices[one])
+    return classes.fillings()
+
+
+class _Classes:
+    """The operands of a block, those that must be the same put together; each class goes by its first one.
+
+    Fixed addresses are chosen already; `families` has the registers that fit all members of a class.
+    """
+
+    def __init__(self, block: Sequence[Slots], aliasing: Aliasing) -> None:
+        self._block = block
+        self._starts = [0]
+        for each in block:
+            self._starts.append(self._starts[-1] + len(each.all))
+        self._slots: list[Slot] = [slot for each in block for slot in each.all]
+        self._of = list(range(len(self._slots)))
+        self.apart: list[list[int]] = [[] for _ in self._slots]
+        unequal = self._joined(aliasing) if aliasing.pairs else []
+        unequal += [pair for number, each in enumerate(block) if each.distinct for pair in self._own(number)]
+        self.chosen: list[int | Address | None] = [None] * len(self._slots)
+        self.families: dict[int, int] = {}
+        self.indices: dict[int, RegisterValue] = {}
+        self.memories: list[int] = []
+        for number, slot in enumerate(self._slots):
+            one = self._first(number)
+            self._of[number] = one
+            if isinstance(slot, RegisterSlot):
+                self.families[one] = self.families.get(one, -1) & slot.choices
+            else:
+                self._add(one, slot)
+        for left, right in unequal:
+            one, other = self._of[left], self._of[right]
+            if one == other or self._equal(one, other):
+                raise ChoiceError
+            self.apart[one].append(other)
+            self.apart[other].append(one)
+        self.registers = list(self.families)
+
+    def freedom(self, one: int) -> int:
+        """How many registers fit; those of which there is one, such as fixed ones, have to come first."""
+        return self.families[one].bit_count()
+
+    def fillings(self) -> list[Filling]:
+        """What is chosen, by instruction."""
+        everything = [self.chosen[one] for one in self._of]
+        spans = zip(self._starts, self._starts[1:], strict=False)
+        return [tuple(one for one in everything[begin:end] if one is not None) for begin, end in spans]
+
+    def _joined(self, aliasing: Aliasing) -> list[tuple[int, int]]:
+        """Put together what must be the same; the pairs that must not."""
+        unequal = []
+        for (one, other), wanted in aliasing.pairs:
+            left, right = self._find(one), self._find(other)
+            if left is None or right is None or not match(self._slots[left], self._slots[right]):
+                continue
+            if wanted:
+                first, second = sorted((self._first(left), self._first(right)))
+                self._of[second] = first
+            else:
+                unequal.append((left, right))
+        return unequal
+
+    def _own(self, instruction: int) -> Iterator[tuple[int, int]]:
+        """The pairs of vector registers of an instruction that needs them to differ."""
+        start = self._starts[instruction]
+        registers = self._block[instruction].registers
+        vectors = [start + number for number, slot in enumerate(registers) if slot.bank == "vector"]
+        return combinations(vectors, 2)
+
+    def _find(self, place: Place) -> int | None:
+        index = self._block[place.instruction].index(place.kind, place.number)
+        return None if index is None else self._starts[place.instruction] + index
+
+    def _first(self, number: int) -> int:
+        while self._of[number] != number:
+            number = self._of[number]
+        return number
+
+    def _add(self, one: int, slot: MemorySlot) -> None:
+        if one not in self.indices:
+            self.indices[one] = slot.indices
+            self.memories.append(one)
+        if slot.fixed is not None:
+            if self.chosen[one] not in (None, slot.fixed):
+                raise ChoiceError
+            self.chosen[one] = slot.fixed
+            if one in self.memories:
+                self.memories.remove(one)
+
+    def _equal(self, one: int, other: int) -> bool:
+        return self.chosen[one] is not None and self.chosen[one] == self.chosen[other]
+
+
+class _Addresses:
+    """The addresses of one block, by cache line."""
+
+    def __init__(self, random: Random, *, low: bool) -> None:
+        self._random = random
+        self._low = low
+        self._bases: dict[int, RegisterValue] = {}
+
+    def choose(self, forbidden: Sequence[int | Address | None], indices: RegisterValue) -> Address:
+        """One that is not among the forbidden ones. Raises `ChoiceError`."""
+        taken = {one.displacement // LINE for one in forbidden if isinstance(one, Address)}
+        free = [line for line in range(1, USUAL_LINES + 1) if line not in taken]
+        free = free or [line for line in range(USUAL_LINES + 1, MOST_LINES + 1) if line not in taken][:1]
+        if not free:
+            raise ChoiceError
+        line = free[int(self._random.random() * len(free))]
+        if line not in self._bases:
+            choice = _BASES[int(self._random.random() * len(_BASES))]
+            self._bases[line] = _LOW_BASE if self._low else choice
+        return Address(self._bases[line], indices, 1, line * LINE)
+
+
+@lru_cache(maxsize=1 << 14)
+def _members(bits: int) -> tuple[int, ...]:
+    return tuple(number for number in range(bits.bit_length()) if bits >> number & 1)
+
+
+# γ̂: random basic blocks that an abstract block represents (thesis §8.1.5).
+
+
+class Sampler:
+    """Samples blocks of the schemes of a space.
+
+    `attempts` and `failures` count since the beginning. `independent`: operands are chosen such that as
+    little as possible waits for something else, and what an abstract block says of aliasing does not count.
+    """
+
+    def __init__(self, table: FeatureTable, *, independent: bool = False) -> None:
+        self._table = table
+        self._space: SchemeSpace = table.space
+        self._independent = Independent(table.space) if independent else None
+        self._filler = Filler(table.space)
+        self.attempts = 0
+        self.failures = 0
+
+    def sample(self, abstract: AbstractBlock, random: Random) -> SampledBlock | None:
+        """A random block that the abstract one represents, None where this attempt failed.
+
+        Schemes are equally likely in each instruction, whatever the others are.
+        """
+        self.attempts += 1
+        schemes = []
+        for instruction in abstract.instructions:
+            numbers = self._space.numbers(self._table.meaning(instruction))
+            if not numbers:
+                self.failures += 1
+                return None
+            schemes.append(numbers[int(random.random() * len(numbers))])
+        try:
+            return self.block(schemes, abstract.aliasing, random)
+        except ChoiceError:
+            self.failures += 1
+            return None
+
+    def block(self, schemes: Sequence[int], aliasing: Aliasing, random: Random) -> SampledBlock:
+        """A block of these schemes. Raises `ChoiceError`."""
+        if self._independent is not None:
+            chosen = self._independent.fillings(schemes)
+        else:
+            chosen = fillings([self._space.slots[number] for number in schemes], aliasing, random)
+        make = self._filler.instruction
+        return SampledBlock(tuple(make(number, each) for number, each in zip(schemes, chosen, strict=True)))
+
+    def instance(self, scheme: int) -> SampledBlock:
+        """A block of one instruction of this scheme, always the same one."""
+        return self.block([scheme], FREE, Random(scheme))  # noqa: S311 (nothing is secret here)

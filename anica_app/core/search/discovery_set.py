@@ -1,0 +1,169 @@
+"""The discoveries of a campaign: which blocks they subsume, and what a new generalisation adds (§8.1.6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Generic
+
+from anica_app.core.search.findings import Became, Discovery, Generalised
+from anica_app.core.search.generalising import Candidate, Trace
+from anica_app.core.search.panel import World
+from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
+
+_EXAMPLES = 100
+"""Random blocks by which one abstract block is found to include another."""
+
+
+class Book(Generic[BlockT, AbstractT, ExpansionT]):
+    """Discoveries in the order of their numbers.
+
+    `subsumed` has the discovery that includes another: those form no part of the result (Algorithm 8.1,
+    line 11). `excluded` are abstract blocks that shall not be discovered again.
+    """
+
+    def __init__(
+        self,
+        world: World[BlockT, AbstractT, ExpansionT],
+        discoveries: Sequence[Discovery[AbstractT]] = (),
+        subsumed: dict[int, int] | None = None,
+        excluded: Sequence[AbstractT] = (),
+    ) -> None:
+        self._world = world
+        self.discoveries = list(discoveries)
+        self.subsumed = dict(subsumed or {})
+        self._excluded = tuple(excluded)
+        self.generalisations = 0
+        self._examples: dict[AbstractT, list[AbstractT]] = {}
+
+    @property
+    def standing(self) -> list[Discovery[AbstractT]]:
+        """The discoveries that no later one includes."""
+        return [one for one in self.discoveries if one.number not in self.subsumed]
+
+    def knows(self, abstract: AbstractT, kind: str) -> bool:
+        """Whether a discovery of this kind, or what was excluded, subsumes the abstract block."""
+        subsumes = self._world.domain.subsumes
+        if any(subsumes(one, abstract) for one in self._excluded):
+            return True
+        return self._includer(abstract, kind) is not None
+
+    def admit(
+        self,
+        candidate: Candidate[BlockT, AbstractT],
+        traces: Sequence[Trace[BlockT, AbstractT, ExpansionT]],
+    ) -> list[Generalised[BlockT, AbstractT, ExpansionT]]:
+        """Take in the generalisations of one block: those that say something new become discoveries.
+
+        Of results that include one another only the more general becomes one; of those that mean the same,
+        the one with the fewest constraints.
+        """
+        best = self._maximal(traces)
+        ranked = sorted(traces, key=lambda trace: trace not in best)
+        became = {trace.order: self._admit(candidate, trace) for trace in ranked}
+        admitted = []
+        for trace in traces:
+            what, discovery = became[trace.order]
+            admitted.append(Generalised(self.generalisations, candidate, trace, what, discovery))
+            self.generalisations += 1
+        return admitted
+
+    def _admit(
+        self,
+        candidate: Candidate[BlockT, AbstractT],
+        trace: Trace[BlockT, AbstractT, ExpansionT],
+    ) -> tuple[Became, int | None]:
+        if any(self._world.domain.subsumes(one, trace.result) for one in self._excluded):
+            return Became.SUBSUMED, None
+        includer = self._includer(trace.result, candidate.kind)
+        if includer is None and not trace.concrete:
+            includer = self._redundant(trace.result, candidate.kind)
+        if includer is not None:
+            same = includer.abstract == trace.result
+            return (Became.DUPLICATE if same else Became.SUBSUMED), includer.number
+        new = self._discovery(candidate, trace)
+        if not new.concrete:
+            self._subsume(new)
+        self.discoveries.append(new)
+        return (Became.CONCRETE if new.concrete else Became.DISCOVERY), new.number
+
+    def _subsume(self, new: Discovery[AbstractT]) -> None:
+        for one in self.standing:
+            if self._alike(one.kind, new.kind) and self.includes(new.abstract, one.abstract):
+                self.subsumed[one.number] = new.number
+
+    def _discovery(
+        self,
+        candidate: Candidate[BlockT, AbstractT],
+        trace: Trace[BlockT, AbstractT, ExpansionT],
+    ) -> Discovery[AbstractT]:
+        witness = candidate.witness
+        return Discovery(
+            number=len(self.discoveries),
+            abstract=trace.result,
+            kind=candidate.kind,
+            code=witness.code,
+            start_code=candidate.start.code,
+            length=len(witness.block),
+            interestingness=witness.verdict.value if trace.concrete else trace.result_check.mean,
+            generality=self._world.domain.generality(trace.result),
+            concrete=trace.concrete,
+        )
+
+    def includes(self, general: AbstractT, special: AbstractT) -> bool:
+        """Whether the one subsumes the other, or at least every one of its random blocks.
+
+        A rotation may fit each of them although none fits all. The blocks are the same ones every time.
+        """
+        subsumes = self._world.domain.subsumes
+        if subsumes(general, special):
+            return True
+        return all(subsumes(general, example) for example in self._examples_of(special))
+
+    def _examples_of(self, abstract: AbstractT) -> Iterator[AbstractT]:
+        """What represents random blocks of an abstract block; itself where none can be sampled."""
+        known = self._examples.setdefault(abstract, [])
+        yield from known
+        if not known or len(known) < _EXAMPLES:
+            domain = self._world.domain
+            text = json.dumps(domain.document(abstract), sort_keys=True)
+            for number in range(len(known), _EXAMPLES):
+                block = domain.sample(abstract, self._world.random("example", number, text))
+                known.append(abstract if block is None else domain.represent(block))
+                yield known[-1]
+
+    def _includer(self, abstract: AbstractT, kind: str) -> Discovery[AbstractT] | None:
+        """The first standing discovery of this kind that subsumes the abstract block.
+
+        A concrete one says nothing of other blocks, but is not found again with other registers.
+        """
+        subsumes = self._world.domain.subsumes
+        for one in self.standing:
+            if not self._alike(one.kind, kind):
+                continue
+            if one.abstract == abstract or (not one.concrete and subsumes(one.abstract, abstract)):
+                return one
+        return None
+
+    def _redundant(self, abstract: AbstractT, kind: str) -> Discovery[AbstractT] | None:
+        """The first standing discovery of this kind that includes a result."""
+        for one in self.standing:
+            if self._alike(one.kind, kind) and not one.concrete and self.includes(one.abstract, abstract):
+                return one
+        return None
+
+    def _maximal(
+        self, traces: Sequence[Trace[BlockT, AbstractT, ExpansionT]]
+    ) -> list[Trace[BlockT, AbstractT, ExpansionT]]:
+        """Those whose results no other one includes; of several that mean the same what says least."""
+        kept: list[Trace[BlockT, AbstractT, ExpansionT]] = []
+        constraints = self._world.domain.expansions
+        for trace in sorted(traces, key=lambda one: len(constraints(one.result))):
+            if any(self.includes(one.result, trace.result) for one in kept):
+                continue
+            kept = [one for one in kept if not self.includes(trace.result, one.result)]
+            kept.append(trace)
+        return kept
+
+    def _alike(self, kind: str, other: str) -> bool:
+        return kind == other or not self._world.settings.kinds_apart

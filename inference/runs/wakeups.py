@@ -1,0 +1,414 @@
+"""Messages that only make things quicker: everybody also looks by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import logging
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from channels.layers import BaseChannelLayer, InMemoryChannelLayer, get_channel_layer
+from django.conf import settings
+from django.db import transaction
+
+# Rings between the processes of one host: datagram sockets in `$PMWEB_HOME/bells/`, one per listener.
+#
+# A ring carries nothing; it says "look". Sending one never waits and never fails, and where there can be no
+# socket nothing is heard: everybody also looks by themselves. What a process that was killed leaves behind is
+# removed by whoever next finds that nobody listens there.
+
+
+logger = logging.getLogger(__name__)
+
+_PATH_LIMIT = 103  # bytes of a socket's address; Linux has 107, others less
+_NAME_LIMIT = 60
+
+
+class Bell:
+    """One listener for a topic, a short name without dots."""
+
+    def __init__(self, topic: str) -> None:
+        self._name = f"{topic}.{os.getpid()}.{secrets.token_hex(4)}"
+        try:
+            self._socket = _listen(self._name)
+        except OSError as error:
+            logger.warning("no bell for %s, looking must do: %s", topic, error)
+            self._socket = None
+        _sweep()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it has rung since the last call; waits up to so many seconds (> 0) for that."""
+        if self._socket is None:
+            time.sleep(seconds)
+            return False
+        self._socket.settimeout(seconds)
+        try:
+            self._socket.recv(1)
+        except TimeoutError:
+            return False
+        self._forget()
+        return True
+
+    @contextmanager
+    def setting(self, event: asyncio.Event) -> Iterator[None]:
+        """Set an event of the running loop whenever it rings."""
+        if self._socket is None:
+            yield
+            return
+        loop, descriptor = asyncio.get_running_loop(), self._socket.fileno()
+
+        def rung() -> None:
+            self._forget()
+            event.set()
+
+        loop.add_reader(descriptor, rung)
+        try:
+            yield
+        finally:
+            loop.remove_reader(descriptor)
+
+    def strike(self) -> None:
+        """Ring this bell alone."""
+        if self._socket is not None:
+            _strike([self._name], b"!")
+
+    def close(self) -> None:
+        """Listen no longer."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+            (_folder() / self._name).unlink(missing_ok=True)
+
+    def __enter__(self) -> Bell:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _forget(self) -> None:
+        """Take all rings that have come: they say the same as one."""
+        assert self._socket is not None
+        self._socket.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._socket.recv(1)
+
+
+def ring(topic: str) -> None:
+    """Ring every bell for the topic."""
+    try:
+        names = [name for name in os.listdir(_folder()) if name.startswith(f"{topic}.")]  # noqa: PTH208  quicker
+        if names:
+            _strike(names, b"!")
+    except OSError:
+        return  # nobody has ever listened, or nobody here can be reached
+
+
+def _folder() -> Path:
+    return settings.HOME / "bells"
+
+
+def _listen(name: str) -> socket.socket:
+    folder = _folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        with _within_reach(folder) as way:
+            # Under a hidden name until somebody listens: a sender would take it for a leftover.
+            listener.bind(f"{way}/.{name}")
+        (folder / f".{name}").rename(folder / name)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _sweep() -> None:
+    """Remove what listeners that were killed have left; those that live hear nothing of it."""
+    with contextlib.suppress(OSError):
+        _strike([name for name in os.listdir(_folder()) if not name.startswith(".")], b"")  # noqa: PTH208
+
+
+def _strike(names: list[str], ring: bytes) -> None:
+    """Reach each socket, with a ring or (b"") without, and remove those behind which nobody is."""
+    folder = _folder()
+    with _within_reach(folder) as way:
+        for name in names:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
+                try:
+                    sender.connect(f"{way}/{name}")
+                    if ring:
+                        sender.send(ring)
+                except ConnectionRefusedError:
+                    (folder / name).unlink(missing_ok=True)
+                except OSError:
+                    continue  # it has just gone, or has many rings to answer already
+
+
+@contextmanager
+def _within_reach(folder: Path) -> Iterator[str]:
+    """A way to the folder that leaves room for a name in a socket's short address."""
+    if len(os.fsencode(folder)) + 1 + _NAME_LIMIT <= _PATH_LIMIT:
+        yield str(folder)
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+# Rings between hosts, over the channel layer where it crosses processes (Redis); elsewhere nothing happens.
+#
+# One thread per process speaks to the layer, so that whoever rings never waits for a network. It sends to the
+# topic's group what is rung here, and strikes the bells of this process when a group is rung. While the layer
+# is away, rings are lost, and everybody finds news by looking.
+
+
+Strike = Callable[[], None]
+
+_TRY_AGAIN_AFTER = 2.0
+_PATIENCE = 5.0  # seconds for one message, after which the layer is taken to be down
+_FAREWELL_SECONDS = 0.5
+_SIGN_OF_LIFE = 30.0  # a process that only listens would not notice that the layer is away
+_NOBODY = "nobody"
+
+
+def crosses_processes(layer: BaseChannelLayer | None) -> bool:
+    """Whether a message sent here can arrive in another process."""
+    return layer is not None and not isinstance(layer, InMemoryChannelLayer)
+
+
+class Switchboard:
+    """The thread of one process, and what it shall do there."""
+
+    def __init__(self, layer: BaseChannelLayer) -> None:
+        self._layer = layer
+        self._guard = threading.Lock()
+        self._strikes: dict[str, list[Strike]] = {}
+        self._to_ring: set[str] = set()
+        self._all_rung = threading.Event()
+        self._failing = False
+        self._loop = asyncio.new_event_loop()
+        self._wishes, self._rings = asyncio.Event(), asyncio.Event()
+        threading.Thread(target=self._run, name="switchboard", daemon=True).start()
+        atexit.register(self._farewell)
+
+    def ring(self, topic: str) -> None:
+        """Ring for others as soon as the thread gets to it; rings for a topic that wait are one."""
+        with self._guard:
+            self._to_ring.add(topic)
+            self._all_rung.clear()
+        self._loop.call_soon_threadsafe(self._rings.set)
+
+    def connect(self, topic: str, strike: Strike) -> Callable[[], None]:
+        """Strike whenever somebody elsewhere rings; calling what is returned ends that."""
+        with self._guard:
+            self._strikes.setdefault(topic, []).append(strike)
+        self._loop.call_soon_threadsafe(self._wishes.set)
+        return lambda: self._disconnect(topic, strike)
+
+    def _disconnect(self, topic: str, strike: Strike) -> None:
+        with self._guard:
+            self._strikes[topic].remove(strike)
+            if not self._strikes[topic]:
+                del self._strikes[topic]
+        self._loop.call_soon_threadsafe(self._wishes.set)
+
+    def _farewell(self) -> None:
+        """The last rings of a process that ends get a moment."""
+        if self._to_ring and not self._failing:
+            self._all_rung.wait(_FAREWELL_SECONDS)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        tasks = [self._loop.create_task(self._keep(work)) for work in (self._listen, self._ring_for_others)]
+        self._loop.run_until_complete(asyncio.gather(*tasks))
+
+    async def _keep(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin again after a failure of the layer."""
+        while True:
+            try:
+                await work()
+            except Exception as error:  # noqa: BLE001  whatever a layer raises, looking does its work meanwhile
+                self._note(error)
+                await asyncio.sleep(_TRY_AGAIN_AFTER)
+
+    async def _ring_for_others(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._rings.wait(), _SIGN_OF_LIFE)
+            self._rings.clear()
+            for topic in list(self._to_ring) or [_NOBODY]:
+                message = {"type": "doorbell.ring", "topic": topic}
+                with self._guard:
+                    self._to_ring.discard(topic)
+                await asyncio.wait_for(self._layer.group_send(topic, message), _PATIENCE)
+                self._note(None)
+            with self._guard:
+                if not self._to_ring:
+                    self._all_rung.set()
+
+    async def _listen(self) -> None:
+        channel = await asyncio.wait_for(self._layer.new_channel(), _PATIENCE)
+        hearing = asyncio.create_task(self._hear(channel))
+        joined: set[str] = set()
+        try:
+            while not hearing.done():
+                self._wishes.clear()
+                await self._join(channel, joined)
+                wish = asyncio.create_task(self._wishes.wait())
+                await asyncio.wait({wish, hearing}, return_when=asyncio.FIRST_COMPLETED)
+                wish.cancel()
+            hearing.result()
+        finally:
+            hearing.cancel()
+
+    async def _join(self, channel: str, joined: set[str]) -> None:
+        """Be in the groups of the topics for which somebody here listens, and in no other."""
+        with self._guard:
+            wanted = set(self._strikes)
+        for topic in wanted - joined:
+            await asyncio.wait_for(self._layer.group_add(topic, channel), _PATIENCE)
+            joined.add(topic)
+        for topic in joined - wanted:
+            await asyncio.wait_for(self._layer.group_discard(topic, channel), _PATIENCE)
+            joined.discard(topic)
+
+    async def _hear(self, channel: str) -> None:
+        while True:
+            topic = (await self._layer.receive(channel)).get("topic", "")
+            with self._guard:
+                strikes = list(self._strikes.get(topic, ()))
+            for strike in strikes:
+                strike()
+
+    def _note(self, failure: Exception | None) -> None:
+        """Say once that the layer is away, and once that it is back."""
+        if failure is not None and not self._failing:
+            kind = type(failure).__name__
+            logger.warning(
+                "the channel layer does not answer, news are found by looking: %s: %s", kind, failure
+            )
+        elif failure is None and self._failing:
+            logger.info("the channel layer answers again")
+        self._failing = failure is not None
+
+
+_boards: dict[tuple[int, int], Switchboard] = {}
+
+
+def present() -> Switchboard | None:
+    """The switchboard of this process, None where no layer reaches other processes."""
+    layer = get_channel_layer()
+    if not crosses_processes(layer):
+        return None
+    key = os.getpid(), id(layer)
+    if key not in _boards:
+        _boards[key] = Switchboard(layer)
+    return _boards[key]
+
+
+# Messages that only make things quicker: everybody also looks by themselves.
+#
+# Processes of one host and data directory hear each other by local sockets (`bells`), those of other hosts
+# through the channel layer (`switchboard`), if it is one that leaves its process.
+
+
+WORK = "work"
+NEWS = "run-news"
+
+
+class FarBell(Bell):
+    """A bell that is also rung from other hosts."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(topic)
+        board = present()
+        self._hang_up: Callable[[], None] | None = (
+            None if board is None else board.connect(topic, self.strike)
+        )
+
+    def close(self) -> None:
+        """Listen no longer."""
+        if self._hang_up is not None:
+            self._hang_up()
+            self._hang_up = None
+        super().close()
+
+
+def announce_work() -> None:
+    """After the commit, wake the workers: there is a run to claim."""
+    _after_commit(WORK)
+
+
+def announce_news() -> None:
+    """After the commit, wake the watchers: the journal of a run has grown."""
+    _after_commit(NEWS)
+
+
+def announce_batches(machine_id: int) -> None:
+    """After the commit, wake the connection of a machine's agent: there is something to do or to drop."""
+    _after_commit(_batches(machine_id))
+
+
+def announce_results(run_id: int) -> None:
+    """After the commit, wake a run that waits for results."""
+    _after_commit(_results(run_id))
+
+
+def bell_for_batches(machine_id: int) -> Bell:
+    """Rung by `announce_batches`."""
+    return FarBell(_batches(machine_id))
+
+
+def bell_for_results(run_id: int) -> Bell:
+    """Rung by `announce_results`."""
+    return FarBell(_results(run_id))
+
+
+async def listen_for_work(event: asyncio.Event) -> None:
+    """Set the event whenever work is announced, until cancelled."""
+    await _listen_to_bell(WORK, event)
+
+
+async def listen_for_news(event: asyncio.Event) -> None:
+    """Set the event whenever a run has news, until cancelled."""
+    await _listen_to_bell(NEWS, event)
+
+
+async def _listen_to_bell(topic: str, event: asyncio.Event) -> None:
+    with FarBell(topic) as bell, bell.setting(event):
+        await asyncio.Event().wait()
+
+
+def _batches(machine_id: int) -> str:
+    return f"batches-{machine_id}"
+
+
+def _results(run_id: int) -> str:
+    return f"results-{run_id}"
+
+
+def _after_commit(topic: str) -> None:
+    def ring() -> None:  # a function, since Django reports the failure of a robust one by its name
+        ring(topic)
+        board = present()
+        if board is not None:
+            board.ring(topic)
+
+    # robust: what is only a message must not fail the transaction that has just been committed.
+    transaction.on_commit(ring, robust=True)

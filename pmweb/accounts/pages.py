@@ -1,0 +1,250 @@
+"""Where a visitor wanted to go before they were asked who they are, if that is on this site."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render, resolve_url
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+
+from pmweb.accounts import api_tokens, credentials, known_browsers, links, sessions
+from pmweb.accounts.forms import (
+    ApiTokenForm,
+    ChangePasswordForm,
+    ConfirmForm,
+    FirstPasswordForm,
+    PasswordLoginForm,
+)
+from pmweb.accounts.links import Way, let_in
+from pmweb.accounts.people import is_fixed, is_invited
+from pmweb.accounts.roles import role_of
+from pmweb.accounts.sessions import end_links, end_other_sessions, end_session, end_tokens
+from pmweb.models import ApiToken, Scope
+
+
+def onward_of(request: HttpRequest, otherwise: str) -> str:
+    """What `next` says; else `otherwise`, an address or the name of one."""
+    wanted = request.POST.get("next") or request.GET.get("next", "")
+    return wanted if is_here(request, wanted) else resolve_url(otherwise)
+
+
+def is_here(request: HttpRequest, address: str) -> bool:
+    """Whether an address is one of this site."""
+    return url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
+
+
+def ask_who_it_is(request: HttpRequest) -> HttpResponseRedirect:
+    """The way to the page that asks, and from there back to this one; of a button, to the page it is on."""
+    path = request.get_full_path()
+    if request.method == "POST":
+        referer = request.headers.get("Referer", "")
+        path = urlsplit(referer).path if is_here(request, referer) else reverse("account")
+    return HttpResponseRedirect(f"{reverse('confirm')}?{urlencode({'next': path})}")
+
+
+# Somebody who is logged in shows anew who they are: by the password, or by a fresh link.
+
+
+@never_cache
+@sensitive_post_parameters("password")
+def confirm(request: HttpRequest) -> HttpResponse:
+    """Ask for the password where there is one; say how to get a link, which leads on where this was to go."""
+    user, onward = user_of(request), onward_of(request, settings.LOGIN_REDIRECT_URL)
+    has_password = user.has_usable_password()
+    form = ConfirmForm(user, request.POST or None, request=request) if has_password else None
+    if request.method == "POST" and form is not None and form.is_valid():
+        credentials.shown(request)
+        return HttpResponseRedirect(onward)
+    if credentials.is_recent(request):
+        return HttpResponseRedirect(onward)
+    credentials.wants(request, onward)
+    context = {
+        "form": form,
+        "next": onward,
+        "is_fixed": is_fixed(user),
+        "minutes": round(credentials.WINDOW.total_seconds() / 60),
+    }
+    failed = form is not None and bool(form.errors)
+    return render(request, "pmweb/confirm.html", context, status=400 if failed else 200)
+
+
+# Log-in by password or one-time link.
+
+
+@never_cache
+@sensitive_post_parameters("password")
+def login_page(request: HttpRequest) -> HttpResponse:
+    """Ask for name and password, or say how to get a link where no password is set."""
+    onward = onward_of(request, settings.LOGIN_REDIRECT_URL)
+    if request.user.is_authenticated:
+        return HttpResponseRedirect(onward)
+    users = list(User.objects.filter(is_active=True)[:2])
+    form = PasswordLoginForm(
+        request.POST or None,
+        request=request,
+        sole=users[0] if len(users) == 1 else None,
+    )
+    if request.method == "POST" and form.is_valid():
+        assert form.user is not None  # the form found it
+        return let_in(request, form.user, Way.PASSWORD, onward)
+    context = {
+        "form": form,
+        "has_password": len(users) > 1 or any(user.has_usable_password() for user in users),
+        "next": request.POST.get("next") or request.GET.get("next", ""),
+    }
+    return render(request, "pmweb/login.html", context, status=400 if form.errors else 200)
+
+
+@never_cache
+def login_link(request: HttpRequest, token: str) -> HttpResponse:
+    """Show a button, and log in when it is pressed: fetching a link must not use it up."""
+    if request.method == "POST":
+        user = links.redeem(token)
+        if user is not None:
+            invited = is_invited(user) and not is_fixed(user)
+            confirmed_for = credentials.wanted(request) if user == request.user else ""
+            onward = "password" if invited else confirmed_for or settings.LOGIN_REDIRECT_URL
+            return let_in(request, user, Way.LINK, onward)
+    else:
+        user = links.user_of(token)
+        if user is not None:
+            context = {"usable": True, "whose": user, "invited": is_invited(user) and not is_fixed(user)}
+            return render(request, "pmweb/login_link.html", context)
+    return render(request, "pmweb/login_link.html", {"usable": False}, status=410)
+
+
+# Everybody's own account: the password, and the tokens of one's programs.
+
+
+@never_cache
+def account(request: HttpRequest) -> HttpResponse:
+    """One's own account."""
+    return _page(request, ApiTokenForm(user_of(request)))
+
+
+@never_cache
+def api_token_make(request: HttpRequest) -> HttpResponse:
+    """Make a token and show it: the answer to a POST, so that no address has it."""
+    user = user_of(request)
+    if request.method != "POST":
+        return redirect("account")
+    form = ApiTokenForm(user, request.POST)
+    if not form.is_valid():
+        return _page(request, form, status=400)
+    made, plain = api_tokens.issue(
+        user, form.cleaned_data["name"], Scope(form.cleaned_data["scope"]), form.lifetime(), by=user
+    )
+    return _page(request, ApiTokenForm(user), made=made, plain=plain)
+
+
+def api_token_revoke(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a token of one's own back. To everybody else it does not exist."""
+    user = user_of(request)
+    token = get_object_or_404(ApiToken, pk=pk, user=user)
+    api_tokens.revoke(ApiToken.objects.filter(pk=token.pk), by=user)
+    messages.success(request, f"The token “{token.name}” has been revoked: nobody gets in with it any more.")
+    return redirect("account")
+
+
+@never_cache
+@sensitive_post_parameters()
+def password(request: HttpRequest) -> HttpResponse:
+    """Set the password, or change it: then the old one is asked for. Ends every other session.
+
+    Whoever came by a link within a quarter of an hour need not know the old one: so it can be replaced.
+    """
+    user = user_of(request)
+    if not user.has_usable_password() and not credentials.is_recent(request):
+        return ask_who_it_is(request)
+    knows = user.has_usable_password() and not credentials.may_replace_password(request)
+    data = request.POST or None
+    form = ChangePasswordForm(user, data, request=request) if knows else FirstPasswordForm(user, data)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        credentials.password_replaced(request)
+        said = " ".join(_ended_with_password(request, user, form.cleaned_data))
+        messages.success(request, f"The password is set. {said}")
+        response = redirect(settings.LOGIN_REDIRECT_URL)
+        known_browsers.remember(request, response, user)
+        return response
+    context = {
+        "form": form,
+        "is_fixed": is_fixed(user),
+        "links": links.waiting_for(user).count(),
+        "tokens": api_tokens.valid_tokens().filter(user=user).count(),
+    }
+    return render(request, "pmweb/password.html", context, status=400 if form.errors else 200)
+
+
+def _ended_with_password(request: HttpRequest, user: User, wanted: dict[str, Any]) -> list[str]:
+    """End what goes with the old password, and say what that was."""
+    before = sessions.key_of(request)
+    update_session_auth_hash(request, user)
+    sessions.renamed(before, request)
+    end_other_sessions(request, user)
+    said = ["Other sessions have been logged out."]
+    if wanted["end_links"] and end_links(user, by=user):
+        said.append("Log-in links let nobody in any more.")
+    if wanted["end_tokens"] and end_tokens(user, by=user):
+        said.append("Your API tokens are revoked.")
+    return said
+
+
+def user_of(request: HttpRequest) -> User:
+    """Who is logged in."""
+    assert isinstance(request.user, User)  # the rule of the address let nobody else in
+    return request.user
+
+
+def _page(request: HttpRequest, form: ApiTokenForm, *, status: int = 200, **made: Any) -> HttpResponse:
+    user = user_of(request)
+    context = {
+        "form": form,
+        "role": role_of(user),
+        "tokens": api_tokens.shown(ApiToken.objects.filter(user=user)),
+        "has_password": user.has_usable_password(),
+        "sessions": sessions.of(user).count(),
+        "is_recent": credentials.is_recent(request),
+        "site": f"{request.scheme}://{request.get_host()}",
+        **made,
+    }
+    return render(request, "pmweb/account.html", context, status=status)
+
+
+# Everybody's own sessions: since when, from where, and their ends.
+
+
+@never_cache
+def sessions_page(request: HttpRequest) -> HttpResponse:
+    """Where one is logged in."""
+    context = {"sessions": sessions.of(user_of(request)), "this": sessions.key_of(request)}
+    return render(request, "pmweb/sessions.html", context)
+
+
+def session_end(request: HttpRequest, pk: int) -> HttpResponse:
+    """Log one of one's browsers out; this one, too. To everybody else it does not exist."""
+    user = user_of(request)
+    row = get_object_or_404(sessions.of(user), pk=pk)
+    if row.session == sessions.key_of(request):
+        messages.error(request, "This is the session that you are using: log out instead.")
+    else:
+        end_session(row, by=user)
+        messages.success(request, "That browser is logged out.")
+    return redirect("sessions")
+
+
+def session_end_others(request: HttpRequest) -> HttpResponse:
+    """Stay logged in here alone."""
+    number = end_other_sessions(request, user_of(request))
+    ended = "1 session has" if number == 1 else f"{number} sessions have"
+    messages.success(request, f"{ended} been ended. You are logged in here alone.")
+    return redirect("sessions")

@@ -1,0 +1,61 @@
+"""About: versions, and what this host has or lacks."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from anica_app.features.predictors.query import programs
+from anica_app.predictors import command
+from pmweb import installation
+from pmweb.help.terms import BY_NAME, TERMS
+from pmweb.help.text import rendered
+from pmweb.retention.pruning import ask, overview
+
+
+@require_safe
+def about(request: HttpRequest) -> HttpResponse:
+    """Show the installation as it is now."""
+    context = {
+        "facts": installation.facts(),
+        "access": installation.access(),
+        "computing": installation.computing(),
+        "containment": installation.containment(),
+        "measuring": installation.measuring(),
+        "libraries": installation.library_versions(),
+        "programs": installation.find_all(),
+        "predictors": [one for one in programs() if one[0].name != command.KIND],
+    }
+    return render(request, "pmweb/about.html", context)
+
+
+# The glossary.
+
+
+def glossary(request: HttpRequest) -> HttpResponse:
+    """All terms, each with its meaning and the terms that explain more."""
+    terms = [
+        (term, rendered(term.meaning, lambda page: False), [BY_NAME[name] for name in term.see])
+        for term in TERMS
+    ]
+    return render(request, "pmweb/glossary.html", {"terms": terms})
+
+
+# For administrators: what takes room, for how long it is kept, and letting it go.
+
+
+def storage(request: HttpRequest) -> HttpResponse:
+    """Traces, and the newest prunings. Nothing is weighed here: a worker does that."""
+    return render(request, "pmweb/storage.html", vars(overview()))
+
+
+@require_POST
+def storage_prune(request: HttpRequest) -> HttpResponse:
+    """Let a worker look (`dry`) or remove."""
+    dry = request.POST.get("what") != "remove"
+    ask(request.user, dry=dry)
+    done = "looks what would go" if dry else "removes what is older than is kept"
+    messages.success(request, f"A worker {done}; this page says what comes of it.")
+    return redirect("storage")

@@ -66,7 +66,7 @@ class AnicaConfig(AppConfig):
             offers.Panel(
                 "discoveries",
                 "Discoveries",
-                "anica/mentions.html",
+                "anica/discoveries/mentions.html",
                 "anica_app.features.discoveries.pages.discoveries_panel",
             )
         )

@@ -66,7 +66,7 @@ def edit_page(request: HttpRequest, row: Named, url_name: str, section: str) -> 
         messages.success(request, "Saved.")
         return redirect(back)
     context = {"object": row, "form": form, "back": back, "section": section}
-    return render(request, "inference/edit.html", context, status=400 if form.is_bound else 200)
+    return render(request, "inference/web/edit.html", context, status=400 if form.is_bound else 200)
 
 
 def delete_page(request: HttpRequest, row: Named, url_name: str, section: str) -> HttpResponse:
@@ -86,7 +86,9 @@ def delete_page(request: HttpRequest, row: Named, url_name: str, section: str) -
         "dependents": dependents,
         "blocked": any(dependent.blocks for dependent in dependents),
     }
-    return render(request, "inference/delete.html", context, status=409 if request.method == "POST" else 200)
+    return render(
+        request, "inference/web/delete.html", context, status=409 if request.method == "POST" else 200
+    )
 
 
 # What depends on a set, a mapping, a run or a machine, and what becomes of it when that is deleted.

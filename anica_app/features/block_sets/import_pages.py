@@ -183,7 +183,7 @@ def anica_import(request: HttpRequest, pk: int) -> HttpResponse:
             form.add_error(None, str(error))
     context = {"upload": found, "seen": seen, "form": form, "sets": seen.sort is Sort.BLOCKS}
     refused = form.is_bound and bool(form.errors)
-    return render(request, "anica/import.html", context, status=400 if refused else 200)
+    return render(request, "anica/block_sets/import.html", context, status=400 if refused else 200)
 
 
 def _form(request: HttpRequest, found: Upload, seen: Contents) -> ImportForm:

@@ -172,7 +172,7 @@ def anica_loops(request: HttpRequest, pk: int) -> HttpResponse:
             return _listing(request, found)
         case Sort.SAMPLES:
             context = {"upload": found, "programs": waiting_programs()}
-            return render(request, "anica/loops/samples.html", context)
+            return render(request, "anica/block_sets/loops/samples.html", context)
     raise Http404("this file has no machine code")
 
 
@@ -181,7 +181,7 @@ def _program(request: HttpRequest, found: Upload, content: bytes) -> HttpRespons
         context: dict[str, Any] = {"upload": found, "kind": described(content[:_HEADER])}
     except BinaryFileError as error:
         context = {"upload": found, "problem": str(error)}
-        return render(request, "anica/loops/program.html", context)
+        return render(request, "anica/block_sets/loops/program.html", context)
     run = _run(request, found)
     done = run is not None and run.state == Run.State.DONE
     press = request.POST.get("press") if request.method == "POST" else None
@@ -213,7 +213,7 @@ def _program(request: HttpRequest, found: Upload, content: bytes) -> HttpRespons
         "which": request.POST.get("which", "all"),
     }
     refused = (search.is_bound and bool(search.errors)) or (choose.is_bound and bool(choose.errors))
-    return render(request, "anica/loops/program.html", context, status=400 if refused else 200)
+    return render(request, "anica/block_sets/loops/program.html", context, status=400 if refused else 200)
 
 
 def _rows(loops: list[Json], ticked: set[str]) -> list[tuple[Json, bool]]:
@@ -235,7 +235,7 @@ def _listing(request: HttpRequest, found: Upload) -> HttpResponse:
             form.add_error(None, str(error))
     context = {"upload": found, "form": form, "programs": waiting_programs()}
     refused = form.is_bound and bool(form.errors)
-    return render(request, "anica/loops/listing.html", context, status=400 if refused else 200)
+    return render(request, "anica/block_sets/loops/listing.html", context, status=400 if refused else 200)
 
 
 def _run(request: HttpRequest, found: Upload) -> Run | None:

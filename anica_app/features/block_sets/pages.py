@@ -56,12 +56,12 @@ def block_set_list(request: HttpRequest) -> HttpResponse:
         "sort": str(order),
         "any": bool(page.rows) or BasicBlockSet.objects.exists(),
     }
-    return render(request, "anica/block_sets.html", context)
+    return render(request, "anica/block_sets/list.html", context)
 
 
 def block_set_upload(request: HttpRequest) -> HttpResponse:
     """What can be read, and the field for the file; it goes the way of all uploads."""
-    return render(request, "anica/block_set_upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
+    return render(request, "anica/block_sets/upload.html", {"limit": settings.UPLOAD_LIMIT_BYTES})
 
 
 @require_POST
@@ -78,7 +78,7 @@ def block_set_paste(request: HttpRequest) -> HttpResponse:
         except (ExchangeError, LimitError) as problem:
             error = str(problem)
     context = {"limit": settings.UPLOAD_LIMIT_BYTES, "error": error, "text": text[:100_000]}
-    return render(request, "anica/block_set_upload.html", context, status=400)
+    return render(request, "anica/block_sets/upload.html", context, status=400)
 
 
 # The page of a basic-block set: its blocks, its columns, how these agree, what campaigns explain of it.
@@ -117,7 +117,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
         "asking": list(asking.defer("result", "note")),
         "tabs": TABS.items(),
         "tab": tab,
-        "tab_template": f"anica/block_set/tab_{tab}.html",
+        "tab_template": f"anica/block_sets/tab_{tab}.html",
     }
     parts = {
         "blocks": _blocks,
@@ -126,7 +126,7 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
         "coverage": coverage_tab,
     }
     context |= parts[tab](request, found, columns)
-    return render(request, "anica/block_set.html", context, status=400 if context.get("error") else 200)
+    return render(request, "anica/block_sets/set.html", context, status=400 if context.get("error") else 200)
 
 
 def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def block_set_ask(request: HttpRequest, pk: int) -> HttpResponse:
         "form": form,
         "groups": [(title, [(one, one.text in ticked) for one in group]) for title, group in groups if group],
     }
-    return render(request, "anica/block_set_ask.html", context, status=400 if form.is_bound else 200)
+    return render(request, "anica/block_sets/ask.html", context, status=400 if form.is_bound else 200)
 
 
 # What a user does with a basic-block set: take it away as a file, name and note, delete it or a column.

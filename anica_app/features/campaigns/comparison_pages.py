@@ -31,7 +31,7 @@ def campaign_compare(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"campaigns": rows, "others": others[:200], "ids": [row.pk for row in rows]}
     if len(rows) >= 2:
         context |= _compared(request, compared)
-    return render(request, "anica/campaign_compare.html", context)
+    return render(request, "anica/campaigns/compare.html", context)
 
 
 def _ids(texts: Sequence[str]) -> list[int]:

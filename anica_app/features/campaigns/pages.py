@@ -81,7 +81,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     page = campaigns(order, request.GET.get("page", ""), text=q, kind=kind, tool=tool)
     return render(
         request,
-        "anica/campaigns.html",
+        "anica/campaigns/list.html",
         {
             "page": page,
             "q": q,
@@ -192,7 +192,7 @@ def campaign_round(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "rows": rows,
         "sort": str(order),
     }
-    return render(request, "anica/campaign_round.html", context)
+    return render(request, "anica/campaigns/round.html", context)
 
 
 # The page of a campaign: live while its run goes on, the permanent record afterwards.
@@ -228,7 +228,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "chart": chart_of(found),
         "tabs": TABS.items(),
         "tab": tab,
-        "tab_template": f"anica/campaign/tab_{tab.replace('-', '_')}.html",
+        "tab_template": f"anica/campaigns/tab_{tab.replace('-', '_')}.html",
     }
     parts = {
         "discoveries": _discoveries,
@@ -238,7 +238,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
         "asked": _asked,
     }
     context |= parts[tab](request, found, [seat.predictor.name for seat in seats])
-    return render(request, "anica/campaign.html", context)
+    return render(request, "anica/campaigns/campaign.html", context)
 
 
 def _discoveries(request: HttpRequest, found: Campaign, tools: list[str]) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _page(
         "refused": status == 400,
         "excludes": bool(form.fields["excluded"].queryset),  # type: ignore[attr-defined]
     }
-    return render(request, "anica/campaign_new.html", context, status=status)
+    return render(request, "anica/campaigns/new.html", context, status=status)
 
 
 def _first_complaint(form: CampaignForm) -> str:

@@ -208,7 +208,7 @@ def comparisons(request: HttpRequest) -> HttpResponse:
     """All of them, newest first."""
     context = newest_runs(request, KIND, "config", "note")
     rows = [(run, _best(run)) for run in context["page"].rows]
-    return render(request, "anica/comparisons.html", {**context, "rows": rows})
+    return render(request, "anica/comparisons/list.html", {**context, "rows": rows})
 
 
 def _best(run: Run) -> tuple[str, float] | None:
@@ -264,7 +264,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     row = comparison_rows().filter(run=run).first()
     context: dict[str, Any] = {"run": run, "working": run.state not in Run.FINAL}
     if row is None:
-        return render(request, "anica/comparison.html", context)
+        return render(request, "anica/comparisons/comparison.html", context)
     tab = one_of(request, "tab", tuple(key for key, _ in TABS), "scores")
     columns = columns_of(row)
     context |= {"comparison": row, "tab": tab, "tabs": _tabs(request, row), "columns": columns}
@@ -273,7 +273,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     except SearchError as error:
         shown = {"filter_error": str(error), "unit": Unit.CYCLES.value, "unit_label": Unit.CYCLES.label}
         context |= {**filter_context(request, row), **shown}
-        return render(request, "anica/comparison.html", context, status=400)
+        return render(request, "anica/comparisons/comparison.html", context, status=400)
     context |= {
         **filter_context(request, row),
         "unit": choice.unit.value,
@@ -281,10 +281,10 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "selected": selected(row, choice.selection),
         "everything": choice.selection.everything,
         "kept": _kept(request),
-        "tab_template": f"anica/comparison/tab_{tab}.html",
+        "tab_template": f"anica/comparisons/tab_{tab}.html",
         **_FILLED[tab](request, row, columns, choice),
     }
-    return render(request, "anica/comparison.html", context)
+    return render(request, "anica/comparisons/comparison.html", context)
 
 
 def _kept(request: HttpRequest, **changed: object) -> str:

@@ -233,7 +233,7 @@ def comparison_new(request: HttpRequest) -> HttpResponse:
     """
     sets = list(ExperimentSet.objects.order_by("-id").only("name"))
     if not sets:
-        return render(request, "anica/comparison_new.html", {"sets": sets})
+        return render(request, "anica/comparisons/new.html", {"sets": sets})
     pk = whole_number(request, "set", sets[0].pk)
     judge = get_object_or_404(ExperimentSet.objects.select_related("isa", "machine__isa"), pk=pk)
     if request.method == "POST":
@@ -253,7 +253,7 @@ def comparison_new(request: HttpRequest) -> HttpResponse:
         "processors": () if newest is None else processors(newest.mca),
         "refused": form.is_bound,
     }
-    return render(request, "anica/comparison_new.html", context, status=400 if form.is_bound else 200)
+    return render(request, "anica/comparisons/new.html", context, status=400 if form.is_bound else 200)
 
 
 def _ticked(request: HttpRequest, judge: ExperimentSet) -> Json:

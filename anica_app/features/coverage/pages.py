@@ -181,7 +181,7 @@ def block_set_cover(request: HttpRequest, pk: int) -> HttpResponse:
             return redirect(f"{reverse('block-set', args=[pk])}?tab=coverage")
         except ConfigError as error:
             form.add_error(None, str(error))
-    return render(request, "anica/block_set_cover.html", {"block_set": found, "form": form}, status=400)
+    return render(request, "anica/coverage/new.html", {"block_set": found, "form": form}, status=400)
 
 
 @require_POST

@@ -82,7 +82,7 @@ def discovery_reproduce(request: HttpRequest, pk: int) -> HttpResponse:
         "link": reproducing.link(session),
         "report": _report(request, found, chosen),
     }
-    return render(request, "anica/discovery/reproduce.html", context)
+    return render(request, "anica/discoveries/reproduce.html", context)
 
 
 def discovery_report(request: HttpRequest, pk: int) -> HttpResponse:
@@ -194,9 +194,9 @@ def discovery(request: HttpRequest, pk: int) -> HttpResponse:
     if tree is not None and node is not None:
         context |= {"generalisation": tree.generalisation, **step_context(request, found, tree, node)}
     if request.headers.get(PART) == "step":
-        answer = render(request, "anica/discovery/step.html", context)
+        answer = render(request, "anica/discoveries/step.html", context)
     else:
-        answer = render(request, "anica/discovery/page.html", {**context, **_whole(found, tree)})
+        answer = render(request, "anica/discoveries/page.html", {**context, **_whole(found, tree)})
     answer["Vary"] = PART
     return answer
 
@@ -312,7 +312,7 @@ def discovery_ask(request: HttpRequest, pk: int) -> HttpResponse:
         "back": back,
     }
     part = request.headers.get(PART) == "form"
-    template = "anica/discovery/ask_form.html" if part else "anica/discovery/ask.html"
+    template = "anica/discoveries/ask_form.html" if part else "anica/discoveries/ask.html"
     answer = render(request, template, context, status=400 if form.is_bound else 200)
     answer["Vary"] = PART
     return answer

@@ -78,7 +78,7 @@ def mapping_llvm(request: HttpRequest, pk: int) -> HttpResponse:
         "install": INSTALL,
         **_shown(request, row),
     }
-    return render(request, "anica/llvm_difference.html", context, status=400 if form.is_bound else 200)
+    return render(request, "anica/llvm_difference/page.html", context, status=400 if form.is_bound else 200)
 
 
 def _runs(row: PortMapping) -> QuerySet[Run]:

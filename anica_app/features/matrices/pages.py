@@ -52,7 +52,7 @@ class Cell:
 
 def matrices(request: HttpRequest) -> HttpResponse:
     """All of them, newest first."""
-    return render(request, "anica/matrices.html", newest_runs(request, KIND, "result", "config", "note"))
+    return render(request, "anica/matrices/list.html", newest_runs(request, KIND, "result", "config", "note"))
 
 
 def matrix(request: HttpRequest, pk: int) -> HttpResponse:
@@ -66,7 +66,7 @@ def matrix(request: HttpRequest, pk: int) -> HttpResponse:
             "interest": run.config["interest"],
             "rows": list(zip(run.result["columns"], _cells(run.result), strict=True)),
         }
-    return render(request, "anica/matrix.html", context)
+    return render(request, "anica/matrices/matrix.html", context)
 
 
 def _cells(result: Json) -> list[list[Cell | None]]:
@@ -124,7 +124,7 @@ def matrix_cell(request: HttpRequest, pk: int, first: int, second: int) -> HttpR
             "block_set": one.block_set,
             "predictors": [column.predictor for column in (one, other) if column.predictor is not None],
         }
-    return render(request, "anica/matrix_cell.html", context)
+    return render(request, "anica/matrices/cell.html", context)
 
 
 # The form for a matrix: which blocks, and which tools.
@@ -235,7 +235,7 @@ def matrix_new(request: HttpRequest) -> HttpResponse:
         form = MatrixForm(usable, whole_number(request, "set"))
     refused = form.is_bound and request.POST.get("press") == "start"
     context = {"form": form, "usable": usable, "refused": refused}
-    return render(request, "anica/matrix_new.html", context, status=400 if refused else 200)
+    return render(request, "anica/matrices/new.html", context, status=400 if refused else 200)
 
 
 urlpatterns = [

@@ -178,7 +178,7 @@ def predictors(request: HttpRequest) -> HttpResponse:
         "form": form,
         "around": form.around,
     }
-    return render(request, "anica/predictors.html", context)
+    return render(request, "anica/predictors/list.html", context)
 
 
 def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
@@ -203,7 +203,7 @@ def predictor_add(request: HttpRequest, kind: str) -> HttpResponse:
     except PredictorError as error:
         missing = str(error)
     context = {"form": form, "kind": found, "missing": missing}
-    return render(request, "anica/predictor_add.html", context, status=400 if form.errors else 200)
+    return render(request, "anica/predictors/add.html", context, status=400 if form.errors else 200)
 
 
 @require_POST

@@ -78,7 +78,7 @@ def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
     if number is None and len(codes) == 1:
         number = 1
     if number is None:
-        return render(request, "anica/block/answers.html", _table(request, question))
+        return render(request, "anica/questions/answers.html", _table(request, question))
     if not 1 <= number <= len(codes):
         raise Http404(f"the question has {len(codes)} blocks")
     code = codes[number - 1]
@@ -90,7 +90,7 @@ def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
         if form.is_valid() and (campaign := _explain(request, form)) is not None:
             return redirect("campaign", campaign.pk)
     context = _detail(request, question, number, code, form)
-    return render(request, "anica/block/answers.html", context, status=200 if form is None else 400)
+    return render(request, "anica/questions/answers.html", context, status=200 if form is None else 400)
 
 
 def _explain(request: HttpRequest, form: ExplainForm) -> Campaign | None:

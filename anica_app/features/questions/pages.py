@@ -28,7 +28,7 @@ from inference.web.requests import start_run, whole_number
 def ports_context(
     request: HttpRequest, block: Block, isa: ISA | None, schemes: dict[str, int]
 ) -> dict[str, Any]:
-    """What `anica/block/ports.html` needs; `schemes`: {text: row id} of the block (three queries)."""
+    """What `anica/questions/ports.html` needs; `schemes`: {text: row id} of the block (three queries)."""
     choices = [] if isa is None else describing(schemes.values(), isa)
     wanted = whole_number(request, "mapping")
     chosen = next((one for one in choices if one.mapping.pk == wanted), choices[0] if choices else None)
@@ -174,7 +174,7 @@ def _page(request: HttpRequest, form: BlockForm, status: int = 200) -> HttpRespo
         "more": max(0, len(pieces) - len(decoded)),
         "obstacle": _obstacle(request),
     }
-    return render(request, "anica/block/ask.html", context, status=status)
+    return render(request, "anica/questions/ask.html", context, status=status)
 
 
 def _obstacle(request: HttpRequest) -> str:

@@ -67,7 +67,7 @@ def experiment(request: HttpRequest, pk: int) -> HttpResponse:
         "try_url": _try_url(value, found.isa, context["pinned"]),
         "snippet_url": _snippet_url(value, found.isa),
     }
-    return render(request, "inference/experiment.html", context)
+    return render(request, "inference/experiments/experiment.html", context)
 
 
 def _by_agent(row: Measurement) -> bool:
@@ -106,7 +106,7 @@ def experiments(request: HttpRequest) -> HttpResponse:
             context |= _context(request, typed.experiment, isa, None)
         context["typed"] = typed
     return render(
-        request, "inference/experiments.html", context, status=400 if context["typed"].problems else 200
+        request, "inference/experiments/typed.html", context, status=400 if context["typed"].problems else 200
     )
 
 

@@ -269,7 +269,7 @@ def scheme_proof(request: HttpRequest, pk: int, scheme: int) -> HttpResponse:
         "earlier": proof.neighbours[0],
         "later": proof.neighbours[1],
     }
-    return render(request, "inference/proof/page.html", context)
+    return render(request, "inference/explained/proof/page.html", context)
 
 
 def _found(pk: int, scheme: int) -> tuple[PortMapping, Proof]:

@@ -370,7 +370,7 @@ def _page(
         "estimate_error": _first_complaint(form) if form.is_bound and wanted is None else "",
         "pressed_start": status == 400,
     }
-    return render(request, "inference/infer.html", context, status=status)
+    return render(request, "inference/inferring/page.html", context, status=status)
 
 
 def _first_complaint(form: InferForm) -> str:

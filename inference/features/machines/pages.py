@@ -79,7 +79,7 @@ def shown(machine: Machine) -> Shown:
 def machine_list(request: HttpRequest) -> HttpResponse:
     """All machines, those with agents first."""
     rows = [shown(machine) for machine in machines()]
-    return render(request, "inference/machines.html", {"rows": rows})
+    return render(request, "inference/machines/list.html", {"rows": rows})
 
 
 # Adding a machine: a name, then the line to paste there, with a token that is shown this once.
@@ -151,7 +151,7 @@ def machine_add(request: HttpRequest) -> HttpResponse:
     if form.is_bound and form.is_valid():
         return line_to_paste(request, add_machine(form.cleaned_data["name"]), is_new=True)
     context = {"form": form, "python": dotted_python()}
-    return render(request, "inference/machine/add.html", context, status=400 if form.is_bound else 200)
+    return render(request, "inference/machines/add.html", context, status=400 if form.is_bound else 200)
 
 
 def line_to_paste(
@@ -169,7 +169,7 @@ def line_to_paste(
         "python": dotted_python(),
         "row": shown(machine),
     }
-    return render(request, "inference/machine/connect.html", context)
+    return render(request, "inference/machines/connect.html", context)
 
 
 def dotted_python() -> str:
@@ -180,7 +180,7 @@ def dotted_python() -> str:
 def machine_arrival(request: HttpRequest, pk: int) -> HttpResponse:
     """Whether a machine has connected yet: the part of the page above that is asked for again and again."""
     machine = get_object_or_404(machines(), pk=pk)
-    return render(request, "inference/machine/arrival.html", {"machine": machine, "row": shown(machine)})
+    return render(request, "inference/machines/arrival.html", {"machine": machine, "row": shown(machine)})
 
 
 # A machine's page: how it is doing, what it is, how to make it quiet, and what was measured on it.
@@ -217,7 +217,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
             "advice": advice_for(found.facts, noise) if found.facts else [],
             "tokens": found.tokens.order_by("-id"),
         }
-    return render(request, "inference/machine.html", context)
+    return render(request, "inference/machines/machine.html", context)
 
 
 def state_of(found: Machine) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def state_of(found: Machine) -> dict[str, Any]:
 
 def machine_state(request: HttpRequest, pk: int) -> HttpResponse:
     """That part alone, for a page that asks again and again."""
-    return render(request, "inference/machine/state.html", state_of(get_object_or_404(machines(), pk=pk)))
+    return render(request, "inference/machines/state.html", state_of(get_object_or_404(machines(), pk=pk)))
 
 
 def _readings(found: Machine, hours: str) -> list[Reading]:

@@ -61,7 +61,7 @@ def arm_boards(request: HttpRequest) -> HttpResponse:
         "assembler": llvm_mc.program(),
         "python": dotted_python(),
     }
-    return render(request, "inference/machine/arm.html", context)
+    return render(request, "inference/machines/arm.html", context)
 
 
 urlpatterns = [

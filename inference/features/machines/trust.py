@@ -60,7 +60,7 @@ def machine_trust(request: HttpRequest, pk: int) -> HttpResponse:
         "rounds": rounds[:_ROUNDS_SHOWN],
         "shares": shares,
     }
-    return render(request, "inference/machine/trust.html", context)
+    return render(request, "inference/machines/trust.html", context)
 
 
 # Can the numbers of a machine be trusted, and when? What its readings, checks and runs say of that.

@@ -57,7 +57,7 @@ def mappings(request: HttpRequest) -> HttpResponse:
     evaluations = shown.in_bulk([row.evaluation_id for row in page.rows if row.evaluation_id])
     return render(
         request,
-        "inference/mappings.html",
+        "inference/mappings/list.html",
         {
             "page": page,
             "rows": [ListedMapping(row, evaluations.get(row.evaluation_id)) for row in page.rows],

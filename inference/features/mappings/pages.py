@@ -209,9 +209,10 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True)
 class Tab:
-    """A view of a mapping: its label, what its template needs, and the scripts it runs."""
+    """A view of a mapping: its label, its template and what that needs, and the scripts it runs."""
 
     label: str
+    template: str
     context: Callable[[HttpRequest, PortMapping, Mapping], Context]
     scripts: tuple[str, ...] = ()
 
@@ -233,17 +234,19 @@ LOOP = "loop"
 """Where loops of the instruction set can be read."""
 
 TABS: dict[str, Tab] = {
-    "graph": Tab("Graph", graph_tab, ("js/graph.js",)),
-    "accuracy": Tab("Accuracy", _accuracy, ("js/heatmap.js", "js/figures.js")),
-    "schemes": Tab("Schemes", schemes_tab),
-    LOOP: Tab("Try a loop", loop_tab, ("js/buckets.js",)),
-    "compare": Tab("Compare", compare_tab),
-    "doubts": Tab("Doubts", doubts_tab),
-    "excess": Tab("Excess", excess_tab),
-    FRONT: Tab("Front", front_tab, ("js/front.js",)),
-    CLASSES: Tab("Classes", classes_tab),
-    EVIDENCE: Tab("Evidence", _evidence),
-    EXPLAINED: Tab("Explained", explained_tab),
+    "graph": Tab("Graph", "inference/mappings/graph.html", graph_tab, ("js/graph.js",)),
+    "accuracy": Tab(
+        "Accuracy", "inference/evaluations/accuracy.html", _accuracy, ("js/heatmap.js", "js/figures.js")
+    ),
+    "schemes": Tab("Schemes", "inference/mappings/schemes.html", schemes_tab),
+    LOOP: Tab("Try a loop", "inference/mappings/loop.html", loop_tab, ("js/buckets.js",)),
+    "compare": Tab("Compare", "inference/comparing/compare.html", compare_tab),
+    "doubts": Tab("Doubts", "inference/doubts/tab.html", doubts_tab),
+    "excess": Tab("Excess", "inference/excess/tab.html", excess_tab),
+    FRONT: Tab("Front", "inference/inferring/front.html", front_tab, ("js/front.js",)),
+    CLASSES: Tab("Classes", "inference/inferring/classes.html", classes_tab),
+    EVIDENCE: Tab("Evidence", "inference/inferring/evidence.html", _evidence),
+    EXPLAINED: Tab("Explained", "inference/explained/tab.html", explained_tab),
 }
 
 
@@ -269,7 +272,7 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         "best": None if best is None else (best.mape, source_label(best), evaluation_url(best)),
         "tab": key,
         "tabs": [(name, other.label) for name, other in tabs.items()],
-        "tab_template": f"inference/mapping/{key}.html",
+        "tab_template": tab.template,
         "scripts": tab.scripts,
         "exports": [(name, each) for name, each in MAPPING_EXPORTS.items() if each.describes(found.isa.name)],
         "offers": offers_for(found),
@@ -277,7 +280,9 @@ def mapping(request: HttpRequest, pk: int) -> HttpResponse:
         "picked_from": None if front is None or front.owner.pk == found.pk else front,
         **tab.context(request, found, value),
     }
-    return render(request, "inference/mapping.html", context, status=400 if context.get("error") else 200)
+    return render(
+        request, "inference/mappings/mapping.html", context, status=400 if context.get("error") else 200
+    )
 
 
 def _most_accurate(found: PortMapping, front: StoredFront | None) -> Context | None:

@@ -286,7 +286,7 @@ def _page(
         "estimate": wanted,
         "refused": refused,
     }
-    return render(request, "inference/machine/measure.html", context, status=400 if refused else 200)
+    return render(request, "inference/measure/page.html", context, status=400 if refused else 200)
 
 
 urlpatterns = [path("machines/<int:pk>/measure/", machine_measure, name="machine-measure")]

@@ -169,7 +169,7 @@ def _page(
         "estimate": wanted,
         "refused": refused,
     }
-    return render(request, "inference/check_model.html", context, status=400 if refused else 200)
+    return render(request, "inference/model_check/new.html", context, status=400 if refused else 200)
 
 
 # The part of a run's page that shows how well the port mapping model describes a machine; its CSV files.

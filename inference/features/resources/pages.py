@@ -154,7 +154,7 @@ class Tab:
 TABS: dict[str, Tab] = {
     "loads": Tab("Loads", "inference/resources/loads.html", loads_tab),
     "accuracy": Tab(
-        "Accuracy", "inference/mapping/accuracy.html", accuracy_tab, ("js/heatmap.js", "js/figures.js")
+        "Accuracy", "inference/evaluations/accuracy.html", accuracy_tab, ("js/heatmap.js", "js/figures.js")
     ),
 }
 

@@ -73,7 +73,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     outcomes = outcomes_of(page.rows)
     return render(
         request,
-        "inference/runs.html",
+        "inference/runs/list.html",
         {
             "page": page,
             "rows": [(row, outcomes.get(row.pk), busy_seconds(row)) for row in page.rows],
@@ -97,7 +97,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     ahead = ahead_of(found)
     return render(
         request,
-        "inference/run.html",
+        "inference/runs/run.html",
         {
             "run": found,
             "summary": SUMMARIES.get(found.kind, found.kind),
@@ -245,7 +245,7 @@ def upload_run(request: HttpRequest, pk: int) -> HttpResponse:
             error = str(problem)
     context = {"upload": found, "archive": archive, "error": error}
     status = 400 if request.method == "POST" else 200
-    return render(request, "inference/upload_run.html", context, status=status)
+    return render(request, "inference/uploads/run.html", context, status=status)
 
 
 # What a user does to a run: pause, resume, cancel (each a POST that leads back), name and note, delete.

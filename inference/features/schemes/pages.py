@@ -53,7 +53,7 @@ SYNTAX = (
 
 def isas(request: HttpRequest) -> HttpResponse:
     """All instruction sets."""
-    return render(request, "inference/isas.html", {"isas": instruction_sets()})
+    return render(request, "inference/schemes/isas.html", {"isas": instruction_sets()})
 
 
 def isa(request: HttpRequest, pk: int) -> HttpResponse:
@@ -76,7 +76,7 @@ def isa(request: HttpRequest, pk: int) -> HttpResponse:
         error = str(problem)
     return render(
         request,
-        "inference/isa.html",
+        "inference/schemes/isa.html",
         {
             "isa": found,
             "page": page,
@@ -107,7 +107,7 @@ def scheme(request: HttpRequest, pk: int) -> HttpResponse:
     page, experiments = page_of_experiments(found, predicted_by, order, request.GET.get("page", ""))
     return render(
         request,
-        "inference/scheme.html",
+        "inference/schemes/scheme.html",
         {
             "scheme": found,
             "said": [_row(each) for each in said],
@@ -181,7 +181,9 @@ def isa_load(request: HttpRequest) -> HttpResponse:
             form.add_error("document", str(error))
         else:
             return redirect("isa", pk=isa.pk)
-    return render(request, "inference/isa_load.html", {"form": form}, status=400 if form.is_bound else 200)
+    return render(
+        request, "inference/schemes/isa_load.html", {"form": form}, status=400 if form.is_bound else 200
+    )
 
 
 urlpatterns = [

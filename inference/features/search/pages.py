@@ -20,7 +20,7 @@ def search(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()
     if len(text) > MOST_TEXT:
         error = f"The text has {len(text):,} characters; up to {MOST_TEXT:,} are looked for."
-        return render(request, "inference/search.html", {"error": error, "q": ""}, status=400)
+        return render(request, "inference/search/page.html", {"error": error, "q": ""}, status=400)
     code = pasted(text) if text else None
     if code is not None and code.certain and code.blocks:
         return redirect(block_page(code))
@@ -31,7 +31,7 @@ def search(request: HttpRequest) -> HttpResponse:
         "code": code,
         "code_page": "" if code is None or not code.blocks else block_page(code),
     }
-    return render(request, "inference/search.html", context)
+    return render(request, "inference/search/page.html", context)
 
 
 def block_page(code: Pasted) -> str:

@@ -76,13 +76,13 @@ def sets_compare(request: HttpRequest) -> HttpResponse:
     if chosen is None or second is None or all(each.pk != second for each in context["others"]):
         if second is not None:
             _found(second)
-        return render(request, "inference/sets_compare.html", context)
+        return render(request, "inference/sets/compare.html", context)
     here, there = two_sets(chosen.pk, second)
     context |= {"first": here, "second": there, "related": urlencode({"first": here.pk, "second": there.pk})}
     report = report_at_hand(here, there)
     if report is None:
         context["waiting"] = comparing_run(here, there)
-        return render(request, "inference/sets_compare.html", context)
+        return render(request, "inference/sets/compare.html", context)
     return _shown(request, here, there, report, context)
 
 
@@ -107,7 +107,7 @@ def _shown(
         **_schemes(request, here, report),
     }
     status = 400 if context.get("schemes_error") else 200
-    return render(request, "inference/sets_compare.html", context, status=status)
+    return render(request, "inference/sets/compare.html", context, status=status)
 
 
 def _found(pk: int | None) -> ExperimentSet | None:

@@ -54,7 +54,7 @@ def sets(request: HttpRequest) -> HttpResponse:
     order = Order.read(request.GET.get("sort", ""), SET_COLUMNS, "-added")
     page = page_of(experiment_sets(q), order, SET_COLUMNS, request.GET.get("page", ""))
     context = {"page": page, "q": q, "sort": str(order), "offers": offers.OFFERS.values()}
-    return render(request, "inference/sets.html", context)
+    return render(request, "inference/sets/list.html", context)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def experiment_set(request: HttpRequest, pk: int) -> HttpResponse:
     rows, tools = _rows(page)
     return render(
         request,
-        "inference/set.html",
+        "inference/sets/set.html",
         {
             "set": found,
             "summary": summary,
@@ -262,7 +262,7 @@ def sets_merge(request: HttpRequest) -> HttpResponse:
         else:
             return redirect("run", run.pk)
     status = 400 if form.is_bound else 200
-    return render(request, "inference/sets_merge.html", {"form": form, "sets": sets}, status=status)
+    return render(request, "inference/sets/merge.html", {"form": form, "sets": sets}, status=status)
 
 
 urlpatterns = [

@@ -135,7 +135,7 @@ def upload(request: HttpRequest) -> HttpResponse:
             else:
                 return redirect("upload-preview", kept[0].pk) if len(kept) == 1 else redirect("upload")
     context = {"error": error, "waiting": waiting_uploads(), "limit": settings.UPLOAD_LIMIT_BYTES}
-    return render(request, "inference/upload.html", context, status=400 if error else 200)
+    return render(request, "inference/uploads/upload.html", context, status=400 if error else 200)
 
 
 def _refusal(files: list[UploadedFile]) -> str:
@@ -174,7 +174,7 @@ def upload_preview(request: HttpRequest, pk: int) -> HttpResponse:
     parsed = seen.parsed
     return render(
         request,
-        "inference/upload_preview.html",
+        "inference/uploads/preview.html",
         {
             "upload": found,
             "seen": seen,

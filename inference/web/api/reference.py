@@ -100,7 +100,7 @@ def reference(request: HttpRequest) -> HttpResponse:
         "root": ROOT,
         "version": document()["info"]["version"],
     }
-    return render(request, "inference/api.html", context)
+    return render(request, "inference/web/api.html", context)
 
 
 @cache

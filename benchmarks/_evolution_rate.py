@@ -31,11 +31,11 @@ from benchmarks._reference import enumerate_ports
 from benchmarks._silent import Silent
 from benchmarks._ten_ports import PORTS, scheme_names, ten_port_mapping
 from inference.core.checkpoint import encode
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
-from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import evolve
 from inference.core.pmevo.packing import packed_evolved
 from inference.core.pmevo.plan import ceiling
@@ -179,7 +179,7 @@ def _judge(
     population: int,
     generations: int,
     threads: int,
-) -> Judge:
+) -> FitnessGate:
     settings = PMEvoSettings.parse(
         {
             **PRESETS["paper"],
@@ -189,7 +189,9 @@ def _judge(
             "threads": threads,
         }
     )
-    return Judge(experiments, measured.tolist(), scheme_names(representatives), settings, Pace(Silent()))
+    return FitnessGate(
+        experiments, measured.tolist(), scheme_names(representatives), settings, PacedReporter(Silent())
+    )
 
 
 def _problem(representatives: int) -> tuple[list[Experiment], np.ndarray]:

@@ -16,7 +16,7 @@ from benchmarks._survey import Survey
 from inference.agent.passes import Progress
 from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Item, Result, Settings, decode
 from inference.agent.reading import ProtocolError
-from inference.agent.session import Agent, RefusedError
+from inference.agent.session import Agent, AgentRefusedError
 
 _CONVERSATIONS = 12
 _FLOOD = 400
@@ -80,7 +80,7 @@ class _Nonsense:
                 self._end(ends[0])
 
     def _end(self, end: BaseException | None) -> None:
-        if isinstance(end, ProtocolError | RefusedError):
+        if isinstance(end, ProtocolError | AgentRefusedError):
             self._survey.outcomes["the agent ends and says why"] += 1
         elif not isinstance(end, asyncio.CancelledError):
             self._survey.failures.append(f"the agent ends: {end!r}")

@@ -16,7 +16,7 @@ import numpy as np
 from django.utils import timezone
 
 from anica_app.features.predictors.query import row_for
-from anica_app.formats.block_sets import Reading
+from anica_app.formats.block_sets import BlockSetOptions
 from anica_app.formats.block_sets import store as store_blocks
 from anica_app.models import BasicBlockSet, Campaign, Predictor
 from benchmarks._generated_campaign import Size, generated_campaign
@@ -40,7 +40,7 @@ from inference.models import (
     Upload,
 )
 from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.storage.evaluating import evaluate
 from inference.storage.instruction_sets import load_x86
 from inference.storage.resource_mappings import store_resource_mapping
@@ -164,7 +164,7 @@ def done(kind: str, config: dict[str, Any]) -> Run:
     made = lifecycle.submit(kind, config, lifecycle.unused_name(f"{kind} of the benchmark"))
     lease = leases.claim("benchmark", only=made.pk)
     assert lease is not None, "nobody else works here"
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     made.refresh_from_db()
     if made.state != Run.State.DONE:
         raise RuntimeError(f"the run of kind {kind} ended as {made.state}: {made.error}")
@@ -306,7 +306,7 @@ def _blocks(scale: Scale) -> tuple[BasicBlockSet, Run]:
         cycles = dice.randint(25, 3000) / 100
         block = "".join(dice.choice(code) for _ in range(dice.randint(1, 8)))
         out.write(f"{block},{cycles},{round(cycles * 1.1, 2)},{round(cycles * dice.uniform(0.5, 2), 2)}\n")
-    made = store_blocks(io.BytesIO(out.getvalue().encode()), "blocks.csv", "blocks", Reading())[0]
+    made = store_blocks(io.BytesIO(out.getvalue().encode()), "blocks.csv", "blocks", BlockSetOptions())[0]
     columns = list(made.columns.order_by("position"))
     for at, column in enumerate(columns):
         column.predictor = Predictor.objects.create(name=f"tool {at}", kind="toy", key=str(at) * 64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.core.explain import Characterisation, Outcome, Reason, Seen, Witness
+from inference.core.explain import Characterisation, NotCharacterised, Outcome, Seen, Witness
 from inference.core.explain.flooding import flooded
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import ISA, PortMapping
@@ -31,7 +31,12 @@ def explained_mapping(isa: ISA, truth: Mapping) -> PortMapping:
         else:
             verdicts.append(
                 Characterisation(
-                    text, Outcome.EXCLUDED, "remaining", Reason.NOT_WHOLE, "1.48 µops", witnesses=witnesses
+                    text,
+                    Outcome.EXCLUDED,
+                    "remaining",
+                    NotCharacterised.NOT_WHOLE,
+                    "1.48 µops",
+                    witnesses=witnesses,
                 )
             )
     usage = {

@@ -125,7 +125,7 @@ def _has_loops(program: bytes, samples: tuple[bytes, str] | None) -> bool:
 
 
 def _read_blocks(content: bytes) -> bool:
-    from anica_app.formats.block_sets import Reading, look
+    from anica_app.formats.block_sets import BlockSetOptions, look
     from anica_app.formats.blocks_csv import Broken
     from anica_app.formats.incoming import sort_of_content
 
@@ -133,7 +133,7 @@ def _read_blocks(content: bytes) -> bool:
     accepted = False
     for broken in Broken:
         try:
-            found = look(io.BytesIO(content), "blocks.csv", Reading(broken))
+            found = look(io.BytesIO(content), "blocks.csv", BlockSetOptions(broken))
         except ExchangeError as error:
             _check_words(str(error))
             continue

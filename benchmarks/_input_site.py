@@ -12,7 +12,7 @@ from benchmarks import _input_seeds as seeds
 
 def furnished() -> tuple[Client, str]:
     """(a browser of the administrator, an API token of hers) of a site that had no rows before."""
-    from anica_app.formats.block_sets import Reading, store
+    from anica_app.formats.block_sets import BlockSetOptions, store
     from inference.core.resources import ResourceMapping as Resources
     from inference.models import ISA, ResourceMapping
     from inference.runs.machines.tokens import add_machine
@@ -30,7 +30,7 @@ def furnished() -> tuple[Client, str]:
     add_machine("lab", isa)
     loads = Resources(("r0", "r1"), {"add R, R": ((1, 0.5),)})
     store_resource_mapping("two resources", isa, loads, origin=ResourceMapping.Origin.IMPORT)
-    store(io.BytesIO(seeds.BLOCKS[0]), "blocks.csv", "blocks", Reading())
+    store(io.BytesIO(seeds.BLOCKS[0]), "blocks.csv", "blocks", BlockSetOptions())
     browser = Client(raise_request_exception=False)
     browser.force_login(account)
     return browser, issue(account, "hostile", Scope.ADMINISTER, None)[1]

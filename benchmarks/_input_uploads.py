@@ -91,12 +91,12 @@ def _one(browser: Client, content: bytes, file_name: str, survey: Survey) -> Ite
 def _imported(browser: Client, run: Any, survey: Survey) -> Iterator[str]:
     """Let a worker do it; a file that it refuses leaves no row but the run's own."""
     from inference.runs import leases
-    from inference.runs.execute import Wishes, execute
+    from inference.runs.execute import StopRequests, execute
 
     before = row_counts()
     lease = leases.claim("hostile", only=run.pk)
     assert lease is not None
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     run.refresh_from_db()
     survey.outcomes[f"import {run.state}"] += 1
     if run.state == "failed":

@@ -25,7 +25,7 @@ from benchmarks import Result
 from benchmarks._temporary_database import temporary_database
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from pmweb.accounts.people import ensure_administrator
 
 BLOCKS = 100_000
@@ -83,7 +83,7 @@ def _done(kind: str, config: dict[str, object]) -> Run:
     made = lifecycle.submit(kind, config, lifecycle.unused_name(kind))
     lease = leases.claim("benchmark")
     assert lease is not None
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     made.refresh_from_db()
     if made.state != Run.State.DONE:
         raise RuntimeError(f"the run of kind {kind} ended as {made.state}: {made.error}")

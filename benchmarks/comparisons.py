@@ -20,7 +20,7 @@ from benchmarks._generated_set import generate_set, generated_mapping
 from benchmarks._temporary_database import temporary_database
 from inference.models import PortMapping, Run
 from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.storage.rows import store_mapping
 from pmweb.accounts.people import ensure_administrator
 
@@ -76,7 +76,7 @@ def _compared(rows: int) -> Run:
     made = lifecycle.submit("comparison", config, "generated")
     lease = leases.claim("benchmark", only=made.pk)
     assert lease is not None
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     made.refresh_from_db()
     assert made.state == Run.State.DONE, made.error
     return made

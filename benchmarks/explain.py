@@ -17,7 +17,14 @@ from django.conf import settings
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from inference.core.blocking_by_cegar import solve_by_cegar
-from inference.core.explain import ExplainProblem, ExplainResult, ExplainSettings, Outcome, Reason, infer
+from inference.core.explain import (
+    ExplainProblem,
+    ExplainResult,
+    ExplainSettings,
+    NotCharacterised,
+    Outcome,
+    infer,
+)
 from inference.core.identity import best_renaming, structural_agreement
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.measuring.simulated import NOTHING, PORTS, UOPS, Quirk, SimulatedProcessor
@@ -33,24 +40,29 @@ SEED = 1
 SHOWN = 10
 
 TRUE_REASONS = {
-    Quirk.TWO_SPEEDS: {Reason.UNSTABLE, Reason.DISAGREEMENT},
-    Quirk.NOT_PIPELINED: {Reason.SLOW, Reason.CLASH, Reason.TOO_SLOW},
+    Quirk.TWO_SPEEDS: {NotCharacterised.UNSTABLE, NotCharacterised.DISAGREEMENT},
+    Quirk.NOT_PIPELINED: {NotCharacterised.SLOW, NotCharacterised.CLASH, NotCharacterised.TOO_SLOW},
     Quirk.THIRD_PORT: {
-        Reason.MORE_UOPS,
-        Reason.CONTRADICTORY,
-        Reason.CLASH,
-        Reason.NEGATIVE,
-        Reason.SLOW,  # where ports are counted: the port kept busy shows in its time alone
+        NotCharacterised.MORE_UOPS,
+        NotCharacterised.CONTRADICTORY,
+        NotCharacterised.CLASH,
+        NotCharacterised.NEGATIVE,
+        NotCharacterised.SLOW,  # where ports are counted: the port kept busy shows in its time alone
     },
     Quirk.WAITS: {
-        Reason.MORE_UOPS,
-        Reason.NOT_WHOLE,
-        Reason.NEGATIVE,
-        Reason.CONTRADICTORY,
-        Reason.CLASH,
-        Reason.MICROCODE,
+        NotCharacterised.MORE_UOPS,
+        NotCharacterised.NOT_WHOLE,
+        NotCharacterised.NEGATIVE,
+        NotCharacterised.CONTRADICTORY,
+        NotCharacterised.CLASH,
+        NotCharacterised.MICROCODE,
     },
-    Quirk.MICROCODE: {Reason.MICROCODE, Reason.SLOW, Reason.MORE_UOPS, Reason.NOT_WHOLE},
+    Quirk.MICROCODE: {
+        NotCharacterised.MICROCODE,
+        NotCharacterised.SLOW,
+        NotCharacterised.MORE_UOPS,
+        NotCharacterised.NOT_WHOLE,
+    },
 }
 """What may truly be said of a scheme that misbehaves in this way."""
 

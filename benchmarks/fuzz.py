@@ -29,7 +29,7 @@ from benchmarks._fuzz_code import HASTY, fuzz_code
 from benchmarks._fuzz_server import Server
 from benchmarks._survey import Survey
 from benchmarks._temporary_database import temporary_database
-from inference.agent import nursery
+from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
 from inference.agent.process import Nursery
@@ -67,7 +67,7 @@ def _code(n: int, drawn: random.Random) -> Survey:
         raise MissingDataError(computer["unfit"] or "the hostile code is for x86-64")
     frame = Frame(avx="avx" in computer["flags"])
     with tempfile.TemporaryDirectory(prefix="pmweb-fuzz-") as directory, chdir(directory):
-        connection = nursery.start(computer["core"])
+        connection = fork_server.start(computer["core"])
         survey = asyncio.run(_measured(Nursery(connection), frame, n, drawn))
         files = [path.name for path in Path(directory).iterdir()]
         survey.expect(not files, f"files were written: {files}")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from django.conf import settings as site
 
 from benchmarks import MissingDataError, Result
-from inference.agent import nursery
+from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
 from inference.agent.process import Nursery
@@ -28,7 +28,7 @@ from inference.agent.protocol import Result as Answer
 from inference.agent.targets.x86_64 import expected
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.mapping import PortMapping
-from inference.core.model_check import Alone, Verdict, judge_alone, summary_of
+from inference.core.model_check import Alone, AloneVerdict, judge_alone, summary_of
 from inference.core.throughput import inverse_throughput
 from inference.formats.parsing import read, resolve
 from inference.formats.uops_info_json import NAMES
@@ -90,7 +90,7 @@ def run(quick: bool) -> Iterator[Result]:
     texts = [scheme.text for scheme in default]
     items = _items([scheme.text for scheme in default if scheme.starter], texts, 120 if quick else 600)
     pause = 5.0 if quick else PAUSE_SECONDS
-    connection = nursery.start(computer["core"])
+    connection = fork_server.start(computer["core"])
     documented = _documented(known.name if known else None)
     wanted = _sample(texts, QUICK_SINGLETONS if quick else len(texts)) if documented else []
     alone = [_item(((text, 1),)) for text in wanted]
@@ -209,7 +209,9 @@ def _within_ten_percent(single: _Round, documented: PortMapping, more: dict) -> 
         for name, answer in single.answers.items()
     ]
     found = summary_of(alone)
-    off = sorted((e for e in alone if e.verdict is Verdict.DISCREPANCY), key=lambda e: -abs(e.error or 0.0))
+    off = sorted(
+        (e for e in alone if e.verdict is AloneVerdict.DISCREPANCY), key=lambda e: -abs(e.error or 0.0)
+    )
     told = {
         **more,
         "schemes": found.asked,

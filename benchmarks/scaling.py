@@ -32,15 +32,15 @@ from anica_app.predictors.shared_out import SharedOut
 from benchmarks import MissingDataError, Result
 from benchmarks._silent import Silent
 from benchmarks.anica import MCA_13, MCA_22
-from inference.cluster.workshop import DaskWorkshop
-from inference.core.events import Pace
+from inference.cluster.executor import DaskExecutor
+from inference.core.events import PacedReporter
+from inference.core.executor import Task, TaskContext
 from inference.core.experiment import Experiment
 from inference.core.holdout import random_mixes
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import Evolved, evolve
-from inference.core.workshop import Bench, Task
 from inference.measuring.simulated import SimulatedProcessor
 
 WORKERS = (1, 2, 4)
@@ -48,9 +48,9 @@ _PORTS, _SEED = 8, 1
 
 
 class _Nobody:
-    """The spare workshop of a cluster that has to do it all."""
+    """The spare executor of a cluster that has to do it all."""
 
-    def carry_out(self, task: Task, common: bytes, pieces: object, pace: Pace) -> list[bytes]:
+    def carry_out(self, task: Task, common: bytes, pieces: object, pace: PacedReporter) -> list[bytes]:
         raise RuntimeError("a worker of the cluster was lost")
 
 
@@ -75,8 +75,8 @@ def _evolutions(quick: bool) -> Iterator[Result]:
     judge, times = _question(settings)
 
     def once(address: str) -> str:
-        with closing(DaskWorkshop(address, _Nobody())) as workshop:
-            return _digest(evolve(judge, times, _SEED, None, lambda _: None, workshop))
+        with closing(DaskExecutor(address, _Nobody())) as executor:
+            return _digest(evolve(judge, times, _SEED, None, lambda _: None, executor))
 
     more = {"population": settings.population, "generations": settings.max_generations}
     yield from _compared("pmevo", _warm_up, once, 1 if quick else 3, more)
@@ -97,9 +97,9 @@ def _campaigns(quick: bool) -> Iterator[Result]:
         with ExitStack() as stack:
             shared = []
             for tool, (kind, options) in zip(tools, (MCA_13, MCA_22), strict=True):
-                workshop = stack.enter_context(closing(DaskWorkshop(address, _Nobody())))
-                pace = Pace(Silent())
-                shared.append(SharedOut(tool, kind, options, workshop, pace, lambda: None))
+                executor = stack.enter_context(closing(DaskExecutor(address, _Nobody())))
+                pace = PacedReporter(Silent())
+                shared.append(SharedOut(tool, kind, options, executor, pace, lambda: None))
             panel = stack.enter_context(closing(Panel(shared)))
             world, judge = World(domain, SearchSettings(), _SEED), Disagreement(InterestSettings())
             state = Campaign(world, panel, judge, end, Silent(), Silent()).search()
@@ -141,29 +141,31 @@ def _cluster(workers: int, prepare: Task) -> Iterator[str]:
     with LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
-        with closing(DaskWorkshop(cluster.scheduler_address, _Nobody())) as workshop:
-            workshop.carry_out(prepare, b"", [b""] * workers, Pace(Silent()))
+        with closing(DaskExecutor(cluster.scheduler_address, _Nobody())) as executor:
+            executor.carry_out(prepare, b"", [b""] * workers, PacedReporter(Silent()))
         yield cluster.scheduler_address
 
 
-def _ready(common: bytes, piece: bytes, bench: Bench) -> bytes:
+def _ready(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """Workers load the instruction set before the clock runs."""
     X86Domain.of()
     return b""
 
 
-def _question(settings: PMEvoSettings) -> tuple[Judge, list[float]]:
+def _question(settings: PMEvoSettings) -> tuple[FitnessGate, list[float]]:
     usage = {f"s{k:02}": ((1 << k % _PORTS | 1 << k % 5, 1 + k % 2),) for k in range(30)}
     mapping = PortMapping(tuple(map(str, range(_PORTS))), usage)
     alone = [Experiment.of([scheme]) for scheme in sorted(usage)]
     asked = list(dict.fromkeys([*alone, *random_mixes(sorted(usage), 600, _SEED)]))
     measured = SimulatedProcessor(mapping, noise=0.01, seed=_SEED).measure(asked)
     times = {result.experiment: result.cycles or 0.0 for result in measured}
-    judge = Judge(list(times), list(times.values()), tuple(sorted(usage)), settings, Pace(Silent()))
+    judge = FitnessGate(
+        list(times), list(times.values()), tuple(sorted(usage)), settings, PacedReporter(Silent())
+    )
     return judge, [times[each] for each in alone]
 
 
-def _warm_up(common: bytes, piece: bytes, bench: Bench) -> bytes:
+def _warm_up(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """Workers compile, or load what is compiled, before the clock runs."""
     settings = PMEvoSettings(ports=_PORTS, search="evolution", population=20, max_generations=2, threads=1)
     judge, times = _question(settings)

@@ -63,7 +63,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Found:
+class InstalledProgram:
     """One executable and what it says its version is; `version` is empty where it does not say."""
 
     path: str
@@ -109,7 +109,7 @@ PROGRAMS = (
 )
 
 
-def find_all(programs: Iterable[Program] = PROGRAMS) -> list[tuple[Program, list[Found]]]:
+def find_all(programs: Iterable[Program] = PROGRAMS) -> list[tuple[Program, list[InstalledProgram]]]:
     """Every program with the executables that were found for it, asked for their versions side by side."""
     places = [(program, _executables(program)) for program in programs]
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -132,9 +132,9 @@ def _executables(program: Program) -> list[Path]:
     return list(distinct.values())
 
 
-def _ask(known: tuple[str, int]) -> Found:
+def _ask(known: tuple[str, int]) -> InstalledProgram:
     path, changed = known
-    return Found(path, _version_of(path, changed))
+    return InstalledProgram(path, _version_of(path, changed))
 
 
 @lru_cache(maxsize=64)

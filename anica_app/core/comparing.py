@@ -33,7 +33,7 @@ class Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class ComparedPoints:
     """Measurements beside predictions in one unit: `at` int64[m] are indices of points, float64[m] each."""
 
     at: Int64s
@@ -43,7 +43,7 @@ class Compared:
 
 def compared(
     cycles: Floats, lengths: Int64s, said: Floats, unit: Unit, among: Bools | None = None
-) -> Compared:
+) -> ComparedPoints:
     """Measured `cycles` beside what a predictor `said` (NaN: nothing), of the points `among`: float64[n].
 
     A prediction of 0 cycles is left out where the unit is instructions per cycle, as everywhere.
@@ -53,7 +53,7 @@ def compared(
     predicted = convert(said[at], lengths[at], unit)
     finite = np.isfinite(predicted)
     measured = convert(cycles[at], lengths[at], unit)
-    return Compared(at[finite], measured[finite], predicted[finite])
+    return ComparedPoints(at[finite], measured[finite], predicted[finite])
 
 
 def answered_by_all(columns: Sequence[Floats], n: int) -> Bools:
@@ -141,7 +141,7 @@ def grade_of(factor: float) -> int:
     return -bisect_right(STEPS, 1 / factor) if factor else GRADES[0]
 
 
-def biases(table: ExperimentTable, cycles: Compared) -> list[SchemeBias]:
+def biases(table: ExperimentTable, cycles: ComparedPoints) -> list[SchemeBias]:
     """One entry per scheme that occurs among the compared experiments, by number; `cycles` are in cycles."""
     terms = np.diff(table.offsets)[cycles.at]
     positive = cycles.predicted > 0

@@ -46,14 +46,14 @@ Cycles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ToolAgreement:
     """`both[i, j]`: blocks for which tools i and j gave numbers; `differing`: where these are far apart."""
 
     both: npt.NDArray[np.int64]
     differing: npt.NDArray[np.int64]
 
 
-def agreement(cycles: Cycles, metric: str, threshold: float) -> Agreement:
+def agreement(cycles: Cycles, metric: str, threshold: float) -> ToolAgreement:
     """Count for all pairs; `metric` is "relative" or "absolute", as in `InterestSettings`."""
     tools = cycles.shape[0]
     both = np.zeros((tools, tools), dtype=np.int64)
@@ -66,7 +66,7 @@ def agreement(cycles: Cycles, metric: str, threshold: float) -> Agreement:
             far = differences(cycles[one, shared], cycles[other, shared], metric) > threshold
             both[one, other] = both[other, one] = shared.sum()
             differing[one, other] = differing[other, one] = far.sum()
-    return Agreement(both, differing)
+    return ToolAgreement(both, differing)
 
 
 def differences(a: Cycles, b: Cycles, metric: str) -> Cycles:

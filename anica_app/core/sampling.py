@@ -18,8 +18,8 @@ from anica_app.core.domain.places import (
     Address,
     Content,
     MemorySlot,
+    OperandPlace,
     Part,
-    Place,
     RegisterSlot,
     Slot,
     Slots,
@@ -256,7 +256,7 @@ class _Classes:
         vectors = [start + number for number, slot in enumerate(registers) if slot.bank == "vector"]
         return combinations(vectors, 2)
 
-    def _find(self, place: Place) -> int | None:
+    def _find(self, place: OperandPlace) -> int | None:
         index = self._block[place.instruction].index(place.kind, place.number)
         return None if index is None else self._starts[place.instruction] + index
 

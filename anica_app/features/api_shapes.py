@@ -11,7 +11,7 @@ from pydantic import Field
 from anica_app.core.domain.wording import Words
 from anica_app.core.protocols import Answer
 from anica_app.features.block_sets.query import Answered
-from anica_app.features.discoveries.query import Example
+from anica_app.features.discoveries.query import JudgedBlock
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.steps import finite
 from anica_app.models import BlockColumn, Discovery
@@ -160,7 +160,7 @@ def interestingness(value: float | None) -> float | str | None:
     return None if value is None else finite(value)
 
 
-def judged_json(example: Example, columns: Sequence[str]) -> dict[str, Any]:
+def judged_json(example: JudgedBlock, columns: Sequence[str]) -> dict[str, Any]:
     """A block as `JudgedBlockOut`; `columns` are the names behind its answers."""
     code, verdict = example.sample.code, example.verdict
     return {

@@ -11,7 +11,7 @@ import math
 import zlib
 
 from anica_app.core.protocols import Failure
-from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings, Judge
+from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestJudge, InterestSettings
 from anica_app.formats.anica_documents import (
     DATABASE,
     MINIMISED_BLOCK,
@@ -97,7 +97,7 @@ def _keep_files(rows: CampaignRows, tree: FileTree) -> None:
         rows.files.append(rows.spool.keep(row, zlib.compress(content)))
 
 
-def judge_of(config: Json) -> Judge | None:
+def judge_of(config: Json) -> InterestJudge | None:
     """What a campaign found interesting; None where that cannot be told, or was turned around."""
     match config:
         case {"abstraction_config": {"interestingness_metric": {**metric}}}:

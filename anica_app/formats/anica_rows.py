@@ -11,7 +11,7 @@ from typing import Any
 
 from anica_app.core.domain.documents import expanded
 from anica_app.core.samples import Sample, pack
-from anica_app.core.search.judging import Judge
+from anica_app.core.search.judging import InterestJudge
 from anica_app.formats.anica_abstract import Unsayable, abstract_document, expansion_document
 from anica_app.formats.anica_documents import Published, PublishedStep, PublishedTrace
 from anica_app.formats.anica_measurements import Measurements, Series
@@ -43,7 +43,7 @@ class Gathering:
 
     rows: CampaignRows
     published: Published
-    judge: Judge | None
+    judge: InterestJudge | None
     told: Told | None
     steps_of: dict[int, list[GeneralisationStep]] = field(default_factory=lambda: defaultdict(list))
     unsayable: dict[str, str] = field(default_factory=dict)

@@ -76,7 +76,7 @@ LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class AnswerBelowBound:
     """An answer below a bound: where, what it says, and the cycles that the block takes at least."""
 
     line: int
@@ -103,11 +103,11 @@ class Bounds:
 
 
 @dataclass
-class Doubts:
+class AnswersBelowBounds:
     """Collects them: the first `LISTED`, and the number of all per column."""
 
     bounds: Bounds = field(default_factory=Bounds)
-    listed: list[Doubt] = field(default_factory=list)
+    listed: list[AnswerBelowBound] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def look(self, rows: Sequence[BlockRow], answers: Iterable[tuple[str, Sequence[float | None]]]) -> None:
@@ -118,4 +118,4 @@ class Doubts:
                 if value is not None and value < bound * (1 - TOLERANCE):
                     self.counts[name] = self.counts.get(name, 0) + 1
                     if len(self.listed) < LISTED:
-                        self.listed.append(Doubt(row.line, name, value, bound))
+                        self.listed.append(AnswerBelowBound(row.line, name, value, bound))

@@ -18,7 +18,7 @@ from django.db import transaction
 
 from anica_app.core.protocols import Answer
 from anica_app.formats.block_rows import BlockToStore, insert_answers, insert_blocks
-from anica_app.formats.block_scales import Bounds, Doubts, first_rows, scales_of
+from anica_app.formats.block_scales import AnswersBelowBounds, Bounds, first_rows, scales_of
 from anica_app.formats.blocks_csv import ORIGIN, WEIGHT, WORDS, BlockFile, BlockRow, Broken, Scale, answer_of
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn, Prediction
 from inference.formats.csv_cells import cell
@@ -42,7 +42,7 @@ Told = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Reading:
+class BlockSetOptions:
     """How a file shall be read.
 
     `scales`: what each column is; None for one, or () for all, is what its title says, else what its numbers
@@ -92,7 +92,7 @@ class Look:
     file_name: str
     columns: tuple[ColumnFacts, ...]
     problems: Problems
-    doubts: Doubts
+    doubts: AnswersBelowBounds
     broken: Broken
     rows: int = 0
     left_out: int = 0
@@ -138,7 +138,7 @@ class _Chunk:
     weights: Sequence[float | None]
 
 
-def look(file: BinaryIO, file_name: str, reading: Reading, told: Told | None = None) -> Look:
+def look(file: BinaryIO, file_name: str, reading: BlockSetOptions, told: Told | None = None) -> Look:
     """Read a file to its end, or to its first broken row; stores nothing, never raises for what it says."""
     found, chunks = _start(file, file_name, reading)
     for _ in chunks:
@@ -152,7 +152,7 @@ def store(
     file: BinaryIO,
     file_name: str,
     name: str,
-    reading: Reading,
+    reading: BlockSetOptions,
     *,
     note: str = "",
     isa: ISA | None = None,
@@ -187,7 +187,7 @@ def store(
     return block_set, found
 
 
-def _start(file: BinaryIO, file_name: str, reading: Reading) -> tuple[Look, Iterator[_Chunk]]:
+def _start(file: BinaryIO, file_name: str, reading: BlockSetOptions) -> tuple[Look, Iterator[_Chunk]]:
     """What will be known at the end, and the chunks to be gone through till then."""
     blocks = BlockFile(file, reading.broken)
     first = first_rows(blocks)
@@ -204,7 +204,7 @@ def _start(file: BinaryIO, file_name: str, reading: Reading) -> tuple[Look, Iter
         ColumnFacts(WEIGHT if scale is Scale.WEIGHT else name, scale, looks)
         for name, scale, (_, looks) in zip(names, scales, alike, strict=True)
     )
-    found = Look(file_name, columns, blocks.problems, Doubts(reading.bounds), reading.broken)
+    found = Look(file_name, columns, blocks.problems, AnswersBelowBounds(reading.bounds), reading.broken)
     return found, _chunks(blocks, first, found)
 
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from anica_app.formats.blocks_csv import ROW_LIMIT
 from anica_app.formats.perf_texts import is_annotate
-from anica_app.formats.program_loops import Found, FoundLoop, Wanted
+from anica_app.formats.program_loops import FoundLoop, ProgramLoops, Wanted
 from inference.isa.x86.blocks import BlockError, Piece, read
 from inference.storage.errors import ExchangeError
 
@@ -28,7 +28,7 @@ TITLE = "listing of machine code"
 
 def find_listed_loops(
     content: bytes, file_name: str, wanted: Wanted, told: Callable[[int, int], None]
-) -> Found:
+) -> ProgramLoops:
     """Weighed by their samples where the listing has some, else by 1 each. Raises `ExchangeError`."""
     text = content.decode("utf-8-sig", "replace")
     told(0, 1)
@@ -49,7 +49,7 @@ def find_listed_loops(
     keys = set(wanted.keys)
     every = [one for one in loops if not keys or one.key in keys]
     kept = tuple(one for one in every if (one.percent or 0.0) >= wanted.least)
-    return Found(
+    return ProgramLoops(
         TITLE,
         len({piece.name for piece in reading.pieces}),
         sum(len(piece.block.code) for piece in reading.pieces),

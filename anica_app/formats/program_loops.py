@@ -73,7 +73,7 @@ class FoundLoop:
 
 
 @dataclass(frozen=True)
-class Found:
+class ProgramLoops:
     """The loops, the heaviest first where there are samples, else in the order of the file.
 
     `below`: how many have a smaller share than was wanted. `total`, `inside`, `lost`, `elsewhere`: samples of
@@ -117,7 +117,7 @@ def find_loops(
     wanted: Wanted,
     samples: tuple[bytes, str] | None = None,
     told: Told = lambda done, of: None,
-) -> Found:
+) -> ProgramLoops:
     """`samples`: content and name of a text of perf's. Raises `ExchangeError`."""
     try:
         program = read_program(content)
@@ -131,13 +131,13 @@ def find_loops(
         raise ExchangeError(f"{file_name}: {error}") from error
 
 
-def _all_loops(program: Program, file_name: str, wanted: Wanted, told: Told) -> Found:
+def _all_loops(program: Program, file_name: str, wanted: Wanted, told: Told) -> ProgramLoops:
     search = Search()
     loops = loops_in(program, _functions(program, file_name, wanted.functions, told), search, told)
     keys = set(wanted.keys)
     found = tuple(_found(loop, 1.0, None) for loop in loops if not keys or loop.key in keys)
     kind = f"{program.kind} (ELF)"
-    return Found(kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
+    return ProgramLoops(kind, search.functions, search.code, _bounded(found, file_name), search.too_long)
 
 
 def _functions(program: Program, file_name: str, wanted: str, told: Told) -> list[Function]:
@@ -152,7 +152,9 @@ def _functions(program: Program, file_name: str, wanted: str, told: Told) -> lis
     return functions
 
 
-def _sampled_loops(program: Program, file_name: str, where: Placed, wanted: Wanted, told: Told) -> Found:
+def _sampled_loops(
+    program: Program, file_name: str, where: Placed, wanted: Wanted, told: Told
+) -> ProgramLoops:
     iterations = wanted.weighing is Weighing.ITERATIONS
     if iterations and not where.jumps:
         raise ExchangeError(
@@ -178,7 +180,7 @@ def _sampled_loops(program: Program, file_name: str, where: Placed, wanted: Want
         if not keys or loop.key in keys
     ]
     kept = tuple(one for one in every if (one.percent or 0.0) >= wanted.least)
-    return Found(
+    return ProgramLoops(
         f"{program.kind} (ELF)",
         search.functions,
         search.code,
@@ -229,7 +231,7 @@ def _number(value: float) -> str:
 
 @transaction.atomic
 def store_loops(
-    found: Found,
+    found: ProgramLoops,
     file_name: str,
     name: str,
     *,

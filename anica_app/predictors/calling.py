@@ -15,7 +15,7 @@ from pathlib import Path
 from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores
 from anica_app.predictors.forms import check_choices
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 from inference.containment import Access, CannotStartError, Limits, run
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
@@ -82,7 +82,7 @@ class CalledTool:
         name: str,
         identity: Json,
         call: Callable[[bytes], Call],
-        reading: Reading,
+        reading: CyclesPattern,
         settings: CallSettings,
         *,
         advice: str,

@@ -22,7 +22,7 @@ from anica_app.predictors.forms import (
     line_of,
     surrounded,
 )
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 from anica_app.predictors.warm import Workers
 from inference.containment import CannotStartError
 from inference.core.errors import InvalidInputError
@@ -77,7 +77,7 @@ class CommandSettings(CallSettings):
             raise InvalidInputError(
                 f"a command that answers lines takes blocks as {', '.join(TEXTS)}, and no {FILE}"
             )
-        Reading(self.pattern, self.scale, self.unknown)
+        CyclesPattern(self.pattern, self.scale, self.unknown)
 
 
 def _split(text: str) -> list[str]:
@@ -95,7 +95,7 @@ def make(settings: CommandSettings) -> CalledTool | AskedCommand:
     command = [str(Path(program).absolute()), *settings.command[1:]]
     name = settings.title or Path(program).name
     identity = _identity(settings, command)
-    reading = Reading(settings.pattern, settings.scale, settings.unknown)
+    reading = CyclesPattern(settings.pattern, settings.scale, settings.unknown)
     if settings.protocol == LINES:
         return AskedCommand(name, identity, command, reading, settings)
     return CalledTool(
@@ -107,7 +107,12 @@ class AskedCommand:
     """A command that is kept running in several processes; see `warm`."""
 
     def __init__(
-        self, name: str, identity: Json, command: Sequence[str], reading: Reading, settings: CommandSettings
+        self,
+        name: str,
+        identity: Json,
+        command: Sequence[str],
+        reading: CyclesPattern,
+        settings: CommandSettings,
     ) -> None:
         self._name = name
         self._identity = identity

@@ -10,7 +10,7 @@ from anica_app.core.protocols import PredictorError
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import LOOP, OBJECT, content_of, surrounded
 from anica_app.predictors.processor_names import not_known
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 from inference.containment import CannotStartError, Limits, run
 from inference.core.errors import InvalidInputError
 from inference.core.tunables import setting
@@ -18,7 +18,7 @@ from inference.core.tunables import setting
 KIND = "cqa"
 INSTALL = "download MAQAO from www.maqao.org and put `maqao` on the PATH or into /opt/maqao/bin"
 
-_READING = Reading(number=r"Overall L1: +(\d+(?:\.\d+)?)")
+_READING = CyclesPattern(number=r"Overall L1: +(\d+(?:\.\d+)?)")
 _USUAL = "HASWELL"
 _LISTED = re.compile(r"^\W*([A-Z][A-Z0-9_]{2,})\b", re.MULTILINE)
 

@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass
 
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 from inference.core.tunables import setting
 
 KIND = "facile"
@@ -32,7 +32,7 @@ class FacileSettings(ToolSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        Reading(self.pattern, unknown=self.unknown)
+        CyclesPattern(self.pattern, unknown=self.unknown)
 
 
 def find(given: str = "") -> str:
@@ -54,7 +54,7 @@ def make(settings: FacileSettings) -> CalledTool:
             "seconds": settings.seconds,
         },
         call=lambda block: Call(command, files={"block": block}),
-        reading=Reading(settings.pattern, unknown=settings.unknown),
+        reading=CyclesPattern(settings.pattern, unknown=settings.unknown),
         settings=settings,
         advice=INSTALL,
     )

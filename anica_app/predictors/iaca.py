@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import MARKERS, choice, surrounded
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 
 KIND = "iaca"
 INSTALL = (
@@ -14,7 +14,7 @@ INSTALL = (
 )
 ARCHITECTURES = ("HSW", "BDW", "SKL", "SKX")
 
-_READING = Reading(
+_READING = CyclesPattern(
     number=r"^Block Throughput: +(\d+(?:\.\d+)?)",
     unknown=r"^X - instruction not supported|unsupported instruction",
 )

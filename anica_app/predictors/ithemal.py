@@ -12,7 +12,7 @@ from pathlib import Path
 from anica_app.core.protocols import PredictorError
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import MARKERS, surrounded
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 from inference.core.tunables import setting
 
 KIND = "ithemal"
@@ -23,7 +23,7 @@ INSTALL = (
 PER_BLOCK = 0.01
 """It predicts a hundred executions."""
 
-_READING = Reading(
+_READING = CyclesPattern(
     number=r"^\s*(?:Prediction:? *)?(\d+(?:\.\d+)?)\s*$", scale=PER_BLOCK, unknown=r"[Cc]ould not tokenize"
 )
 

@@ -22,7 +22,7 @@ class UnconfiguredError(PredictorError):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundKind:
     """What this computer has of a kind: options that make a predictor, and the version behind them.
 
     `make`: makes it with less effort than the options do, where there is such a way.
@@ -49,7 +49,7 @@ class Kind:
     install: str
     settings: type[Any]
     make: Callable[[Any], Predictor]
-    found: Callable[[], Sequence[Found]]
+    found: Callable[[], Sequence[FoundKind]]
     anywhere: bool = False
     takes_jumps: bool = False
 
@@ -68,26 +68,26 @@ class Kind:
             raise PredictorError(f"{self.name}: {error}") from error
 
 
-def _releases_found() -> list[Found]:
-    found = [Found({"release": one.number}, one.version) for one in releases.installed() if one.mc]
+def _releases_found() -> list[FoundKind]:
+    found = [FoundKind({"release": one.number}, one.version) for one in releases.installed() if one.mc]
     if not found:
         raise PredictorError(f"llvm-mca is not installed here: {releases.INSTALL}")
     return found
 
 
-def _osaca_found() -> list[Found]:
-    return [Found({}, osaca.version_of(osaca.python_of()))]
+def _osaca_found() -> list[FoundKind]:
+    return [FoundKind({}, osaca.version_of(osaca.python_of()))]
 
 
-def _program_found(find: Callable[[], str]) -> Callable[[], Sequence[Found]]:
+def _program_found(find: Callable[[], str]) -> Callable[[], Sequence[FoundKind]]:
     """A tool with a program that says nothing of its version: a digest of it stands for that."""
-    return lambda: [Found({}, f"program {digest_of(find())[:8]}")]
+    return lambda: [FoundKind({}, f"program {digest_of(find())[:8]}")]
 
 
-def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callable[[], Sequence[Found]]:
+def _to_configure(advice: str, find: Callable[[], str] | None = None) -> Callable[[], Sequence[FoundKind]]:
     """A kind that no option can be guessed of: it has to be configured, even where its program is there."""
 
-    def found() -> Sequence[Found]:
+    def found() -> Sequence[FoundKind]:
         if find is not None:
             find()
         raise UnconfiguredError(f"it has to be configured: {advice}")

@@ -15,7 +15,7 @@ from anica_app.core.protocols import Answer, Failure
 from inference.core.experiment import Experiment
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.predicting import MappingPredictor
-from inference.core.predicting import Predictor as ExperimentPredictor
+from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.protocols import Json
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, setting

@@ -19,7 +19,7 @@ from pathlib import Path
 from anica_app.core.protocols import Answer
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import INTEL, line_of
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 from inference.containment import UNBOUNDED
 from inference.core.protocols import Json
 from inference.core.tunables import check_whole, setting
@@ -30,7 +30,7 @@ INSTALL = (
     "it needs the rights to read performance counters"
 )
 
-_READING = Reading(
+_READING = CyclesPattern(
     number=r"^[Cc]ore cycles: +(\d+(?:\.\d+)?)", unknown=r"[Ii]llegal instruction|invalid instruction"
 )
 

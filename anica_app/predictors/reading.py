@@ -15,7 +15,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 
 
 @dataclass(frozen=True)
-class Reading:
+class CyclesPattern:
     """Where a number of cycles stands in an output, and what it is multiplied with.
 
     `number` has one group. `unknown`: what a program says, in output or complaints, of an instruction that it

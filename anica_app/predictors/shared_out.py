@@ -13,9 +13,9 @@ from typing import Any
 
 from anica_app.core.protocols import Answer, Failure, Predictor, PredictorError
 from anica_app.predictors.kinds import KINDS
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
+from inference.core.executor import Executor, Task, TaskContext
 from inference.core.protocols import Json
-from inference.core.workshop import Bench, Task, Workshop
 
 _PIECES = 32
 """Of one question at most: enough that quick workers do more of it than slow ones."""
@@ -27,13 +27,15 @@ _TOOLS = 16
 
 
 class AskedHere:
-    """A workshop for `ask_piece` in which this computer's own predictor answers."""
+    """A executor for `ask_piece` in which this computer's own predictor answers."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
 
-    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
-        """See `Workshop`: all pieces are one question."""
+    def carry_out(
+        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
+    ) -> list[bytes]:
+        """See `Executor`: all pieces are one question."""
         pace.pulse()
         questions = [_blocks(piece) for piece in pieces]
         answers = iter(self._predictor.predict([block for blocks in questions for block in blocks]))
@@ -41,7 +43,7 @@ class AskedHere:
 
 
 class SharedOut:
-    """`predictor`, made by the kind of this name from `options`, asked in `workshop` at the pace of a run.
+    """`predictor`, made by the kind of this name from `options`, asked in `executor` at the pace of a run.
 
     `close` ends whatever belongs to it.
     """
@@ -51,12 +53,12 @@ class SharedOut:
         predictor: Predictor,
         kind: str,
         options: Mapping[str, Any],
-        workshop: Workshop,
-        pace: Pace,
+        executor: Executor,
+        pace: PacedReporter,
         close: Callable[[], None],
     ) -> None:
         self._predictor = predictor
-        self._workshop = workshop
+        self._workshop = executor
         self._pace = pace
         self._close = close
         question = {"kind": kind, "options": dict(options), "identity": predictor.identity}
@@ -86,10 +88,10 @@ class SharedOut:
         self._close()
 
 
-def ask_piece(common: bytes, piece: bytes, bench: Bench) -> bytes:
-    """The answers to a piece, on a worker's bench. Raises `PredictorError` where it has another program."""
-    bench.pulse()
-    return _written(_tool(common, bench.threads).predict(_blocks(piece)))
+def ask_piece(common: bytes, piece: bytes, context: TaskContext) -> bytes:
+    """The answers to a piece, on a worker's context. Raises `PredictorError` where it has another program."""
+    context.pulse()
+    return _written(_tool(common, context.threads).predict(_blocks(piece)))
 
 
 @lru_cache(maxsize=_TOOLS)

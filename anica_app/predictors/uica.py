@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from anica_app.predictors.calling import Call, CalledTool, ToolSettings, digest_of, program_of
 from anica_app.predictors.forms import AROUND, LOOP, choice, surrounded
-from anica_app.predictors.reading import Reading
+from anica_app.predictors.reading import CyclesPattern
 
 KIND = "uica"
 INSTALL = "git clone https://github.com/andreas-abel/uiCA /opt/uiCA && cd /opt/uiCA && ./setup.sh"
 ARCHITECTURES = ("SNB", "IVB", "HSW", "BDW", "SKL", "SKX", "KBL", "CFL", "CLX", "ICL", "TGL", "RKL")
 
-_READING = Reading(
+_READING = CyclesPattern(
     number=r"^Throughput \(in cycles per iteration\): +(\d+(?:\.\d+)?)\s*$",
     unknown=r"X - Instruction not supported",
 )

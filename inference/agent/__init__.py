@@ -8,10 +8,10 @@ Standard library alone, plus `websockets` for the connection; it packs into one 
 | `connection`, `session` | dials out, reconnects, leases one batch at a time, reports |
 | `rate` | how many messages that nothing asked for are too many |
 | `measuring` | passes over a batch until its results settle |
-| `nursery`, `child` | processes that may crash: a fork server, and the loop that runs code |
+| `fork_server`, `child` | processes that may crash: a fork server, and the loop that runs code |
 | `priority` | how soon a process gets the processor |
 | `sandbox` | what such a process may still do |
-| `process`, `testimony` | the agent's side of it: how it ended, and what of its words can be believed |
+| `process`, `report` | the agent's side of it: how it ended, and what of its words can be believed |
 | `harness`, `frame`, `code_pages` | times a loop body: clock, estimator, machine code around it |
 | `block_timer`, `block_frame`, `paging` | times a basic block, whose memory is mapped when it is touched |
 | `targets` | what differs between x86-64 and AArch64: frame, clock, known blocks, instruction cache |

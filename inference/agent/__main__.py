@@ -16,7 +16,7 @@ import ssl
 import sys
 
 from inference import __version__
-from inference.agent import nursery, token
+from inference.agent import fork_server, token
 from inference.agent.connection import AddressError, is_open_to_others, trusting
 from inference.agent.core_types import core_types, notice
 from inference.agent.emulated import EmulatedHarness
@@ -26,7 +26,7 @@ from inference.agent.process import Nursery, UnfitError
 from inference.agent.protocol import Settings
 from inference.agent.reading import Json, ProtocolError
 from inference.agent.sandbox import become, die_with_parent
-from inference.agent.session import RefusedError, run_agent
+from inference.agent.session import AgentRefusedError, run_agent
 from inference.agent.targets import native
 from inference.sandbox import kernel
 
@@ -50,7 +50,7 @@ def main() -> int:
     except ProtocolError as error:
         log.error("the server is not understood: %s", error)
         return 1
-    except (AddressError, RefusedError, UsageError, token.TokenError) as error:
+    except (AddressError, AgentRefusedError, UsageError, token.TokenError) as error:
         log.error("%s", error)
         return 2
     except KeyboardInterrupt:
@@ -97,7 +97,7 @@ def _run(options: argparse.Namespace) -> int:
     connection = (
         None
         if known["unfit"]
-        else nursery.start(core, _NICENESS, options.user, sandboxed=not options.without_sandbox)
+        else fork_server.start(core, _NICENESS, options.user, sandboxed=not options.without_sandbox)
     )
     # From here on this process has a secret, which those that measure never had.
     kernel.close_to_others()

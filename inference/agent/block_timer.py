@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from inference.agent import block_frame
 from inference.agent.code_pages import Function
-from inference.agent.counters import Counters
+from inference.agent.counters import ProcessorCounters
 from inference.agent.frame import FrameError
 from inference.agent.harness import DisturbedError, HarnessError, Timer, Timing
 from inference.agent.paging import CODE_BYTES, MOST_PAGES, BlockMemory, TouchError
@@ -28,7 +28,7 @@ LONGEST = 24 * 1024
 """Bytes of all copies of a block."""
 
 
-def timer(frame: Frame, settings: Settings, counters: Counters) -> Timer:
+def timer(frame: Frame, settings: Settings, counters: ProcessorCounters) -> Timer:
     """Who times the items of a frame: experiments, or basic blocks."""
     return BlockTimer(frame, settings, counters) if frame.pages else Timer(frame, settings, counters)
 
@@ -36,7 +36,7 @@ def timer(frame: Frame, settings: Settings, counters: Counters) -> Timer:
 class BlockTimer(Timer):
     """Times basic blocks; raises `FrameError` for a frame that makes no sense."""
 
-    def __init__(self, frame: Frame, settings: Settings, counters: Counters) -> None:
+    def __init__(self, frame: Frame, settings: Settings, counters: ProcessorCounters) -> None:
         super().__init__(frame.plain(), settings, counters)
         if not 0 < frame.pages <= MOST_PAGES:
             raise FrameError(f"a block touches 1 to {MOST_PAGES} pages, not {frame.pages}")

@@ -18,7 +18,7 @@ NEAR = 0.04
 
 
 @dataclass(frozen=True)
-class Check:
+class KnownBlock:
     """A block of independent instructions, and the cycles per instruction that a core may show."""
 
     name: str
@@ -50,17 +50,17 @@ class Answers:
     _answers: dict[str, deque[float]] = field(default_factory=dict)
     _seen: Counter[tuple[str, float]] = field(default_factory=Counter)
 
-    def take(self, check: Check, cycles: float) -> None:
+    def take(self, check: KnownBlock, cycles: float) -> None:
         """A new answer of one check."""
         self._answers.setdefault(check.name, deque(maxlen=_REMEMBERED)).append(cycles)
         for value in check.plausible:
             self._seen[check.name, value] += abs(cycles / value - 1) <= NEAR
 
-    def deviations(self, wanted: Sequence[Check]) -> dict[str, float]:
+    def deviations(self, wanted: Sequence[KnownBlock]) -> dict[str, float]:
         """{check: latest answer / true one − 1} of those that have been asked."""
         return {check.name: self._deviation(check) for check in wanted if check.name in self._answers}
 
-    def latest(self, wanted: Sequence[Check]) -> dict[str, tuple[float, float | None]]:
+    def latest(self, wanted: Sequence[KnownBlock]) -> dict[str, tuple[float, float | None]]:
         """{check: (its latest answer, its true time)}, cycles per instruction."""
         return {
             check.name: (self._answers[check.name][-1], self.true(check))
@@ -68,12 +68,12 @@ class Answers:
             if check.name in self._answers
         }
 
-    def noise(self, wanted: Sequence[Check]) -> float | None:
+    def noise(self, wanted: Sequence[KnownBlock]) -> float | None:
         """The median absolute deviation of the latest answers."""
         found = self.deviations(wanted)
         return statistics.median(abs(value) for value in found.values()) if found else None
 
-    def trouble(self, wanted: Sequence[Check]) -> str:
+    def trouble(self, wanted: Sequence[KnownBlock]) -> str:
         """What is disturbed at the moment, in words; empty where nothing is."""
         off = {name: value for name, value in self.deviations(wanted).items() if abs(value) > NEAR}
         if not off:
@@ -82,7 +82,7 @@ class Answers:
         how = "slower" if off[name] > 0 else "faster"
         return f"{name} are {100 * abs(off[name]):.0f} % {how} than they should be"
 
-    def contradiction(self, wanted: Sequence[Check]) -> str:
+    def contradiction(self, wanted: Sequence[KnownBlock]) -> str:
         """Why the clock cannot be trusted: something is always faster than it can be; empty otherwise."""
         for check in wanted:
             answers = self._answers.get(check.name, ())
@@ -94,7 +94,7 @@ class Answers:
                 )
         return ""
 
-    def true(self, check: Check) -> float | None:
+    def true(self, check: KnownBlock) -> float | None:
         """The documented time, else the shortest plausible one seen more than by chance, if there is any."""
         if check.name in self.known:
             return self.known[check.name]
@@ -102,5 +102,5 @@ class Answers:
             (value for value in check.plausible if self._seen[check.name, value] >= _ENOUGH), default=None
         )
 
-    def _deviation(self, check: Check) -> float:
+    def _deviation(self, check: KnownBlock) -> float:
         return self._answers[check.name][-1] / (self.true(check) or check.plausible[0]) - 1

@@ -31,7 +31,7 @@ from typing import Any
 
 from inference.agent.block_timer import timer as timer_for
 from inference.agent.code_pages import CodePagesError, Region
-from inference.agent.counters import Counters, CountersError, open_counters
+from inference.agent.counters import CountersError, ProcessorCounters, open_counters
 from inference.agent.facts import identity
 from inference.agent.frame import FrameError
 from inference.agent.harness import AlteredError, DisturbedError, HarnessError, Timer
@@ -85,12 +85,12 @@ def serve(connection: socket.socket, core: int | None, parent: int, *, sandboxed
         gc.collect()
 
 
-def _counters() -> tuple[Counters, str]:
+def _counters() -> tuple[ProcessorCounters, str]:
     """What this processor can count, or why it is nothing."""
     try:
         return open_counters(*identity()), ""
     except CountersError as error:
-        return Counters(()), str(error)
+        return ProcessorCounters(()), str(error)
 
 
 def _time(connection: socket.socket, timer: Timer, item: Item, quiet: float | None) -> None:

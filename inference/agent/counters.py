@@ -44,7 +44,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
-class Event:
+class CounterEvent:
     """Something to count: `kind` and `config` as the kernel names it."""
 
     name: str
@@ -56,7 +56,7 @@ class CountersError(Exception):
     """There is nothing to count with, and why."""
 
 
-class Group(Protocol):
+class EventGroup(Protocol):
     """Events that are counted at the same time."""
 
     names: Sequence[str]
@@ -66,13 +66,13 @@ class Group(Protocol):
         ...
 
 
-_GENERIC = (Event(CYCLES, _HARDWARE, 0), Event(INSTRUCTIONS, _HARDWARE, 1))
-TASK_CLOCK = Event("nanoseconds", _SOFTWARE, 1)
+_GENERIC = (CounterEvent(CYCLES, _HARDWARE, 0), CounterEvent(INSTRUCTIONS, _HARDWARE, 1))
+TASK_CLOCK = CounterEvent("nanoseconds", _SOFTWARE, 1)
 """Every kernel has it: to see whether counting as such works."""
 
-_INTEL_UOPS = Event(UOPS, _RAW, 0x01B1)
-_HASWELL_UOPS = Event(UOPS, _RAW, 0x02B1)
-_AMD_UOPS = Event(UOPS, _RAW, 0x00C1)
+_INTEL_UOPS = CounterEvent(UOPS, _RAW, 0x01B1)
+_HASWELL_UOPS = CounterEvent(UOPS, _RAW, 0x02B1)
+_AMD_UOPS = CounterEvent(UOPS, _RAW, 0x00C1)
 _SIX_PORTS = {"port 0": 0x01, "port 1": 0x02, "port 2": 0x0C, "port 3": 0x30, "port 4": 0x40, "port 5": 0x80}
 _EIGHT_PORTS = {f"port {port}": 1 << port for port in range(8)}
 
@@ -81,7 +81,7 @@ _HASWELL = frozenset({0x3C, 0x3F, 0x45, 0x46})
 _BROADWELL_TO_COMET_LAKE = frozenset({0x3D, 0x47, 0x4F, 0x56, 0x4E, 0x5E, 0x55, 0x8E, 0x9E, 0xA5, 0xA6})
 
 
-def events_of(vendor: str, family: int, model: int) -> tuple[Event, ...]:
+def events_of(vendor: str, family: int, model: int) -> tuple[CounterEvent, ...]:
     """What may be counted on such a processor.
 
     Ports are counted one by one from Sandy Bridge to Comet Lake alone: later cores count several together.
@@ -94,7 +94,11 @@ def events_of(vendor: str, family: int, model: int) -> tuple[Event, ...]:
             ports = _SIX_PORTS
         elif model in _HASWELL | _BROADWELL_TO_COMET_LAKE:
             ports = _EIGHT_PORTS
-        return (*_GENERIC, uops, *(Event(name, _RAW, mask << 8 | 0xA1) for name, mask in ports.items()))
+        return (
+            *_GENERIC,
+            uops,
+            *(CounterEvent(name, _RAW, mask << 8 | 0xA1) for name, mask in ports.items()),
+        )
     if vendor == "AuthenticAMD" and family >= 0x17:
         return (*_GENERIC, _AMD_UOPS)
     return _GENERIC
@@ -103,7 +107,7 @@ def events_of(vendor: str, family: int, model: int) -> tuple[Event, ...]:
 class KernelGroup:
     """Events of the kernel, counted for this process alone and in user mode alone."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[CounterEvent]) -> None:
         """Raises `CountersError`."""
         self.names: Sequence[str] = [event.name for event in events]
         self._files: list[int] = []
@@ -121,7 +125,7 @@ class KernelGroup:
         self._files = []
 
     def count(self, execution: Callable[[], object]) -> Sequence[int]:
-        """See `Group`."""
+        """See `EventGroup`."""
         before = [_read(file) for file in self._files]
         for file in self._files:
             fcntl.ioctl(file, ENABLE, 0)
@@ -138,10 +142,10 @@ class KernelGroup:
         return counted
 
 
-class Counters:
+class ProcessorCounters:
     """All groups of a processor; `names` of what they count."""
 
-    def __init__(self, groups: Sequence[Group]) -> None:
+    def __init__(self, groups: Sequence[EventGroup]) -> None:
         self._groups = groups
 
     @property
@@ -168,17 +172,17 @@ class Counters:
         return counted
 
 
-def open_counters(vendor: str, family: int, model: int) -> Counters:
+def open_counters(vendor: str, family: int, model: int) -> ProcessorCounters:
     """What this processor can count. Raises `CountersError` where it is not even cycles."""
     events = events_of(vendor, family, model)
-    groups: list[Group] = []
+    groups: list[EventGroup] = []
     for start in range(0, len(events), _GROUP):
         try:
             groups.append(KernelGroup(events[start : start + _GROUP]))
         except CountersError:
             if not groups:
                 raise
-    return Counters(groups)
+    return ProcessorCounters(groups)
 
 
 def mistrust(counted: Mapping[str, float]) -> str:
@@ -199,7 +203,7 @@ def described(names: Sequence[str]) -> str:
     return "instructions" if INSTRUCTIONS in names else "none"
 
 
-def _open(event: Event) -> int:
+def _open(event: CounterEvent) -> int:
     call = _CALL.get(platform.machine())
     if call is None or not hasattr(_libc, "syscall"):
         raise CountersError(f"no counters are known for {platform.system()} on {platform.machine()}")

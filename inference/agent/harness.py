@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from inference.agent import frame as frames
 from inference.agent.checks import NEAR
 from inference.agent.code_pages import Function, Region
-from inference.agent.counters import Counters
+from inference.agent.counters import ProcessorCounters
 from inference.agent.protocol import Frame, Item, Settings
 from inference.agent.targets import CHAIN_LENGTH, target_for
 
@@ -84,7 +84,7 @@ class Timing:
 class Timer:
     """Times items of one frame; needs pages that may be written and executed (`CodePagesError`)."""
 
-    def __init__(self, frame: Frame, settings: Settings, counters: Counters) -> None:
+    def __init__(self, frame: Frame, settings: Settings, counters: ProcessorCounters) -> None:
         self._counters = counters
         self._frame = frame
         self._target = target_for(frame)

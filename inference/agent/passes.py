@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from inference.agent.checks import Answers, Check
+from inference.agent.checks import Answers, KnownBlock
 from inference.agent.counters import described, mistrust
 from inference.agent.process import HungError, LostError, MeasuringProcess, Nursery, UnfitError
 from inference.agent.protocol import Batch, Beat, Frame, Result, Settings
@@ -73,17 +73,17 @@ class UnfitHarness:
 
 
 class LocalHarness:
-    """Measures on this computer, in processes that a nursery starts.
+    """Measures on this computer, in processes that a fork_server starts.
 
     `known`: cycles per instruction of the checks on this microarchitecture, as far as they are documented.
     """
 
-    def __init__(self, nursery: Nursery, known: Mapping[str, float], *, avx: bool) -> None:
-        self._nursery = nursery
+    def __init__(self, fork_server: Nursery, known: Mapping[str, float], *, avx: bool) -> None:
+        self._nursery = fork_server
         self._answers = Answers(known)
         target = native()
         self._additions = target.ADDITIONS
-        self._checks: tuple[Check, ...] = target.checks(avx=avx)
+        self._checks: tuple[KnownBlock, ...] = target.checks(avx=avx)
         self._process: MeasuringProcess | None = None
         self._setting: Json = {}
         self._is_fresh = True

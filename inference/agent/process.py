@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from inference.agent.child import ALTERED
-from inference.agent.nursery import SPAWN
+from inference.agent.counter_report import CounterReport, CounterReportError
+from inference.agent.fork_server import SPAWN
 from inference.agent.protocol import Frame, Item, Settings
-from inference.agent.testimony import Testimony, TestimonyError
 
 _LINE_LIMIT = 1 << 20
 _START_SECONDS = 20.0
@@ -133,8 +133,8 @@ class Nursery:
 class MeasuringProcess:
     """One process that times items; after an error it is of no use any more."""
 
-    def __init__(self, nursery: Nursery, pid: int) -> None:
-        self._nursery = nursery
+    def __init__(self, fork_server: Nursery, pid: int) -> None:
+        self._nursery = fork_server
         self.pid = pid
         self.confinement: dict[str, bool] = {}
         self.counters: Sequence[str] = ()
@@ -144,10 +144,10 @@ class MeasuringProcess:
         self._writer: asyncio.StreamWriter
 
     @classmethod
-    async def start(cls, nursery: Nursery, frame: Frame, settings: Settings) -> MeasuringProcess:
+    async def start(cls, fork_server: Nursery, frame: Frame, settings: Settings) -> MeasuringProcess:
         """A process that is ready for items. Raises `UnfitError`."""
-        pid, connection = await nursery.bear()
-        process = cls(nursery, pid)
+        pid, connection = await fork_server.bear()
+        process = cls(fork_server, pid)
         streams = await asyncio.open_connection(sock=connection, limit=_LINE_LIMIT)
         process._reader, process._writer = streams
         try:
@@ -173,15 +173,15 @@ class MeasuringProcess:
         last `start` tells which.
         """
         self._send({"items": [item.as_json() for item in items], "quiet": quiet})
-        testimony = Testimony([item.id for item in items])
+        report = CounterReport([item.id for item in items])
         while True:
             message = await self._receive(timeout)
             if "unfit" in message and not self._has_run:  # foreign code would say it later
                 raise FrameRefusedError(str(message["unfit"]))
             self._has_run = True
             try:
-                testimony.take(message)
-            except TestimonyError:
+                report.take(message)
+            except CounterReportError:
                 raise LostError(_OVERWRITTEN, guilty=True) from None
             if "done" in message:
                 return

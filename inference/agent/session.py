@@ -28,7 +28,7 @@ _HELLO_SECONDS = 15.0
 _LONGEST_WORD = 500
 
 
-class RefusedError(Exception):
+class AgentRefusedError(Exception):
     """The server does not want this agent; trying again would change nothing."""
 
 
@@ -68,7 +68,7 @@ class Agent:
         self._connection: Connection | None = None
 
     async def run(self) -> None:
-        """Serve until cancelled. Raises `RefusedError`, `ProtocolError` or `AddressError`."""
+        """Serve until cancelled. Raises `AgentRefusedError`, `ProtocolError` or `AddressError`."""
         pause = _FIRST_PAUSE
         told = ""
         try:
@@ -79,7 +79,7 @@ class Agent:
                         pause, told = _FIRST_PAUSE, ""
                         await self._serve(connection, beat_seconds)
                 except NotAdmittedError as error:
-                    raise RefusedError(str(error)) from error
+                    raise AgentRefusedError(str(error)) from error
                 except ConnectionLostError as error:
                     if str(error) != told:  # once per reason, not once per attempt
                         log.warning("%s; trying again", error)
@@ -251,12 +251,12 @@ def _plain(text: object) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in str(text)[:_LONGEST_WORD])
 
 
-def _refusal(message: Json) -> RefusedError | ConnectionLostError:
+def _refusal(message: Json) -> AgentRefusedError | ConnectionLostError:
     """What a `refused` means for this agent; it may come at any time, such as when a token is revoked."""
     reason = _plain(message.get("reason", "no reason given"))
     if message.get("retry"):
         return ConnectionLostError(f"refused for now: {reason}")
-    return RefusedError(reason)
+    return AgentRefusedError(reason)
 
 
 async def run_agent(
@@ -267,5 +267,5 @@ async def run_agent(
     version: str,
     tls: ssl.SSLContext | None = None,
 ) -> None:
-    """Serve until cancelled. Raises `RefusedError`, `ProtocolError` or `AddressError`."""
+    """Serve until cancelled. Raises `AgentRefusedError`, `ProtocolError` or `AddressError`."""
     await Agent(server, token, harness, facts, version, tls).run()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import inference
 from inference.core.errors import InterruptedRunError
-from inference.core.events import Pace
-from inference.core.workshop import Bench, Task
+from inference.core.events import PacedReporter
+from inference.core.executor import Task, TaskContext
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -35,7 +35,7 @@ def perform(name: str, common: bytes, piece: bytes) -> bytes:
     """Carry out a `Task` with the one thread that Dask gives it, for as long as its answer is wanted."""
     module, _, function = name.partition(":")
     task = cast(Task, getattr(importlib.import_module(module), function))
-    return task(common, piece, Bench(1, Pace(_Wanted()).pulse))
+    return task(common, piece, TaskContext(1, PacedReporter(_Wanted()).pulse))
 
 
 class _Wanted:

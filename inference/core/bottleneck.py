@@ -40,7 +40,7 @@ _REPEATS = (1, 2, 3, 4)  # multiples of the witness: other experiments of the sa
 
 
 @dataclass(frozen=True)
-class Step:
+class BottleneckStep:
     """An experiment on the way to the highest rate; `ipc` in instructions per cycle."""
 
     experiment: Experiment
@@ -60,7 +60,7 @@ class Bottleneck:
 
     r_max: float | None
     experiment: Experiment | None
-    trace: tuple[Step, ...] = ()
+    trace: tuple[BottleneckStep, ...] = ()
     highest: float = 0.0
     evidence: Experiment | None = None
     ports: float = 0.0
@@ -216,7 +216,7 @@ class _Search:
             self._overlaps[pair] = min(max(common, 0.0), smaller)
         return self._overlaps[pair]
 
-    def _grown(self, kinds: Sequence[str]) -> list[Step]:
+    def _grown(self, kinds: Sequence[str]) -> list[BottleneckStep]:
         """The way to the highest rate, from several starts: the fastest kind and the fastest pairs."""
         pairs = [self._full(a, b) for a, b in itertools.combinations(kinds, 2)]
         self._ask(pairs)
@@ -226,22 +226,22 @@ class _Search:
         ways = [self._climb(start, kinds) for start in starts]
         return max(ways, key=lambda way: way[-1].ipc)
 
-    def _climb(self, start: Experiment, kinds: Sequence[str]) -> list[Step]:
+    def _climb(self, start: Experiment, kinds: Sequence[str]) -> list[BottleneckStep]:
         """Add one instruction after another as long as that is faster by more than the noise."""
-        way = [Step(start, self._ipc(start))]
+        way = [BottleneckStep(start, self._ipc(start))]
         while len(way) < MOST_STEPS:
             longer = [_plus(way[-1].experiment, kind) for kind in kinds]
             self._ask(longer)
             best = max(longer, key=lambda e: (self._ipc(e), e))
             if not self._is_faster(self._ipc(best), way[-1].ipc):
                 break
-            way.append(Step(best, self._ipc(best)))
+            way.append(BottleneckStep(best, self._ipc(best)))
         return way
 
     def _is_faster(self, rate: float, than: float) -> bool:
         return rate > 0 and (than <= 0 or 1 / than - 1 / rate > 2 * self._epsilon)
 
-    def _counted(self, kinds: Sequence[str], trace: list[Step]) -> tuple[Experiment, float] | None:
+    def _counted(self, kinds: Sequence[str], trace: list[BottleneckStep]) -> tuple[Experiment, float] | None:
         """Schemes that have more ports than the highest rate, and yet do not exceed it; how many ports.
 
         Where they do exceed it, `trace` becomes the way from there.
@@ -271,7 +271,9 @@ class _Search:
         several = [(group, bound) for group, bound in bounds.items() if len(group) > 1]
         return sorted(several, key=lambda found: (-found[1], len(found[0]), found[0]))[:COUNTED]
 
-    def _concluded(self, trace: Sequence[Step], found: tuple[Experiment, float] | None) -> Bottleneck:
+    def _concluded(
+        self, trace: Sequence[BottleneckStep], found: tuple[Experiment, float] | None
+    ) -> Bottleneck:
         witness = trace[-1].experiment
         repeats = [Experiment.of({s: n * k for s, n in witness.terms}) for k in _REPEATS]
         self._ask(repeats)

@@ -13,15 +13,15 @@ import numpy as np
 
 from inference.core.arrays import Int64s
 from inference.core.evaluator import Evaluator
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
 from inference.core.pmevo.climb import climbed
 from inference.core.pmevo.congruence import congruent_schemes
-from inference.core.pmevo.fitness import Judge, Slopes
+from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import children, chosen, packed, random_population, unpacked
-from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Prices
+from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
@@ -109,15 +109,15 @@ def compile_all() -> None:
     settings = PMEvoSettings(ports=_PORTS, threads=1)
     alone = {Experiment.of([scheme]): 1.0 for scheme in table.schemes}  # congruent
     congruent_schemes(table.schemes, alone, settings, _Nobody().pulse)
-    judge = Judge.over(table, measured, settings, Pace(_Nobody()))
+    judge = FitnessGate.over(table, measured, settings, PacedReporter(_Nobody()))
     climbed(judge, few, np.arange(2), Slopes(1.0, 1.0))
-    _refit_all(Desk(evaluator, measured, measured, np.ones(2, dtype=np.int64)))
+    _refit_all(SearchArrays(evaluator, measured, measured, np.ones(2, dtype=np.int64)))
     note_compiled()
 
 
-def _refit_all(desk: Desk) -> None:
+def _refit_all(arrays: SearchArrays) -> None:
     lists = Lists(*[np.arange(1, 1 << _PORTS, dtype=np.int64)] * 3)
-    desk.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)
+    arrays.refit(Usage.empty(2), 0, lists, Prices(0.0, 0.0), keep=False)
 
 
 def _change_one(search: LocalSearch, population: Population) -> None:

@@ -12,7 +12,7 @@ from inference.core.experiment import Experiment
 from inference.core.holdout import MIX_LENGTH, random_mixes
 from inference.core.mapping import R_MAX_RANGE
 from inference.core.metrics import Scores, Unit, convert, score
-from inference.core.predicting import Predictor
+from inference.core.predicting import ThroughputModel
 from inference.core.tables import ExperimentTable
 from inference.core.tunables import check_number, check_whole
 
@@ -70,7 +70,10 @@ class Deviation:
 
 
 def deviation(
-    first: Predictor, second: Predictor, sampling: Sampling, own_r_max: tuple[float | None, float | None]
+    first: ThroughputModel,
+    second: ThroughputModel,
+    sampling: Sampling,
+    own_r_max: tuple[float | None, float | None],
 ) -> Deviation:
     """Ask both models. They leave out their own R_max, which `own_r_max` has instead.
 
@@ -109,7 +112,7 @@ def _effective(
     return (second if first is None else first), (first if second is None else second)
 
 
-def _said(model: Predictor, mixes: Sequence[Experiment], r_max: float | None) -> Floats:
+def _said(model: ThroughputModel, mixes: Sequence[Experiment], r_max: float | None) -> Floats:
     """Cycles of all mixes under a model, held to R_max: float64[len(mixes)]."""
     parts = []
     for start in range(0, len(mixes), _PART):

@@ -19,7 +19,7 @@ SAVE_EVERY = 3.0
 SAVE_SHARE = 0.05  # at most this share of the time goes into saving
 
 
-class Pace:
+class PacedReporter:
     """A reporter behind rate limits. Nothing here may influence what the search finds."""
 
     def __init__(self, reporter: Reporter, clock: Callable[[], float] = time.monotonic) -> None:

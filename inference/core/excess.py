@@ -59,7 +59,7 @@ class Exceeding:
 
 
 @dataclass(frozen=True)
-class Group:
+class ExcessGroup:
     """All experiments that the same port sets limit: how many, and those of them that exceed.
 
     `exceeding`: the largest excess first.
@@ -99,7 +99,7 @@ class Excess:
     """What was found in `experiments` of them: groups with most experiments that exceed first."""
 
     experiments: int
-    groups: tuple[Group, ...]
+    groups: tuple[ExcessGroup, ...]
 
     @property
     def exceeding(self) -> int:
@@ -131,7 +131,7 @@ def excess(mapping: PortMapping, readings: Mapping[Experiment, Sequence[float]])
         exceeding = [each for each in members if each.excess > LEAST]
         if exceeding:
             exceeding.sort(key=lambda each: (-each.excess, each.experiment))
-            groups.append(Group(port_sets, len(members), tuple(exceeding)))
+            groups.append(ExcessGroup(port_sets, len(members), tuple(exceeding)))
     groups.sort(key=lambda group: (-len(group.exceeding), -group.median, group.port_sets))
     return Excess(sum(map(len, grouped.values())), tuple(groups))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LocalSearch:
-    """A mapping on a desk of its own, with the cycles of every experiment and what its prediction counts.
+    """A mapping on a arrays of its own, with the cycles of every experiment and what its prediction counts.
 
     `error` is `Evaluator.mean_loss`, bit for bit; with the usual `loss` the mean relative error. Creating one
     loads numba.
@@ -107,7 +107,7 @@ class LocalSearch:
         checked_mass(sum(count for _, count in uops) * self._longest)
 
     def _try(self, scheme: int, uops: Uops, which: Int64s) -> tuple[int, Floats, Int64s]:
-        """With other µops on the desk: the change of the sum of errors, the new cycles, the new errors."""
+        """With other µops on the arrays: the change of the sum of errors, the new cycles, the new errors."""
         self._make_room(uops)
         self._write(scheme, uops)
         cycles = np.empty(len(which))
@@ -133,7 +133,7 @@ class LocalSearch:
         )
 
     def _make_room(self, uops: Uops) -> None:
-        """See that the desk can hold these µops in place of any others."""
+        """See that the arrays can hold these µops in place of any others."""
         if len(uops) <= self._room:
             return
         from inference.core.kernels.layout import make_desk

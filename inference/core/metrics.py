@@ -1,6 +1,6 @@
 """How well predictions agree with measurements: MAPE, Pearson's r, Kendall's τ_b (thesis §3.2.2, §5.2).
 
-`Agreement` takes points as they come and is merged with others; `score` is that for two whole lists.
+`RunningScores` takes points as they come and is merged with others; `score` is that for two whole lists.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Scores:
 _PENDING = 16 * PART  # distinct pairs that may wait to be merged: 24 MiB
 
 
-class Agreement:
+class RunningScores:
     """The scores of points that come in parts, and are not kept.
 
     In whatever parts they come, and in whatever order parts are merged, n and τ_b are the same bit for bit;
@@ -112,7 +112,7 @@ class Agreement:
             self._moments = self._moments.merged(Moments.of(seen[part], said[part]))
             self._take_in(PairCounts.of(np.round(seen[part], 2), said[part]))
 
-    def merge(self, other: Agreement) -> None:
+    def merge(self, other: RunningScores) -> None:
         """Take in the points of another, which stays as it is."""
         self._moments = self._moments.merged(other._moments)
         for part in other._pairs:
@@ -139,7 +139,7 @@ def score(measured: npt.ArrayLike, predicted: npt.ArrayLike) -> Scores:
     that the processor does not have. None: everything for n = 0; r and τ where either list is constant;
     MAPE and r where a prediction is infinite (0 cycles as instructions per cycle).
     """
-    agreement = Agreement()
+    agreement = RunningScores()
     agreement.add(measured, predicted)
     return agreement.scores
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.arrays import Floats, Int64s
-from inference.core.kernels.layout import Desk, Mixes, Rows, make_desk
+from inference.core.kernels.layout import EvaluationArrays, Mixes, Rows, make_desk
 from inference.core.kernels.loops import add_errors, fill_cycles
 from inference.core.kernels.preparing import prepare
 from inference.core.kernels.variants import add_shared_errors, number_variants
@@ -40,7 +40,7 @@ more than the former are possible."""
 _LEAST_TO_SHARE = 8  # mappings
 
 _MOST_VARIANTS = 512
-"""Rows of one scheme that are told apart: beyond, little is shared, and a desk for all takes room."""
+"""Rows of one scheme that are told apart: beyond, little is shared, and a arrays for all takes room."""
 
 _BEAT = 0.02  # seconds
 
@@ -53,9 +53,9 @@ def all_cycles(evaluator: Evaluator, population: Population, floor: Floats, thre
     occurring = evaluator.table.occurring
     everything = np.arange(len(evaluator.table), dtype=np.int64)
 
-    def piece(first: int, last: int) -> Callable[[Desk], None]:
-        return lambda desk: fill_cycles(
-            desk, rows_of(population, first, last), mixes, occurring, everything, out[first:last]
+    def piece(first: int, last: int) -> Callable[[EvaluationArrays], None]:
+        return lambda arrays: fill_cycles(
+            arrays, rows_of(population, first, last), mixes, occurring, everything, out[first:last]
         )
 
     pieces = [piece(*block) for block in _blocks(population.n_mappings, len(evaluator.table))]
@@ -137,11 +137,11 @@ class _Task:
         occurring = _schemes_of(table, which)
         largest = self.evaluator.largest_error
 
-        def piece(first: int, last: int) -> Callable[[Desk], None]:
-            def work(desk: Desk) -> None:
+        def piece(first: int, last: int) -> Callable[[EvaluationArrays], None]:
+            def work(arrays: EvaluationArrays) -> None:
                 rows, cycles = rows_of(population, first, last), np.empty(len(which))
                 add_errors(
-                    desk,
+                    arrays,
                     rows,
                     self.mixes,
                     occurring,
@@ -176,17 +176,17 @@ class _Task:
         room = int(combinations.max())
         largest = self.evaluator.largest_error
 
-        def desk() -> Desk:
+        def arrays() -> EvaluationArrays:
             made = desk_maker(self.evaluator, self.population, n_variants, tables=True)()
             prepare(made, variants.rows, 0, np.arange(n_variants, dtype=np.int32))
             return made
 
-        def piece(first: int, last: int) -> Callable[[Desk], None]:
-            def work(desk: Desk) -> None:
+        def piece(first: int, last: int) -> Callable[[EvaluationArrays], None]:
+            def work(arrays: EvaluationArrays) -> None:
                 errors = np.zeros(n_mappings, dtype=np.int64)
                 table = np.empty(room, dtype=np.int64)
                 add_shared_errors(
-                    desk,
+                    arrays,
                     variants.rows,
                     self.mixes,
                     variants.of_mapping,
@@ -211,7 +211,7 @@ class _Task:
         # A look-up costs about a tenth of an evaluation.
         evaluations = int(np.minimum(combinations, n_mappings).mean() * np.diff(starts)[groups].mean())
         pieces = [piece(*block) for block in _blocks(len(groups), evaluations + n_mappings // 10 + 1)]
-        work_off(pieces, desk, threads, pulse)
+        work_off(pieces, arrays, threads, pulse)
         return np.asarray(np.sum(parts, axis=0, dtype=np.int64))
 
 
@@ -255,8 +255,8 @@ def most_terms(table: ExperimentTable) -> int:
 
 def desk_maker(
     evaluator: Evaluator, population: Population, n_places: int, *, tables: bool
-) -> Callable[[], Desk]:
-    """What makes a desk with so many places, and scratch room for any experiment under the population."""
+) -> Callable[[], EvaluationArrays]:
+    """What makes a arrays with so many places, and scratch room for any experiment under the population."""
     longest = int(np.diff(population.offsets).max(initial=0))
     terms = most_terms(evaluator.table)
     return lambda: make_desk(n_places, evaluator.n_ports, longest * terms, terms, tables=tables)
@@ -270,17 +270,17 @@ def _blocks(n: int, cost: int) -> Iterator[tuple[int, int]]:
 
 
 def work_off(
-    pieces: Sequence[Callable[[Desk], None]],
-    make_desk: Callable[[], Desk],
+    pieces: Sequence[Callable[[EvaluationArrays], None]],
+    make_desk: Callable[[], EvaluationArrays],
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> None:
-    """Do all pieces, each thread at a desk of its own; between them the pulse beats on the calling thread."""
+    """Do all pieces, each thread at a arrays of its own; between them the pulse beats on the calling thread."""
     threads = min(threads, max(1, len(pieces)))
     if threads == 1:
-        desk = make_desk()
+        arrays = make_desk()
         for piece in pieces:
-            piece(desk)
+            piece(arrays)
             if pulse is not None:
                 pulse()
         return
@@ -288,9 +288,9 @@ def work_off(
     stopped = False
 
     def work() -> None:
-        desk = make_desk()
+        arrays = make_desk()
         while not stopped and (piece := next(waiting, None)) is not None:
-            piece(desk)
+            piece(arrays)
 
     with ThreadPoolExecutor(threads) as pool:
         running: set[Future[None]] = {pool.submit(work) for _ in range(threads)}

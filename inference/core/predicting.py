@@ -21,7 +21,7 @@ _MOST_BYTES = 1 << 26
 """Going without takes a table per scheme: with thousands of schemes on many ports, too much memory."""
 
 
-class Predictor(Protocol):
+class ThroughputModel(Protocol):
     """Answers "how many cycles?" without measuring."""
 
     @property
@@ -49,11 +49,11 @@ class MappingPredictor:
 
     @property
     def described(self) -> Collection[str]:
-        """See `Predictor`."""
+        """See `ThroughputModel`."""
         return self.mapping.usage.keys()
 
     def cycles(self, table: ExperimentTable) -> Floats:
-        """See `Predictor`."""
+        """See `ThroughputModel`."""
         if not len(table):
             return np.zeros(0)
         n_ports = len(self.mapping.ports)
@@ -69,7 +69,7 @@ def known_to(described: Collection[str], table: ExperimentTable) -> Bools:
     return np.logical_and.reduceat(known[table.scheme], table.offsets[:-1])
 
 
-def predicted(predictor: Predictor, table: ExperimentTable) -> tuple[Int64s, Floats]:
+def predicted(predictor: ThroughputModel, table: ExperimentTable) -> tuple[Int64s, Floats]:
     """What a predictor says of a table in which it need not know every scheme.
 
     The indices of the experiments that it predicts, ascending, and their cycles: int64[m], float64[m].

@@ -12,7 +12,7 @@ from inference.core.mapping import PortMapping, Uops
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """Whether a µop can use the port with this index and name; `differs` from the other matrix."""
 
     port: int
@@ -22,15 +22,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class MatrixLine:
     """`count` equal µops of a scheme, a cell for every port."""
 
     count: int
-    cells: tuple[Cell, ...]
+    cells: tuple[MatrixCell, ...]
 
 
 @dataclass(frozen=True)
-class Row:
+class MatrixRow:
     """A scheme with a line per kind of µop; `times` it stands in the experiment that is looked at.
 
     `described` is False where the mapping says nothing of the scheme.
@@ -38,7 +38,7 @@ class Row:
 
     scheme: str
     times: int
-    lines: tuple[Line, ...]
+    lines: tuple[MatrixLine, ...]
     differs: bool
     described: bool = True
 
@@ -48,7 +48,7 @@ class Matrix:
     """Port names as column heads, and the rows."""
 
     ports: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MatrixRow, ...]
 
 
 def side_by_side(
@@ -78,11 +78,11 @@ def _matrix(
         uops, other = mapping.usage.get(scheme), others.get(scheme)
         known = uops is not None
         lines = tuple(_lines(uops or (), other or (), ports))
-        rows.append(Row(scheme, times.get(scheme, 0), lines, uops != other, known))
+        rows.append(MatrixRow(scheme, times.get(scheme, 0), lines, uops != other, known))
     return Matrix(ports, tuple(rows))
 
 
-def _lines(uops: Uops, other: Uops, ports: Sequence[str]) -> Iterator[Line]:
+def _lines(uops: Uops, other: Uops, ports: Sequence[str]) -> Iterator[MatrixLine]:
     """µops that the other has too come first, then each of the rest beside one of the other's rest."""
     own, theirs = Counter(dict(uops)), Counter(dict(other))
     common = own & theirs
@@ -92,7 +92,7 @@ def _lines(uops: Uops, other: Uops, ports: Sequence[str]) -> Iterator[Line]:
     pairs += zip(rest, partners, strict=False)
     for (mask, partner), count in Counter(pairs).items():
         cells = tuple(
-            Cell(port, name, bool(mask >> port & 1), bool((mask ^ partner) >> port & 1))
+            MatrixCell(port, name, bool(mask >> port & 1), bool((mask ^ partner) >> port & 1))
             for port, name in enumerate(ports)
         )
-        yield Line(count, cells)
+        yield MatrixLine(count, cells)

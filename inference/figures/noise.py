@@ -22,7 +22,7 @@ _NOISE, _CLOCK = LIGHT[0], LIGHT[1]
 
 
 @dataclass(frozen=True)
-class Reading:
+class NoiseReading:
     """A machine at a moment; `noise` is a fraction, `ghz` its clock, `rate` the settled experiments per
     second; each None where nothing was told.
     """
@@ -34,7 +34,7 @@ class Reading:
     rate: float | None = None
 
 
-def noise_over_time(readings: Sequence[Reading]) -> Json:
+def noise_over_time(readings: Sequence[NoiseReading]) -> Json:
     """A plotly figure of readings in order: noise in per cent above, the clock in GHz below, states shaded.
 
     A shade is a shape whose `name` is the state, without a colour of its own: the page gives it one.
@@ -56,7 +56,7 @@ def noise_over_time(readings: Sequence[Reading]) -> Json:
     return figure_json(traces, layout)
 
 
-def thinned(readings: Sequence[Reading], limit: int) -> list[Reading]:
+def thinned(readings: Sequence[NoiseReading], limit: int) -> list[NoiseReading]:
     """At most `limit` readings: each run of neighbours becomes its median, in the worst of its states."""
     if len(readings) <= limit:
         return list(readings)
@@ -64,11 +64,11 @@ def thinned(readings: Sequence[Reading], limit: int) -> list[Reading]:
     return [_merged(readings[low:high]) for low, high in pairwise(edges)]
 
 
-def _merged(readings: Sequence[Reading]) -> Reading:
+def _merged(readings: Sequence[NoiseReading]) -> NoiseReading:
     noises = [each.noise for each in readings if each.noise is not None]
     clocks = [each.ghz for each in readings if each.ghz is not None]
     rates = [each.rate for each in readings if each.rate is not None]
-    return Reading(
+    return NoiseReading(
         at=readings[len(readings) // 2].at,
         state=min((each.state for each in readings), key=_goodness),
         noise=statistics.median(noises) if noises else None,
@@ -91,7 +91,7 @@ class Span:
     end: datetime
 
 
-def spans(readings: Sequence[Reading]) -> list[Span]:
+def spans(readings: Sequence[NoiseReading]) -> list[Span]:
     """The stretches in shaded states, each up to the next reading or the gap behind it."""
     found: list[Span] = []
     longest = longest_step(readings)
@@ -108,7 +108,7 @@ def spans(readings: Sequence[Reading]) -> list[Span]:
     return found
 
 
-def longest_step(readings: Sequence[Reading]) -> timedelta:
+def longest_step(readings: Sequence[NoiseReading]) -> timedelta:
     """The longest time between two readings that is not a gap."""
     steps = [(later.at - earlier.at).total_seconds() for earlier, later in pairwise(readings)]
     usual = timedelta(seconds=statistics.median(steps)) if steps else timedelta()
@@ -118,7 +118,7 @@ def longest_step(readings: Sequence[Reading]) -> timedelta:
 Column = list[float | None]
 
 
-def _columns(readings: Sequence[Reading]) -> tuple[list[str], Column, Column, list[str]]:
+def _columns(readings: Sequence[NoiseReading]) -> tuple[list[str], Column, Column, list[str]]:
     """Times, noises, clocks and words; an empty entry stands in every gap, so that no line crosses it."""
     times: list[str] = []
     noises: Column = []

@@ -12,7 +12,7 @@ from statistics import fmean
 
 from inference.core.errors import UnknownSchemeError
 from inference.core.hidden_uops import hidden_in, hidden_kinds
-from inference.core.identity import ComparedScheme, Comparison, Kind
+from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping, Uops, described, ports_in
 from inference.figures.plotly_json import Json
 
@@ -31,7 +31,7 @@ def uop_json(mask: int, ports: Sequence[str]) -> Json:
 FACETS = ("extension", "category", "memory")
 """Facts of a scheme that the graph can be filtered by."""
 
-_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
 
 
 def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Json:
@@ -73,21 +73,21 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
     }
 
 
-def compared(comparison: Comparison) -> Json:
-    """Two mappings in one graph, differences first: the same data with the ports of `Comparison.ports`, and
+def compared(comparison: MappingComparison) -> Json:
+    """Two mappings in one graph, differences first: the same data with the ports of `MappingComparison.ports`, and
 
     - `counts`: how many schemes there are of each `kind`;
-    - `groups` have a `kind` (a `Kind`), and hold schemes that have equal µops in the first mapping and equal
+    - `groups` have a `kind` (a `SchemeRelation`), and hold schemes that have equal µops in the first mapping and equal
       ones in the second. Their µops have `count` in the first and `there` in the second, 0 where there are
       none of them. `hidden` says so where only µops differ that no experiment can show.
     """
-    folded: dict[tuple[Kind, Uops | None, Uops | None], list[ComparedScheme]] = {}
+    folded: dict[tuple[SchemeRelation, Uops | None, Uops | None], list[ComparedScheme]] = {}
     for each in comparison.schemes:
         folded.setdefault((each.kind, *each.uops), []).append(each)
     position = _positions(mask for _, *both in folded for uops in both for mask, _ in uops or ())
     barycentre = _barycentre(position)
 
-    def place(key: tuple[Kind, Uops | None, Uops | None]) -> tuple[object, ...]:
+    def place(key: tuple[SchemeRelation, Uops | None, Uops | None]) -> tuple[object, ...]:
         kind, here, there = key
         first = folded[key][0]
         return _ORDER[kind], -first.factor, *barycentre((*(here or ()), *(there or ()))), first.scheme
@@ -96,7 +96,8 @@ def compared(comparison: Comparison) -> Json:
         "ports": list(comparison.ports),
         "uops": [uop_json(mask, comparison.ports) for mask in position],
         "counts": {
-            kind.value: sum(len(found) for key, found in folded.items() if key[0] is kind) for kind in Kind
+            kind.value: sum(len(found) for key, found in folded.items() if key[0] is kind)
+            for kind in SchemeRelation
         },
         "groups": [
             {
@@ -160,8 +161,8 @@ def _both(here: Uops | None, there: Uops | None, position: Mapping[int, int]) ->
     )
 
 
-def _usage(kind: Kind, here: Uops | None, there: Uops | None, ports: Sequence[str]) -> str:
-    if kind is Kind.EQUAL:
+def _usage(kind: SchemeRelation, here: Uops | None, there: Uops | None, ports: Sequence[str]) -> str:
+    if kind is SchemeRelation.EQUAL:
         return described(here or (), ports)
     first, second = ("not described" if uops is None else described(uops, ports) for uops in (here, there))
     return f"here {first}, there {second}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from inference.figures.noise import Reading, Span, longest_step, spans, thinned
+from inference.figures.noise import NoiseReading, Span, longest_step, spans, thinned
 
 WIDTH, HEIGHT = 1000, 60
 """Units of every strip's picture; the page stretches it."""
@@ -45,7 +45,7 @@ class TrustPicture:
     shades: tuple[Shade, ...]
 
 
-def trust_picture(readings: Sequence[Reading]) -> TrustPicture | None:
+def trust_picture(readings: Sequence[NoiseReading]) -> TrustPicture | None:
     """Strips of readings in order; None without any. A number that was never told has no strip."""
     if not readings:
         return None
@@ -60,13 +60,13 @@ def trust_picture(readings: Sequence[Reading]) -> TrustPicture | None:
     return TrustPicture(start, end, tuple(strip for strip in drawn if strip is not None), shades)
 
 
-def disturbed_spans(readings: Sequence[Reading], limit: int) -> list[Span]:
+def disturbed_spans(readings: Sequence[NoiseReading], limit: int) -> list[Span]:
     """The last stretches in which the machine was disturbed, newest first."""
     found = [span for span in spans(readings) if span.state == "contended"] if readings else []
     return found[: -limit - 1 : -1]
 
 
-def disturbed_by_hour(readings: Sequence[Reading]) -> list[tuple[int, int, float | None]]:
+def disturbed_by_hour(readings: Sequence[NoiseReading]) -> list[tuple[int, int, float | None]]:
     """(hour of the day, its readings, share that was disturbed) of all 24, None where there is no reading."""
     count, bad = [0] * 24, [0] * 24
     for each in readings:
@@ -75,7 +75,9 @@ def disturbed_by_hour(readings: Sequence[Reading]) -> list[tuple[int, int, float
     return [(hour, n, bad[hour] / n if n else None) for hour, n in enumerate(count)]
 
 
-def _strip(label: str, unit: str, points: Sequence[Reading], values: Sequence[float | None]) -> Strip | None:
+def _strip(
+    label: str, unit: str, points: Sequence[NoiseReading], values: Sequence[float | None]
+) -> Strip | None:
     told = sorted(value for value in values if value is not None)
     if not told:
         return None

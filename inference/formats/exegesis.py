@@ -17,7 +17,7 @@ from inference.formats.provenance import CITATION, PRODUCT
 from inference.isa.unrolling import CannotMeasureError
 from inference.isa.x86.assembling import LoopCode, unroll
 from inference.isa.x86.att import listed
-from inference.isa.x86.blocks import Piece, Reading
+from inference.isa.x86.blocks import BlocksOfText, Piece
 from inference.isa.x86.instances import ADDRESS_OF_CODE, register_names
 from inference.isa.x86.scheme_set import described
 from inference.isa.x86.surroundings import Surroundings, needs
@@ -27,7 +27,7 @@ from inference.storage.instruction_sets import X86
 # What a text of code was read to, as one JSON object: `manage.py decode --json` and `POST /api/decode`.
 
 
-def decoded_json(reading: Reading) -> Json:
+def decoded_json(reading: BlocksOfText) -> Json:
     """`blocks`: see `_piece_json`; `skipped`: how many lines or statements were passed over."""
     return {"blocks": [_piece_json(one) for one in reading.pieces], "skipped": reading.skipped}
 

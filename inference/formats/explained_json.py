@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inference.core.explain import Reason
+from inference.core.explain import NotCharacterised
 from inference.core.mapping import R_MAX_RANGE, Uops
 from inference.formats.document import Document, UsageEntry, VerdictEntry, check_name
 from inference.formats.file_units import FileUnit
@@ -32,14 +32,14 @@ Rejects = Mapping[str, str]
 
 TEXT_LENGTH = 20_000  # characters; the longest quotes an experiment of a hundred instructions
 
-_REASONS: Sequence[tuple[str, Reason]] = (
-    ("more uops were characterized", Reason.MORE_UOPS),
-    ("fewer uops were characterized", Reason.MISSING),
-    ("significantly non-integer number of surplus uops", Reason.NOT_WHOLE),
-    ("surplus uops do not add up", Reason.NEGATIVE),
-    ("used more uops than expected", Reason.COUNT),
-    ("took fewer cycles than expected", Reason.FAST),
-    ("NOT consistent with inferred mapping", Reason.FAST),
+_REASONS: Sequence[tuple[str, NotCharacterised]] = (
+    ("more uops were characterized", NotCharacterised.MORE_UOPS),
+    ("fewer uops were characterized", NotCharacterised.MISSING),
+    ("significantly non-integer number of surplus uops", NotCharacterised.NOT_WHOLE),
+    ("surplus uops do not add up", NotCharacterised.NEGATIVE),
+    ("used more uops than expected", NotCharacterised.COUNT),
+    ("took fewer cycles than expected", NotCharacterised.FAST),
+    ("NOT consistent with inferred mapping", NotCharacterised.FAST),
 )
 _COUNTS = re.compile(r"uops were characterized for .* than were originally observed \((\d+)\):\s*(\d+)")
 _SURPLUS = re.compile(r"number of surplus uops \((-?\d+(?:\.\d+)?(?:e-?\d+)?)\):\s*\[(.*)\]", re.DOTALL)
@@ -62,7 +62,7 @@ class Flood:
 class Rejection:
     """A rejection understood: the reason, a sentence for a reader, the experiment that it quotes."""
 
-    reason: Reason
+    reason: NotCharacterised
     text: str
     flood: Flood | None = None
 
@@ -107,14 +107,14 @@ def read_rejects(source: Source, problems: Problems) -> Rejects:
 
 def rejection_of(name: str, why: str, schemes: Mapping[str, str]) -> Rejection:
     """What the program's sentence on a scheme says; `schemes`: {name as written: scheme}."""
-    reason = next((reason for words, reason in _REASONS if words in why), Reason.NONE)
+    reason = next((reason for words, reason in _REASONS if words in why), NotCharacterised.NONE)
     if counts := _COUNTS.search(why):
         return Rejection(reason, f"{counts[2]} µops were found, {counts[1]} counted")
     if surplus := _SURPLUS.search(why):
         flood = _flood(name, float(surplus[1]), surplus[2], schemes)
         beside = "" if flood is None else f" beside {flood.copies} × {flood.blocker}"
         return Rejection(reason, f"{float(surplus[1]):.2f} µops{beside}, no whole number", flood)
-    if reason is Reason.NEGATIVE:
+    if reason is NotCharacterised.NEGATIVE:
         return Rejection(reason, "fewer µops on a port set than had been found on subsets")
     first = why.strip().partition("\n")[0]
     return Rejection(reason, "".join(sign if sign.isprintable() else " " for sign in first[:300]))

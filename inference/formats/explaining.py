@@ -16,8 +16,8 @@ from inference.core.explain import (
     BlockingClass,
     Characterisation,
     Fact,
+    NotCharacterised,
     Outcome,
-    Reason,
     Seen,
     Witness,
 )
@@ -196,7 +196,7 @@ def _characterisation(
         return Characterisation(
             outcome=Outcome.CHARACTERISED, usage=usage, doubts=_doubts(usage, verdict, said), **common
         )
-    first = next(iter(rejected), Rejection(Reason.NONE, UNTOLD))
+    first = next(iter(rejected), Rejection(NotCharacterised.NONE, UNTOLD))
     facts = tuple(Fact(w.tested, w.expected_cycles, w.cycles) for w in witnesses if w.seen is Seen.ODD)
     alone = () if verdict.cycles is None else (Fact(Experiment.of([scheme]), None, verdict.cycles),)
     return Characterisation(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.arrays import Floats
-from inference.core.predicting import Predictor, predicted
+from inference.core.predicting import ThroughputModel, predicted
 from inference.core.tables import ExperimentTable
 from inference.formats.document import ReadExperiments
 from inference.formats.file_units import WIDEST, FileUnit
@@ -27,7 +27,7 @@ LISTED = 50
 
 
 @dataclass(frozen=True)
-class Doubt:
+class OddMeasurement:
     """A row of the file, its experiment and cycles, and what is odd about it."""
 
     row: int
@@ -37,12 +37,12 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class DoubtKind:
+class OddKind:
     """A kind of doubt in words, how many rows it is about, and the first of them."""
 
     label: str
     count: int
-    listed: tuple[Doubt, ...]
+    listed: tuple[OddMeasurement, ...]
 
 
 def unit_in_doubt(parsed: Parsed) -> str:
@@ -53,7 +53,7 @@ def unit_in_doubt(parsed: Parsed) -> str:
     return f"the numbers look like {FileUnit(likely).label}: {parsed.facts['why']}"
 
 
-def doubts_of(parsed: Parsed, ports: Predictor | None = None) -> list[DoubtKind]:
+def doubts_of(parsed: Parsed, ports: ThroughputModel | None = None) -> list[OddKind]:
     """The doubts about the experiments that a file brings, by kind; kinds without any are left out.
 
     `ports` predicts the cycles that the µops take at least.
@@ -69,13 +69,13 @@ def doubts_of(parsed: Parsed, ports: Predictor | None = None) -> list[DoubtKind]
     return [kind for kind in found if kind.count]
 
 
-def _too_wide(measured: ReadExperiments, cycles: Floats, lengths: Floats) -> DoubtKind:
+def _too_wide(measured: ReadExperiments, cycles: Floats, lengths: Floats) -> OddKind:
     at = np.flatnonzero(cycles * WIDEST < lengths * (1 - TOLERANCE))
     whys = (f"{lengths[k] / cycles[k]:.1f} instructions per cycle" for k in at.tolist())
     return _kind(f"with more than {WIDEST:g} instructions per cycle", measured, at, whys)
 
 
-def _below_ports(measured: ReadExperiments, cycles: Floats, ports: Predictor) -> DoubtKind:
+def _below_ports(measured: ReadExperiments, cycles: Floats, ports: ThroughputModel) -> OddKind:
     table = ExperimentTable.from_experiments(each.experiment for each in measured)
     kept, least = predicted(ports, table)
     low = cycles[kept] < least * (1 - TOLERANCE)
@@ -83,7 +83,7 @@ def _below_ports(measured: ReadExperiments, cycles: Floats, ports: Predictor) ->
     return _kind("quicker than the ports of the mapping allow", measured, kept[low], whys)
 
 
-def _contradictory(measured: ReadExperiments, cycles: Floats) -> DoubtKind:
+def _contradictory(measured: ReadExperiments, cycles: Floats) -> OddKind:
     """Experiments that occur several times with numbers further apart than the tolerance."""
     first: dict[tuple[tuple[str, int], ...], int] = {}
     at, whys = [], []
@@ -97,11 +97,11 @@ def _contradictory(measured: ReadExperiments, cycles: Floats) -> DoubtKind:
     return _kind("contradicted by another row", measured, np.array(at, dtype=np.int64), whys)
 
 
-def _kind(label: str, measured: ReadExperiments, at: npt.NDArray[np.int64], whys: Iterable[str]) -> DoubtKind:
+def _kind(label: str, measured: ReadExperiments, at: npt.NDArray[np.int64], whys: Iterable[str]) -> OddKind:
     rows = measured.rows
     listed = []
     for place, why in zip(at[:LISTED].tolist(), whys, strict=False):
         value = measured[place]
         assert value.cycles is not None, "a file brings numbers only"
-        listed.append(Doubt(rows[place], str(value.experiment), value.cycles, why))
-    return DoubtKind(label, len(at), tuple(listed))
+        listed.append(OddMeasurement(rows[place], str(value.experiment), value.cycles, why))
+    return OddKind(label, len(at), tuple(listed))

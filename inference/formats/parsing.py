@@ -60,7 +60,7 @@ class AnyNames:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParsedFile:
     """A file as its format has it, scheme names not looked up yet."""
 
     file_name: str
@@ -79,7 +79,7 @@ class Reading:
         names.update(dict.fromkeys(name for name, _, _ in self.document.refused))
         return names
 
-    def translated(self, names: NameList) -> Reading:
+    def translated(self, names: NameList) -> ParsedFile:
         """The file with scheme names from a list beside its own."""
         return replace(self, document=translated(self.document, names))
 
@@ -148,7 +148,7 @@ def parse(content: bytes, file_name: str, names: Names, unit: FileUnit | Unit = 
 
 def read(
     content: bytes, file_name: str, unit: FileUnit | Unit | None = FileUnit.CYCLES, wanted: str = ""
-) -> Reading:
+) -> ParsedFile:
     """Recognise the format of a file and read it; `unit` is that of rows which do not name theirs.
 
     None: the one that their numbers seem to have. `wanted`: which part of a file that has several.
@@ -163,16 +163,16 @@ def read(
         problems.add("the format is not recognised", f"known are {known_formats()}")
     elif source is not None and found is not None:
         document = found.read(source, problems, None if unit is None else FileUnit(unit.value))
-    reading = Reading(file_name, found, document, tuple(problems.listed), problems.count)
+    reading = ParsedFile(file_name, found, document, tuple(problems.listed), problems.count)
     different = len(reading.scheme_names)
     if different <= SCHEME_LIMIT:
         return reading
     problems.add(f"{different} different scheme names", f"an instruction set has at most {SCHEME_LIMIT}")
-    return Reading(file_name, found, Document(), tuple(problems.listed), problems.count)
+    return ParsedFile(file_name, found, Document(), tuple(problems.listed), problems.count)
 
 
 def resolve(
-    reading: Reading, names: Names, *, taken: Mapping[str, str] | None = None, leave_out: bool = False
+    reading: ParsedFile, names: Names, *, taken: Mapping[str, str] | None = None, leave_out: bool = False
 ) -> Parsed:
     """Replace the names of the file by scheme texts; unknown and clashing ones become problems.
 
@@ -222,7 +222,7 @@ def resolve(
     )
 
 
-def _texts(reading: Reading, names: Names, taken: Mapping[str, str]) -> dict[str, str | None]:
+def _texts(reading: ParsedFile, names: Names, taken: Mapping[str, str]) -> dict[str, str | None]:
     """{name in the file: scheme}, None for an unknown name that is not taken for any."""
     texts: dict[str, str | None] = {}
     for name in reading.scheme_names:

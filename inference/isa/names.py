@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from heapq import nlargest
 
-from inference.isa.reading import MAX_NAME, Key, Reading, read, reduced, squeezed
+from inference.isa.reading import MAX_NAME, Key, SchemeNameParts, read, reduced, squeezed
 
 _MNEMONICS_TRIED = 5
 """How many similar mnemonics are looked into where the mnemonic itself is unknown."""
@@ -39,7 +39,7 @@ class SchemeNames:
                     return _closest_accesses(reading, found)
         return None
 
-    def _is_for(self, reading: Reading) -> bool:
+    def _is_for(self, reading: SchemeNameParts) -> bool:
         return not reading.mark or reading.mark in self._all_text
 
     def nearest(self, name: str, n: int = 1) -> list[str]:
@@ -68,23 +68,23 @@ class SchemeNames:
         return "\n".join(self._texts)
 
     @cached_property
-    def _readings(self) -> list[tuple[str, Reading]]:
+    def _readings(self) -> list[tuple[str, SchemeNameParts]]:
         pairs = ((text, read(text)) for text in self._texts)
         return [(text, reading) for text, reading in pairs if reading is not None]
 
     @property
-    def _understood(self) -> Iterator[tuple[str, Reading]]:
+    def _understood(self) -> Iterator[tuple[str, SchemeNameParts]]:
         return ((text, reading) for text, reading in self._readings if reading.understood)
 
     @cached_property
-    def _by_key(self) -> Mapping[Key, list[tuple[str, Reading]]]:
+    def _by_key(self) -> Mapping[Key, list[tuple[str, SchemeNameParts]]]:
         index = defaultdict(list)
         for text, reading in self._understood:
             index[reading.key].append((text, reading))
         return dict(index)
 
     @cached_property
-    def _by_reduced_key(self) -> Mapping[Key, list[tuple[str, Reading]]]:
+    def _by_reduced_key(self) -> Mapping[Key, list[tuple[str, SchemeNameParts]]]:
         index = defaultdict(list)
         for text, reading in self._understood:
             if (shorter := reduced(reading.key)) != reading.key:
@@ -92,7 +92,7 @@ class SchemeNames:
         return dict(index)
 
     @cached_property
-    def _by_mnemonic(self) -> Mapping[str, list[tuple[int, tuple[str, Reading]]]]:
+    def _by_mnemonic(self) -> Mapping[str, list[tuple[int, tuple[str, SchemeNameParts]]]]:
         index = defaultdict(list)
         for position, (text, reading) in enumerate(self._readings):
             index[reading.mnemonic].append((position, (text, reading)))
@@ -122,8 +122,8 @@ def _pairs(mnemonic: str) -> Iterable[str]:
     return (padded[i : i + 2] for i in range(len(padded) - 1))
 
 
-def _closest_accesses(reading: Reading, found: list[tuple[str, Reading]]) -> str:
-    def agreement(candidate: tuple[str, Reading]) -> int:
+def _closest_accesses(reading: SchemeNameParts, found: list[tuple[str, SchemeNameParts]]) -> str:
+    def agreement(candidate: tuple[str, SchemeNameParts]) -> int:
         return sum(
             ours == theirs for ours, theirs in zip(reading.accesses, candidate[1].accesses, strict=False)
         )
@@ -131,7 +131,7 @@ def _closest_accesses(reading: Reading, found: list[tuple[str, Reading]]) -> str
     return max(found, key=agreement)[0]
 
 
-def _likeness(wanted: Reading, other: Reading) -> float:
+def _likeness(wanted: SchemeNameParts, other: SchemeNameParts) -> float:
     """Points for operands that agree in place, in class and in access, minus some for a different number."""
     points = 2.0 * (wanted.head == other.head)
     for position, (ours, theirs) in enumerate(zip(wanted.operands, other.operands, strict=False)):

@@ -8,7 +8,7 @@ Four styles are understood:
 - Palmed's, after Intel XED: `ADD_GPR64i64_MEM64i64`, each operand with the type of its elements.
 
 Styles differ in how they see a scheme, too: iwho leaves out the `1` of a shift by one, writes `xmm0` where it
-is implied, and gives every comparison predicate a mnemonic of its own. `Reading.variants` covers that.
+is implied, and gives every comparison predicate a mnemonic of its own. `SchemeNameParts.variants` covers that.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _POINTER = "|".join(_POINTER_WIDTH)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SchemeNameParts:
     """A scheme name taken apart: `head` is prefixes and mnemonic, `operands` are as scheme texts name them.
 
     `accesses` has one entry per operand, empty where the name does not say. What is not `understood` is kept
@@ -139,7 +139,7 @@ def squeezed(name: str) -> str:
 _AROUND_PUNCTUATION = re.compile(r" ?([,:\[\]()+*⟨⟩<>]) ?")
 
 
-def read(name: str) -> Reading | None:
+def read(name: str) -> SchemeNameParts | None:
     """Take a name apart, or None where there is nothing to take apart. Never raises, whatever the text."""
     if not name or len(name) > MAX_NAME:
         return None
@@ -166,20 +166,22 @@ def _head(plain: str) -> tuple[str, str]:
 _COMMA_OUTSIDE = re.compile(r",(?![^\[]*\])")
 
 
-def _read_text(head: str, rest: str) -> Reading | None:
+def _read_text(head: str, rest: str) -> SchemeNameParts | None:
     return _reading(head, _COMMA_OUTSIDE.split(rest) if rest else [], _text_operand)
 
 
 def _reading(
     head: str, parts: Sequence[str], operand: Callable[[str], tuple[str, str] | None]
-) -> Reading | None:
+) -> SchemeNameParts | None:
     """The reading whose operands and accesses `operand` makes of the parts, None where it has no head."""
     if not head:
         return None
     pairs = [(part, operand(part.strip())) for part in parts[:MAX_OPERANDS]]
     known = [pair or (part, "") for part, pair in pairs]
     understood = len(parts) <= MAX_OPERANDS and all(pair is not None for _, pair in pairs)
-    return Reading(head, tuple(name for name, _ in known), tuple(access for _, access in known), understood)
+    return SchemeNameParts(
+        head, tuple(name for name, _ in known), tuple(access for _, access in known), understood
+    )
 
 
 def _text_operand(part: str) -> tuple[str, str] | None:
@@ -205,7 +207,7 @@ _PMEVO_COMMA = re.compile(r",_(?![^\[]*\])")
 _VECTOR = {"64": "mm", "128": "xmm", "256": "ymm", "512": "zmm"}
 
 
-def _read_pmevo(plain: str) -> Reading | None:
+def _read_pmevo(plain: str) -> SchemeNameParts | None:
     foreign = plain.startswith("_")  # so begin PMEvo's names for AArch64
     mnemonic, _, rest = plain.replace(" ", "").lstrip("_").partition("_")
     if foreign:
@@ -275,7 +277,7 @@ def register_class(names: frozenset[str]) -> str | None:
     return _REGISTER_SETS.get(names)
 
 
-def _read_iwho(head: str, rest: str) -> Reading | None:
+def _read_iwho(head: str, rest: str) -> SchemeNameParts | None:
     return _reading(head, rest.split(", "), _iwho_operand)
 
 
@@ -316,7 +318,7 @@ _PALMED_OPERAND = re.compile(
 )
 
 
-def _read_palmed(plain: str) -> Reading | None:
+def _read_palmed(plain: str) -> SchemeNameParts | None:
     mnemonic, *operands = plain.replace("_xmm_", "_", 1).split("_")  # cmpsd_xmm is not the string operation
     return _reading(mnemonic, operands, _palmed_operand)
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from inference.isa.reading import Key, Reading, read
+from inference.isa.reading import Key, SchemeNameParts, read
 
 _MEMORY = re.compile(r"mem\[(\d+)\]")
 _LOCKED = "xchg"  # with memory it locks the bus, though nothing says so
@@ -35,7 +35,7 @@ class MemoryForm:
     access: str
 
 
-def memory_of(reading: Reading) -> tuple[int, int, str] | None:
+def memory_of(reading: SchemeNameParts) -> tuple[int, int, str] | None:
     """(place, bits, access) of the only memory operand; None for none, several or an unusual one."""
     found = [(place, name) for place, name in enumerate(reading.operands) if name.startswith("mem[")]
     if len(found) != 1:
@@ -45,12 +45,12 @@ def memory_of(reading: Reading) -> tuple[int, int, str] | None:
     return None if match is None else (place, int(match[1]), reading.accesses[place])
 
 
-def is_move(reading: Reading) -> bool:
+def is_move(reading: SchemeNameParts) -> bool:
     """Whether it copies, loads or stores and does nothing else."""
     return reading.head.startswith(("mov", "vmov")) and len(reading.operands) == 2
 
 
-def memory_forms(readings: Mapping[str, Reading], *, any_width: bool = False) -> Iterator[MemoryForm]:
+def memory_forms(readings: Mapping[str, SchemeNameParts], *, any_width: bool = False) -> Iterator[MemoryForm]:
     """Those of {scheme: its reading} whose register form is among them; moves have none.
 
     `any_width`: of those that have none with registers as wide as their memory, with other general-purpose

@@ -37,7 +37,7 @@ _ENDS = 2  # both numbers may be off by the tolerance
 Measure = Callable[[Iterable[Experiment]], Iterator[Measured]]
 
 
-class Verdict(StrEnum):
+class DriftVerdict(StrEnum):
     """What measuring a result again has shown."""
 
     AGREES = "agrees"
@@ -48,13 +48,13 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DriftComparison:
     """One result with what it was when measured again; all in cycles."""
 
     experiment: Experiment
     before: float
     after: tuple[float, ...]
-    verdict: Verdict
+    verdict: DriftVerdict
 
     @property
     def deviation(self) -> float:
@@ -68,7 +68,7 @@ class DriftCheck:
     take the place of contradicted ones, each with the number that it replaces.
     """
 
-    compared: tuple[Comparison, ...]
+    compared: tuple[DriftComparison, ...]
     unanswered: int = 0
     amended: tuple[tuple[float, Measured], ...] = ()
 
@@ -76,7 +76,7 @@ class DriftCheck:
 @dataclass
 class _Round:
     waiting: int
-    compared: list[Comparison] = field(default_factory=list)
+    compared: list[DriftComparison] = field(default_factory=list)
     unanswered: int = 0
     amended: list[tuple[float, Measured]] = field(default_factory=list)
 
@@ -203,8 +203,8 @@ class DriftWatch:
     def _first_look(self, round_: _Round, before: Measured, now: float) -> None:
         assert before.cycles is not None
         agrees = self._agree(before.experiment, before.cycles, now)
-        verdict = Verdict.AGREES if agrees else Verdict.DOUBTED
-        round_.compared.append(Comparison(before.experiment, before.cycles, (now,), verdict))
+        verdict = DriftVerdict.AGREES if agrees else DriftVerdict.DOUBTED
+        round_.compared.append(DriftComparison(before.experiment, before.cycles, (now,), verdict))
         if not agrees:
             self._doubts[before.experiment] = (before, now)
 
@@ -213,10 +213,10 @@ class DriftWatch:
         assert result.cycles is not None
         experiment, second = before.experiment, result.cycles
         if self._agree(experiment, before.cycles, second):
-            verdict = Verdict.WITHSTOOD
+            verdict = DriftVerdict.WITHSTOOD
         else:
             agree = self._agree(experiment, first, second)
-            verdict = Verdict.REPLACED if agree else Verdict.UNSETTLED
+            verdict = DriftVerdict.REPLACED if agree else DriftVerdict.UNSETTLED
             again = f"{first:.4g} and {second:.4g}"
             note = f"drift check: {before.cycles:.4g} cycles before, measured again as {again}"
             state = MeasurementState.SETTLED if agree else MeasurementState.UNSETTLED
@@ -224,7 +224,7 @@ class DriftWatch:
             self._known = [each for each in self._known if each.experiment != experiment]
             if agree:
                 self._known.append(result)
-        round_.compared.append(Comparison(experiment, before.cycles, (first, second), verdict))
+        round_.compared.append(DriftComparison(experiment, before.cycles, (first, second), verdict))
 
     def _agree(self, experiment: Experiment, before: float, now: float) -> bool:
         return abs(now - before) <= allowed(min(before, now), experiment.length, self._tolerance)

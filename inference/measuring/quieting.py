@@ -21,7 +21,7 @@ _BUSY_SHARE = 0.25
 _CPUS = "/sys/devices/system/cpu"
 
 
-class Verdict(StrEnum):
+class Severity(StrEnum):
     """How something bears on measuring, the most urgent first."""
 
     CHANGE = "change"
@@ -40,7 +40,7 @@ class Advice:
     """
 
     topic: str
-    verdict: Verdict
+    verdict: Severity
     finding: str
     why: str
     command: str = ""
@@ -51,7 +51,7 @@ def advice_for(facts: Facts, noise: float | None = None) -> list[Advice]:
     """Everything that the facts and the recent noise (a fraction) tell, the most urgent first."""
     found = [*(look(facts) for look in _LOOKS), _noise(facts, noise)]
     told = [advice for advice in found if advice is not None]
-    return sorted(told, key=lambda advice: list(Verdict).index(advice.verdict))
+    return sorted(told, key=lambda advice: list(Severity).index(advice.verdict))
 
 
 def _governor(facts: Facts) -> Advice | None:
@@ -60,11 +60,11 @@ def _governor(facts: Facts) -> Advice | None:
         return None
     topic, finding = "Frequency governor", f"set to {governor}"
     if governor == "performance":
-        return Advice(topic, Verdict.GOOD, finding, "The clock does not fall when the core idles.")
+        return Advice(topic, Severity.GOOD, finding, "The clock does not fall when the core idles.")
     switch = f"sudo tee {_CPUS}/cpu*/cpufreq/scaling_governor"
     return Advice(
         topic,
-        Verdict.CHANGE,
+        Severity.CHANGE,
         finding,
         "The clock falls whenever the core idles, and climbs again in the middle of a sample.",
         f"echo performance | {switch}",
@@ -78,13 +78,13 @@ def _turbo(facts: Facts) -> Advice | None:
         return None
     if not turbo:
         why = "The clock does not depend on temperature or on the other cores."
-        return Advice("Turbo", Verdict.GOOD, "off", why)
+        return Advice("Turbo", Severity.GOOD, "off", why)
     intel = facts.get("vendor") == "GenuineIntel"
     switch = f"sudo tee {_CPUS}/{'intel_pstate/no_turbo' if intel else 'cpufreq/boost'}"
     off, on = (1, 0) if intel else (0, 1)  # Intel's switch says "no turbo"
     return Advice(
         "Turbo",
-        Verdict.CHANGE,
+        Severity.CHANGE,
         "on",
         "The clock depends on temperature and on what the other cores do.",
         f"echo {off} | {switch}",
@@ -100,17 +100,17 @@ def _sibling_threads(facts: Facts) -> Advice | None:
     if not smt and facts.get("virtual"):
         return Advice(
             topic,
-            Verdict.MIND,
+            Severity.MIND,
             "none that this guest can see",
             "The host may run another guest on the sibling thread of the measured core, which uses the very "
             "ports that are measured. Only the host can tell, and prevent it.",
         )
     if not smt:
-        return Advice(topic, Verdict.GOOD, "off", "Nobody else uses the ports of the measured core.")
+        return Advice(topic, Severity.GOOD, "off", "Nobody else uses the ports of the measured core.")
     control = f"sudo tee {_CPUS}/smt/control"
     return Advice(
         topic,
-        Verdict.CHANGE,
+        Severity.CHANGE,
         "on",
         "What runs on the sibling thread uses the very ports that are measured: up to 60 % slower.",
         f"echo off | {control}",
@@ -124,10 +124,10 @@ def _virtual(facts: Facts) -> Advice | None:
         return None
     if not virtual:
         why = "Nobody outside this system shares its cores."
-        return Advice("Virtual machine", Verdict.GOOD, "no", why)
+        return Advice("Virtual machine", Severity.GOOD, "no", why)
     return Advice(
         "Virtual machine",
-        Verdict.MIND,
+        Severity.MIND,
         f"yes, under {facts.get('hypervisor') or 'an unknown hypervisor'}",
         "Other guests share its cores, caches and power; clock and sibling threads are the host's affair. "
         "Measure on the bare machine where you can, else at a quiet hour or on a dedicated host.",
@@ -140,7 +140,7 @@ def _cores(facts: Facts) -> Advice | None:
         return None
     return Advice(
         "Cores",
-        Verdict.MIND,
+        Severity.MIND,
         _in_words(cores),
         "Every other program has to share them with the measurement, and the search of a run does too. Leave "
         "the computer alone while it measures.",
@@ -153,10 +153,10 @@ def _load(facts: Facts) -> Advice | None:
         return None
     finding = f"{load:.1f} on {_in_words(cores)} when the agent connected"
     if load <= max(1.0, _BUSY_SHARE * cores):
-        return Advice("Load", Verdict.GOOD, finding, "Little else was running.")
+        return Advice("Load", Severity.GOOD, finding, "Little else was running.")
     return Advice(
         "Load",
-        Verdict.CHANGE,
+        Severity.CHANGE,
         finding,
         "Other programs take turns on the core and empty its caches. See which, and end what can wait.",
         "ps -eo pcpu,pid,comm --sort=-pcpu | head",
@@ -182,14 +182,14 @@ def _noise(facts: Facts, noise: float | None) -> Advice | None:
         return None
     finding = f"known blocks deviate by {100 * noise:.1f} %"
     if noise <= QUIET_NOISE:
-        return Advice("Noise", Verdict.GOOD, finding, "This computer measures well.")
+        return Advice("Noise", Severity.GOOD, finding, "This computer measures well.")
     core, cores = facts.get("core"), facts.get("cores") or 0
     if core is None or cores <= _FEW_CORES or facts.get("virtual"):
         why = "Something disturbs the measured core: see the other points."
-        return Advice("Noise", Verdict.MIND, finding, why)
+        return Advice("Noise", Severity.MIND, finding, why)
     return Advice(
         "Noise",
-        Verdict.CHANGE,
+        Severity.CHANGE,
         finding,
         f"If the other points do not help, reserve core {core} for measuring: put this on the kernel's "
         "command line (in /etc/default/grub, then sudo update-grub) and restart.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from inference.core.explain import Outcome, Reason, Seen
+from inference.core.explain import NotCharacterised, Outcome, Seen
 
 
 class Characterisation(models.Model):
@@ -25,7 +25,9 @@ class Characterisation(models.Model):
     outcome = models.CharField(max_length=16, choices=[(each.value, each.value) for each in Outcome])
     stage = models.CharField(max_length=16)
     reason = models.CharField(
-        max_length=40, blank=True, choices=[(each.value, each.value) for each in Reason if each.value]
+        max_length=40,
+        blank=True,
+        choices=[(each.value, each.value) for each in NotCharacterised if each.value],
     )
     text = models.TextField(blank=True)
     cycles = models.FloatField(null=True, blank=True)

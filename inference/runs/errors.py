@@ -29,7 +29,7 @@ class LimitError(ConfigError):
     """A user has as many runs or files here as one may have at a time."""
 
 
-class NameTakenError(RunsError, ValueError):
+class RunNameTakenError(RunsError, ValueError):
     """Names of runs are unique; `suggestion` is free."""
 
     def __init__(self, name: str, suggestion: str) -> None:

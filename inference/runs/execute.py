@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from django.conf import settings
 from django.db import OperationalError
 
-from inference.cluster.workshop import DaskWorkshop
+from inference.cluster.executor import DaskExecutor
 from inference.core import checkpoint as checkpoints
 from inference.core.errors import CoreError, InterruptedRunError
+from inference.core.executor import Executor, LocalExecutor
 from inference.core.protocols import Checkpoint
-from inference.core.workshop import LocalWorkshop, Workshop
 from inference.models import Run, RunCheckpoint
 from inference.runs import leases
 from inference.runs.errors import LeaseLostError, RunsError
@@ -28,26 +28,26 @@ from inference.storage.errors import ExchangeError
 
 
 @contextmanager
-def open_workshop(threads: int) -> Iterator[Workshop]:
+def open_workshop(threads: int) -> Iterator[Executor]:
     """The workers of the Dask scheduler that `PMWEB_DASK` names, or else the threads of this process.
 
     `threads`: how many of these; 0: one per processor.
     """
-    with open_cluster(LocalWorkshop(threads)) as workshop:
-        yield workshop
+    with open_cluster(LocalExecutor(threads)) as executor:
+        yield executor
 
 
 @contextmanager
-def open_cluster(spare: Workshop) -> Iterator[Workshop]:
+def open_cluster(spare: Executor) -> Iterator[Executor]:
     """The workers of the Dask scheduler that `PMWEB_DASK` names; `spare` does what they leave."""
     if not settings.DASK:
         yield spare
         return
-    workshop = DaskWorkshop(settings.DASK, spare)
+    executor = DaskExecutor(settings.DASK, spare)
     try:
-        yield workshop
+        yield executor
     finally:
-        workshop.close()
+        executor.close()
 
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ STOP = "stop"
 _LOOK_EVERY = 0.5
 
 
-class Wishes:
+class StopRequests:
     """What a run shall do instead of going on; asks the database at most twice a second."""
 
     def __init__(self, lease: Lease) -> None:
@@ -79,7 +79,7 @@ class Wishes:
         return leases.wanted(self._lease) or (STOP if self._stopping else "")
 
 
-def execute(lease: Lease, wishes: Wishes) -> None:
+def execute(lease: Lease, wishes: StopRequests) -> None:
     """Do the run until it is done, has failed or was interrupted.
 
     Raises `LeaseLostError` when somebody else took it over, and `OperationalError` when the database is out

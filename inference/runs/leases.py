@@ -40,7 +40,7 @@ def claim(
     only: int | None = None,
     kinds: Collection[str] | None = None,
     besides: Collection[int] = (),
-    watch: Watch | None = None,
+    watch: LeaseMonitor | None = None,
 ) -> Lease | None:
     """Take the oldest run that waits or whose holder is gone; None where there is none.
 
@@ -273,7 +273,7 @@ PATIENCE = 5.0
 """Seconds: twice what a living holder needs to renew its lease, once it can."""
 
 
-class Watch:
+class LeaseMonitor:
     """What one worker has seen of ended leases. It looks several times within `PATIENCE`, or sees nothing."""
 
     def __init__(self) -> None:

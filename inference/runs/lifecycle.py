@@ -16,7 +16,7 @@ from django.utils import timezone
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs import wakeups, webhooks
-from inference.runs.errors import ConfigError, NameTakenError, RunStateError
+from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
 from inference.runs.journal import hold, write
 from inference.runs.kinds import job
 from inference.runs.leases import abandoned
@@ -39,7 +39,7 @@ def submit(
 ) -> Run:
     """Queue a new run; `webhook` is an address that is told when it ends.
 
-    Raises `ConfigError`, `LimitError` or `NameTakenError`, and then nothing has been stored.
+    Raises `ConfigError`, `LimitError` or `RunNameTakenError`, and then nothing has been stored.
     """
     name = name.strip()
     if not 1 <= len(name) <= NAME_LIMIT:
@@ -50,7 +50,7 @@ def submit(
         hold_names(Run)
         room_for_run(user)
         if Run.objects.filter(name=name).exists():
-            raise NameTakenError(name, free_name(Run, name))
+            raise RunNameTakenError(name, free_name(Run, name))
         run = Run.objects.create(
             kind=kind, config=complete, name=name, note=note, created_by=user, forked_from=forked_from
         )

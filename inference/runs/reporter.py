@@ -50,7 +50,7 @@ Clock = Callable[[], float]
 
 
 @dataclass
-class Pace:
+class WriteInterval:
     """When something that costs time may happen again."""
 
     every: float
@@ -73,7 +73,7 @@ class _Picture:
 
     kind: str
     draw: Callable[[Event], Json]
-    pace: Pace
+    pace: WriteInterval
     waiting: Event | None = None
 
 
@@ -93,8 +93,8 @@ class JournalReporter:
         self._progress: Json | None = None
         self._checkpoint: Checkpoint | None = None
         self._pictures: dict[str, _Picture] = {}
-        self._flush = Pace(FLUSH_EVERY, clock)
-        self._save = Pace(CHECKPOINT_EVERY, clock)
+        self._flush = WriteInterval(FLUSH_EVERY, clock)
+        self._save = WriteInterval(CHECKPOINT_EVERY, clock)
         self._phase = _stage_reached(lease.run_id)
         self._logged = set(_journalled_lines(lease.run_id))
         self._told = _last_told(lease.run_id)
@@ -102,7 +102,7 @@ class JournalReporter:
 
     def draw(self, source: str, kind: str, draw: Callable[[Event], Json], every: float) -> None:
         """Journal events of kind `source` as pictures of kind `kind`, at most one in `every` seconds."""
-        self._pictures[source] = _Picture(kind, draw, Pace(every, self._clock))
+        self._pictures[source] = _Picture(kind, draw, WriteInterval(every, self._clock))
 
     def emit(self, event: Event) -> None:
         """Take an event; it reaches the journal within half a second."""

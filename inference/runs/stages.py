@@ -85,12 +85,12 @@ class Stages:
         """Raises `InterruptedRunError` when asked to stop."""
         self._reporter.pulse()
 
-    def told(self, stage: str, measurer: Measurer, expected: int) -> Told:
+    def told(self, stage: str, measurer: Measurer, expected: int) -> ProgressMeasurer:
         """The measurer, telling how many of the expected experiments it has answered."""
-        return Told(measurer, self._reporter, stage, expected, self._clock)
+        return ProgressMeasurer(measurer, self._reporter, stage, expected, self._clock)
 
 
-class Told:
+class ProgressMeasurer:
     """A measurer that tells of every answer: progress with rate and time to go, and counts by state.
 
     `expected` may be corrected on the way. With `guessed` it is a guess, and no time to go is told.

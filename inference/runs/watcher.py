@@ -28,7 +28,7 @@ _LIST_LIMIT = 200
 _SUMMARY_FIELDS = ("id", "name", "kind", "state", "wanted", "progress", "error")
 
 
-class Watch:
+class RunSubscription:
     """One consumer's wish to be woken: about one run, or (`run_id` None) about the list of runs."""
 
     def __init__(self, run_id: int | None) -> None:
@@ -47,15 +47,15 @@ class Watcher:
 
     def __init__(self) -> None:
         self.summaries: dict[int, Json] = {}
-        self._watches: set[Watch] = set()
+        self._watches: set[RunSubscription] = set()
         self._seen: dict[int, int] = {}
         self._newest = 0
         self._bell = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, run_id: int | None) -> Watch:
+    def add(self, run_id: int | None) -> RunSubscription:
         """Start watching; the new watch is awake, so that its consumer reads once right away."""
-        watch = Watch(run_id)
+        watch = RunSubscription(run_id)
         watch.woken.set()
         self._watches.add(watch)
         self._bell.set()
@@ -63,7 +63,7 @@ class Watcher:
             self._task = asyncio.create_task(self._look_for_news())
         return watch
 
-    def remove(self, watch: Watch) -> None:
+    def remove(self, watch: RunSubscription) -> None:
         """Stop watching; without watches the task ends by itself."""
         self._watches.discard(watch)
         self._bell.set()

@@ -115,7 +115,7 @@ def address_of(host: str, port: int, internal: bool) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
+class VisibleWebhook:
     """A webhook for whoever may see its run: of the address the host alone, the rest may be a secret."""
 
     url: str
@@ -146,9 +146,9 @@ def replace(run: Run, url: str) -> None:
         Webhook.objects.create(run=run, url=wanted)
 
 
-def told_of(run: Run) -> list[Told]:
+def told_of(run: Run) -> list[VisibleWebhook]:
     """The webhooks of a run."""
-    return [Told(masked(row.url), row.attempts, row.sent, row.error) for row in run.webhooks.all()]
+    return [VisibleWebhook(masked(row.url), row.attempts, row.sent, row.error) for row in run.webhooks.all()]
 
 
 def checked(url: str) -> str:

@@ -25,7 +25,7 @@ from inference.runs import chores, leases, queue, wakeups
 from inference.runs.chores import warm
 from inference.runs.errors import NewerDatabaseError
 from inference.runs.journal import Lease
-from inference.runs.leases import Watch
+from inference.runs.leases import LeaseMonitor
 from inference.runs.supervisor import Supervisor
 from inference.runs.webhooks import deliver_for_ever
 
@@ -97,7 +97,7 @@ class RunWorker(Worker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.jobs = jobs
         self._lanes = [_Lane(lane) for lane in queue.lanes(jobs)]
-        self._watch = Watch()
+        self._watch = LeaseMonitor()
 
     async def handle(self) -> None:
         """Claim and supervise until asked to stop."""
@@ -160,7 +160,7 @@ class RunWorker(Worker):  # type: ignore[misc]
             task.result()  # a fault of the supervisor itself ends this worker; its leases run out
 
 
-def _claim(lanes: Sequence[_Lane], watch: Watch) -> tuple[_Lane, Lease] | None:
+def _claim(lanes: Sequence[_Lane], watch: LeaseMonitor) -> tuple[_Lane, Lease] | None:
     """A run for one of the lanes; all in one go, since every call from async code opens a connection."""
     if not leases.anything_waits(set().union(*(lane.queue.kinds for lane in lanes))):
         return None

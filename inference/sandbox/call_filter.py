@@ -35,7 +35,7 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
 _FARTHEST = 255
 
 
-class Question(NamedTuple):
+class FilterInstruction(NamedTuple):
     """One instruction of a filter, which may have a label to be jumped to."""
 
     code: int
@@ -50,27 +50,27 @@ def argument(index: int) -> int:
     return 16 + 8 * index
 
 
-def load(place: int, label: str = "") -> Question:
+def load(place: int, label: str = "") -> FilterInstruction:
     """Look at another word."""
-    return Question(_LOAD, place, label=label)
+    return FilterInstruction(_LOAD, place, label=label)
 
 
-def equal(value: int, if_so: str, if_not: str = "") -> Question:
+def equal(value: int, if_so: str, if_not: str = "") -> FilterInstruction:
     """Whether the word is this."""
-    return Question(_EQUAL, value, if_so, if_not)
+    return FilterInstruction(_EQUAL, value, if_so, if_not)
 
 
-def at_least(value: int, if_so: str) -> Question:
+def at_least(value: int, if_so: str) -> FilterInstruction:
     """Whether the word is this or more."""
-    return Question(_AT_LEAST, value, if_so)
+    return FilterInstruction(_AT_LEAST, value, if_so)
 
 
-def any_bit(bits: int, if_so: str, if_not: str) -> Question:
+def any_bit(bits: int, if_so: str, if_not: str) -> FilterInstruction:
     """Whether the word has any of these bits."""
-    return Question(_ANY_BIT, bits, if_so, if_not)
+    return FilterInstruction(_ANY_BIT, bits, if_so, if_not)
 
 
-def program(questions: Sequence[Question], answers: Mapping[str, int]) -> bytes:
+def program(questions: Sequence[FilterInstruction], answers: Mapping[str, int]) -> bytes:
     """The filter; its questions end in a jump, or fall through to the first answer.
 
     Raises `ValueError` where a label is unknown or too far away.

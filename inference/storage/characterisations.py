@@ -14,8 +14,8 @@ from inference.core.explain import (
     BlockingClass,
     ExplainResult,
     Fact,
+    NotCharacterised,
     Outcome,
-    Reason,
     Seen,
     Witness,
 )
@@ -169,7 +169,7 @@ def load_characterisation(row: Characterisation, usage: Uops) -> Value:
         scheme=scheme,
         outcome=Outcome(row.outcome),
         stage=row.stage,
-        reason=Reason(row.reason),
+        reason=NotCharacterised(row.reason),
         text=row.text,
         usage=usage,
         cycles=row.cycles,

@@ -11,8 +11,8 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.experiment import Measured
-from inference.core.metrics import Agreement, Scores, Unit, convert, score
-from inference.core.predicting import Predictor, predicted
+from inference.core.metrics import RunningScores, Scores, Unit, convert, score
+from inference.core.predicting import ThroughputModel, predicted
 from inference.core.residuals import Residuals
 from inference.core.tables import ExperimentTable
 from inference.figures.heatmap import HeatMap, heat_map
@@ -26,7 +26,7 @@ Source = ExperimentSet | Sequence[Measured]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Predictions:
     """Measurements beside predictions for them, both in one unit: 24 bytes per measurement.
 
     `kept[i]` tells which one `measured[i]` with prediction `predicted[i]` is (int64[n], float64[n] each): the
@@ -59,11 +59,11 @@ class Comparison:
 class Judged:
     """All that an evaluation on a set remembers: the comparison, and what is shown beside its numbers."""
 
-    comparison: Comparison
+    comparison: Predictions
     listing: Listing
 
 
-def compare(predictor: Predictor, source: Source, unit: Unit) -> Comparison:
+def compare(predictor: ThroughputModel, source: Source, unit: Unit) -> Predictions:
     """Measurements beside the cycles that a predictor says, its own bottlenecks applied.
 
     A set is streamed: beside what is returned, memory is needed for a chunk.
@@ -72,13 +72,13 @@ def compare(predictor: Predictor, source: Source, unit: Unit) -> Comparison:
 
 
 def compare_chunks(
-    predictor: Predictor, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
-) -> Comparison:
+    predictor: ThroughputModel, chunks: Iterable[Chunk], unit: Unit, residuals: Residuals | None = None
+) -> Predictions:
     """The same for measurements that are streamed already; `residuals` get to see it."""
     return _together(_compared(predictor, chunk, unit, residuals) for chunk in chunks)
 
 
-def compare_tool(tool: str, source: Source, unit: Unit) -> Comparison:
+def compare_tool(tool: str, source: Source, unit: Unit) -> Predictions:
     """Measurements beside another tool's answers, which came with them as annotations."""
     return _together(_answered(tool, chunk, unit) for chunk in _chunks(source, answers=True))
 
@@ -86,7 +86,7 @@ def compare_tool(tool: str, source: Source, unit: Unit) -> Comparison:
 def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
     """The scores of all tools that have answers among measurements, in the order of their first answer.
 
-    Nothing is kept but what `Agreement` keeps of each tool.
+    Nothing is kept but what `RunningScores` keeps of each tool.
     """
     scored = _ToolScoring(unit)
     for chunk in _chunks(source, answers=True):
@@ -95,7 +95,7 @@ def score_tools(source: Source, unit: Unit) -> list[ToolScores]:
 
 
 def judge(
-    predictor: Predictor, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
+    predictor: ThroughputModel, experiment_set: ExperimentSet, unit: Unit, drawn: HeatMap | None = None
 ) -> Judged:
     """Compare with a set, and score the tools whose answers came with it: one pass over its rows.
 
@@ -103,7 +103,7 @@ def judge(
     """
     tools, residuals = _ToolScoring(unit), Residuals()
 
-    def parts() -> Iterator[Comparison]:
+    def parts() -> Iterator[Predictions]:
         for chunk in _chunks(experiment_set, answers=True):
             tools.add(chunk)
             yield _compared(predictor, chunk, unit, residuals)
@@ -134,7 +134,7 @@ def store_evaluation(
     row: PortMapping | ResourceMapping,
     source: ExperimentSet | None,
     unit: Unit,
-    comparison: Comparison,
+    comparison: Predictions,
     listing: Listing | None = None,
 ) -> Evaluation:
     """Store how predictions compare with a set, or (None) with what the run of a mapping held out.
@@ -200,12 +200,12 @@ def chunk_of(measured: Sequence[Measured]) -> Chunk:
 
 
 def _compared(
-    predictor: Predictor, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
-) -> Comparison:
+    predictor: ThroughputModel, chunk: Chunk, unit: Unit, residuals: Residuals | None = None
+) -> Predictions:
     return _comparison(chunk, *predicted(predictor, chunk.table), unit, residuals)
 
 
-def _answered(tool: str, chunk: Chunk, unit: Unit) -> Comparison:
+def _answered(tool: str, chunk: Chunk, unit: Unit) -> Predictions:
     answers = chunk.answers.get(tool, np.full(len(chunk.ids), np.nan))
     at = np.flatnonzero(~np.isnan(answers))
     return _comparison(chunk, at, answers[at], unit)
@@ -213,11 +213,11 @@ def _answered(tool: str, chunk: Chunk, unit: Unit) -> Comparison:
 
 def _comparison(
     chunk: Chunk, at: Int64s, cycles: Floats, unit: Unit, residuals: Residuals | None = None
-) -> Comparison:
+) -> Predictions:
     lengths = chunk.table.lengths[at]
     said = convert(cycles, lengths, unit)
     finite = np.isfinite(said)
-    found = Comparison(
+    found = Predictions(
         kept=chunk.ids[at][finite],
         measured=convert(chunk.cycles[at], lengths, unit)[finite],
         predicted=said[finite],
@@ -228,10 +228,10 @@ def _comparison(
     return found
 
 
-def _together(parts: Iterable[Comparison]) -> Comparison:
-    nothing = Comparison(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0)
+def _together(parts: Iterable[Predictions]) -> Predictions:
+    nothing = Predictions(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0)
     found = [nothing, *parts]
-    return Comparison(
+    return Predictions(
         kept=np.concatenate([part.kept for part in found]),
         measured=np.concatenate([part.measured for part in found]),
         predicted=np.concatenate([part.predicted for part in found]),
@@ -245,13 +245,13 @@ class _ToolScoring:
     def __init__(self, unit: Unit) -> None:
         self._unit = unit
         self._read = 0
-        self._agreements: dict[str, Agreement] = {}
+        self._agreements: dict[str, RunningScores] = {}
 
     def add(self, chunk: Chunk) -> None:
         self._read += chunk.read
         for tool in chunk.answers:
             answered = _answered(tool, chunk, self._unit)
-            self._agreements.setdefault(tool, Agreement()).add(answered.measured, answered.predicted)
+            self._agreements.setdefault(tool, RunningScores()).add(answered.measured, answered.predicted)
 
     @property
     def found(self) -> list[ToolScores]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from inference.core.cegar import REASONS, CegarResult, CegarSettings, Hidden, Unexplained, Verdict
+from inference.core.cegar import REASONS, CegarResult, CegarSettings, Determinacy, Hidden, Unexplained
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping, Uops
 from inference.core.protocols import Json
@@ -20,7 +20,7 @@ KEY = "cegar"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedExperiment:
     """An experiment that was measured, and what came out: `cycles` is None without a usable number."""
 
     experiment: Experiment
@@ -38,7 +38,7 @@ class Elsewhere:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class UndeterminedScheme:
     """A scheme whose µops are not determined: those of the result, and what they may be instead."""
 
     scheme: str
@@ -63,9 +63,9 @@ class Evidence:
     `searching_seconds` of those in looking for other mappings.
     """
 
-    verdict: Verdict
+    verdict: Determinacy
     limit: str
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedExperiment, ...]
     others: tuple[Other, ...]
     more_others: bool
     clashes: tuple[Json, ...]
@@ -85,10 +85,10 @@ class Evidence:
         if told is None:
             return None
         return cls(
-            verdict=Verdict(told["verdict"]),
+            verdict=Determinacy(told["verdict"]),
             limit=told["limit"],
             asked=tuple(
-                Asked(Experiment.of(dict(each["terms"])), each["cycles"], each["state"])
+                AskedExperiment(Experiment.of(dict(each["terms"])), each["cycles"], each["state"])
                 for each in told["experiments"]
             ),
             others=tuple(
@@ -118,7 +118,7 @@ class Evidence:
         """Per cent of the search's time that went into looking for other mappings."""
         return 100 * min(1.0, self.searching_seconds / self.seconds) if self.seconds > 0 else 0.0
 
-    def doubts(self, mapping: PortMapping) -> list[Doubt]:
+    def doubts(self, mapping: PortMapping) -> list[UndeterminedScheme]:
         """The schemes that are not determined in the mapping that this belongs to, sorted."""
         found = []
         for scheme in sorted({scheme for other in self.others for scheme in other.usage}):
@@ -126,7 +126,7 @@ class Evidence:
             elsewhere = tuple(
                 Elsewhere(uops, number, self._reasons(scheme, uops)) for uops, number in counted.most_common()
             )
-            found.append(Doubt(scheme, mapping.usage.get(scheme, ()), elsewhere))
+            found.append(UndeterminedScheme(scheme, mapping.usage.get(scheme, ()), elsewhere))
         return found
 
     def _reasons(self, scheme: str, uops: Uops) -> tuple[str, ...]:
@@ -186,12 +186,12 @@ def verdict_in_words(evidence: Evidence) -> str:
 
 
 def _verdict(evidence: Evidence) -> str:
-    if evidence.verdict is Verdict.UNIQUE:
+    if evidence.verdict is Determinacy.UNIQUE:
         return (
             "Unique: no other port mapping with as many ports explains the measurements, up to a renaming of "
             "ports."
         )
-    if evidence.verdict is Verdict.UNPROVEN:
+    if evidence.verdict is Determinacy.UNPROVEN:
         return f"Not proven to be unique: {evidence.limit or 'the search was cut off'}."
     schemes = {scheme for other in evidence.others for scheme in other.usage}
     number, more = len(evidence.others), " or more" if evidence.more_others else ""

@@ -19,7 +19,7 @@ from inference.core.protocols import Json
 from inference.models import Evaluation, ExperimentSet, Run
 from inference.models import FrontPoint as FrontPointRow
 from inference.models import PortMapping as PortMappingRow
-from inference.storage.evaluating import Comparison
+from inference.storage.evaluating import Predictions
 from inference.storage.names import free_name
 from inference.storage.rows import scheme_ids, store_mapping, texts_of
 
@@ -32,7 +32,7 @@ class JudgedPoint:
     """A point with how it predicts what the run judged by: None where there is nothing to judge by."""
 
     point: FrontPoint
-    judged: Comparison | None
+    judged: Predictions | None
 
 
 def store_front(
@@ -102,7 +102,7 @@ def mapping_from(content: Json) -> PortMapping:
     )
 
 
-def _judged_json(compared: Comparison, judged_on: ExperimentSet | None) -> Json:
+def _judged_json(compared: Predictions, judged_on: ExperimentSet | None) -> Json:
     return {
         **compared.scores.as_json(),
         "skipped": compared.skipped,

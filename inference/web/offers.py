@@ -18,7 +18,7 @@ from inference.models import InstructionScheme, PortMapping
 
 
 @dataclass(frozen=True)
-class Offer:
+class MappingOffer:
     """A page about a mapping: `title` and `hint` for the menu, `route` its name, which takes the number.
 
     `suits`: whether there is such a page for this mapping.
@@ -30,16 +30,16 @@ class Offer:
     suits: Callable[[PortMapping], bool] = lambda row: True
 
 
-_OFFERS: list[Offer] = []
+_OFFERS: list[MappingOffer] = []
 
 
-def offer_on_mapping(offer: Offer) -> None:
+def offer_on_mapping(offer: MappingOffer) -> None:
     """Add an offer, once; an app does so when it is ready."""
     if offer.route not in {known.route for known in _OFFERS}:
         _OFFERS.append(offer)
 
 
-def offers_for(row: PortMapping) -> list[Offer]:
+def offers_for(row: PortMapping) -> list[MappingOffer]:
     """What is offered for this mapping."""
     return [offer for offer in _OFFERS if offer.suits(row)]
 
@@ -53,7 +53,7 @@ Context = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Panel:
+class SchemePanel:
     """A section of the page: `key` for its address, `title` above it, and the `template` of what is in it.
 
     `context` is the dotted path of a function of the scheme that gives what the template needs, or None where
@@ -66,16 +66,16 @@ class Panel:
     context: str
 
 
-_PANELS: list[Panel] = []
+_PANELS: list[SchemePanel] = []
 
 
-def show_on_scheme(panel: Panel) -> None:
+def show_on_scheme(panel: SchemePanel) -> None:
     """Add a panel, once; an app does so when it is ready."""
     if panel.key not in {known.key for known in _PANELS}:
         _PANELS.append(panel)
 
 
-def panels_for(request: HttpRequest, scheme: InstructionScheme) -> list[tuple[Panel, str]]:
+def panels_for(request: HttpRequest, scheme: InstructionScheme) -> list[tuple[SchemePanel, str]]:
     """Those that have something to say of this scheme, with what they say as HTML."""
     found = []
     for panel in _PANELS:

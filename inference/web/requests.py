@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from inference.core.protocols import Json
 from inference.formats.provenance import head_of
 from inference.models import Run
-from inference.runs.errors import ConfigError, NameTakenError
+from inference.runs.errors import ConfigError, RunNameTakenError
 from inference.runs.lifecycle import submit, unused_name
 
 # What a page reads from its address, and numbers in what is posted to it.
@@ -79,7 +79,7 @@ def start_run(
     name = data["name"] or unused_name(usual_name)
     try:
         return submit(kind, config, name, user=request.user, forked_from=forked_from, note=data["note"])
-    except NameTakenError as error:
+    except RunNameTakenError as error:
         form.add_error("name", str(error))
         return None
     except ConfigError as error:

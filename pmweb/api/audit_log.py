@@ -23,7 +23,7 @@ ActionName = Literal["", *AuditEntry.Action.values]  # type: ignore[valid-type]
 Way = Literal["", *VIA]  # type: ignore[valid-type]
 
 
-class Asked(Schema):
+class AuditFilter(Schema):
     """Which entries; days are both included, in UTC."""
 
     q: Text = Field("", description="A text in who did it, what it was done to, or how.", examples=["ada"])
@@ -53,7 +53,7 @@ class AuditOut(Schema):
 
 
 @router.get("/audit", response=PageOf[AuditOut], auth=administering, openapi_extra=ADMINISTERS)
-def list_audit_entries(request: HttpRequest, paging: Query[Paging], asked: Query[Asked]) -> Any:
+def list_audit_entries(request: HttpRequest, paging: Query[Paging], asked: Query[AuditFilter]) -> Any:
     """The audit log, newest first."""
     return listed(asked.wanted().rows(), COLUMNS, "-at", paging, lambda found: [_entry(row) for row in found])
 
@@ -61,7 +61,7 @@ def list_audit_entries(request: HttpRequest, paging: Query[Paging], asked: Query
 @router.get(
     "/audit/export", response=str, auth=administering, openapi_extra={**ADMINISTERS, FILE: "text/csv"}
 )
-def export_audit_log(request: HttpRequest, asked: Query[Asked]) -> HttpResponse:
+def export_audit_log(request: HttpRequest, asked: Query[AuditFilter]) -> HttpResponse:
     """The same entries as CSV, the newest 50,000 of them, oldest first."""
     text = asked.wanted().csv()
     audit.record(request.user, audit.Action.EXPORTED, detail="audit-csv")

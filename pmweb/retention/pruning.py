@@ -118,7 +118,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Line:
+class TraceRow:
     """A trace with how long it is kept, 0 for ever, and what the newest look found, None where none has."""
 
     trace: Trace
@@ -132,7 +132,7 @@ class Line:
 class Overview:
     """All traces; `look` is the newest that has ended, `waiting` what a worker was asked for."""
 
-    lines: list[Line]
+    lines: list[TraceRow]
     look: Pruning | None
     waiting: Pruning | None
     prunings: list[Pruning]
@@ -154,6 +154,6 @@ def overview() -> Overview:
     )
 
 
-def _overview_line(trace: Trace, keep: int, found: dict[str, int]) -> Line:
+def _overview_line(trace: Trace, keep: int, found: dict[str, int]) -> TraceRow:
     seen = found if keep != FOR_EVER else {}
-    return Line(trace, keep, variable(trace.key), seen.get("rows"), seen.get("size"))
+    return TraceRow(trace, keep, variable(trace.key), seen.get("rows"), seen.get("size"))

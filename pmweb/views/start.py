@@ -16,7 +16,7 @@ from inference.models import Machine
 
 
 @dataclass(frozen=True)
-class Step:
+class FirstStep:
     """One of the first steps; `post` ones act when their button is pressed, the others lead to a page.
 
     `hindrance` says why the step cannot be taken now and what would help; then there is no button.
@@ -61,16 +61,16 @@ def _processor(machine: Machine) -> str:
     return " · ".join(filter(None, ("" if known is None else known.name, machine.cpu)))
 
 
-def _measure_step(seen: Overview) -> Step:
+def _measure_step(seen: Overview) -> FirstStep:
     """What the product is for: one button that measures the computer that the site runs on."""
     local = seen.local
     title, run = "Measure this computer", seen.unfinished_here.get("pmevo")
     if run is not None:
         why = "It is being measured, and its port mapping is inferred. You can close the page meanwhile."
-        return Step(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
+        return FirstStep(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
     named = "" if local is None else _processor(local)
     why = f"{named or 'A starter set'}: measured, and its port mapping inferred, live and within minutes."
-    return Step(
+    return FirstStep(
         title,
         why,
         "Measure this computer",
@@ -81,45 +81,45 @@ def _measure_step(seen: Overview) -> Step:
     )
 
 
-def _ports_step(seen: Overview) -> Step:
+def _ports_step(seen: Overview) -> FirstStep:
     """The quick way to see something of this computer that its vendor may not have documented."""
     local, run = seen.local, seen.unfinished_here.get("cegar")
     title = "Find this CPU’s ports"
     if run is not None:
         why = "Experiments are asked that decide between candidate mappings, one after the other."
-        return Step(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
+        return FirstStep(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
     why = (
         "A dozen instructions, one or two for each kind of execution unit: within a minute, which ports each "
         "can use, and whether anything else would explain the measurements."
     )
     address = "" if local is None else reverse("find-ports", args=[local.pk])
     done = "cegar" in seen.inferred_here
-    return Step(title, why, "Find its ports", address, done, post=True, hindrance=obstacle(local))
+    return FirstStep(title, why, "Find its ports", address, done, post=True, hindrance=obstacle(local))
 
 
-def _explain_step(seen: Overview) -> Step:
+def _explain_step(seen: Overview) -> FirstStep:
     """What takes longest and says most; the form asks how many instructions it shall be."""
     local, run = seen.local, seen.unfinished_here.get("explain")
     title = "Explain this CPU’s instructions"
     if run is not None:
         why = "Ports are blocked one set after another, and it is seen which µops cannot evade."
-        return Step(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
+        return FirstStep(title, why, "Watch", reverse("run", args=[run.pk]), done=False)
     why = (
         "Which µops each instruction has and where they can execute, every one with the measurements that "
         "show it; the others with the reason why not. Takes minutes for a thousand instructions."
     )
     address = "" if local is None else f"{reverse('infer')}?algorithm=explain&machine={local.pk}"
     done = "explain" in seen.inferred_here
-    return Step(title, why, "Explain its instructions", address, done, hindrance=obstacle(local))
+    return FirstStep(title, why, "Explain its instructions", address, done, hindrance=obstacle(local))
 
 
-def _first_steps(seen: Overview) -> list[Step]:
+def _first_steps(seen: Overview) -> list[FirstStep]:
     """The first steps with the next one marked; none once all are done."""
     steps = [
         _measure_step(seen),
         _ports_step(seen),
         _explain_step(seen),
-        Step(
+        FirstStep(
             "Try the recorded example",
             "Real measurements of an AMD Zen 4 core and the port mapping inferred from them.",
             "Load the example",
@@ -127,14 +127,14 @@ def _first_steps(seen: Overview) -> list[Step]:
             seen.has_example,
             post=True,
         ),
-        Step(
+        FirstStep(
             "Upload measurements",
             "A CSV with one experiment per row, or PMEvo's JSON files.",
             "Upload",
             reverse("upload"),
             seen.has_uploads,
         ),
-        Step(
+        FirstStep(
             "Infer a port mapping",
             "From a machine, from measurements that you have uploaded, or from a simulated processor.",
             "Infer",

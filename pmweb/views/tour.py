@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.features.example.loading import Found, find_example
+from inference.features.example.loading import ExamplePages, find_example
 from inference.models import Evaluation, Measurement
 
 SCHEME = "imul GPR[64]:RW, GPR[64]:R"
@@ -37,7 +37,7 @@ def tour(request: HttpRequest) -> HttpResponse:
     return render(request, "pmweb/tour.html", context)
 
 
-def _stops(found: Found) -> tuple[Stop, ...]:
+def _stops(found: ExamplePages) -> tuple[Stop, ...]:
     """Six queries."""
     mapping = reverse("mapping", args=[found.mapping.pk])
     scheme = found.mapping.usages.filter(scheme__text=SCHEME).values_list("scheme", flat=True).first()
@@ -90,7 +90,7 @@ def _stops(found: Found) -> tuple[Stop, ...]:
     return tuple(stops)
 
 
-def _scores(found: Found) -> str:
+def _scores(found: ExamplePages) -> str:
     """What the stored evaluation on the mixes says."""
     row = Evaluation.objects.filter(
         mapping=found.mapping, experiment_set=found.mixes, unit=Evaluation.Unit.CYCLES

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from inference.agent import nursery
+from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
 from inference.agent.process import Nursery
@@ -38,8 +38,8 @@ def frame() -> Frame:
 
 @pytest_asyncio.fixture
 async def processes() -> AsyncIterator[Nursery]:
-    """A nursery of this test's own."""
-    found = Nursery(nursery.start(choose_core()))
+    """A fork_server of this test's own."""
+    found = Nursery(fork_server.start(choose_core()))
     yield found
     found.close()
 

@@ -9,9 +9,9 @@ import pytest
 
 from inference.agent.counters import (
     TASK_CLOCK,
-    Counters,
     CountersError,
     KernelGroup,
+    ProcessorCounters,
     described,
     events_of,
     mistrust,
@@ -63,13 +63,15 @@ def test_no_two_events_of_a_processor_are_the_same():
 
 
 def test_what_a_longer_execution_has_more_of_is_counted_in_every_group():
-    counters = Counters([FakeGroup("cycles", "instructions"), FakeGroup("uops")])
+    counters = ProcessorCounters([FakeGroup("cycles", "instructions"), FakeGroup("uops")])
     assert counters.names == ("cycles", "instructions", "uops")
     assert counters.difference(lambda: 30, lambda: 10) == {"cycles": 20, "instructions": 40, "uops": 20}
 
 
 def test_counters_in_somebody_else_s_hands_count_nothing():
-    assert Counters([FakeGroup("cycles"), FakeGroup("uops", failing=True)]).difference(int, int) == {}
+    assert (
+        ProcessorCounters([FakeGroup("cycles"), FakeGroup("uops", failing=True)]).difference(int, int) == {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def count_time(answers) -> None:
         answers.send(str(error))
         return
     confine()
-    found = Counters([group]).difference(lambda: sum(range(400_000)), lambda: sum(range(1_000)))
+    found = ProcessorCounters([group]).difference(lambda: sum(range(400_000)), lambda: sum(range(1_000)))
     answers.send(found)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inference.agent import __main__ as command
-from inference.agent import nursery
+from inference.agent import fork_server
 from inference.agent.passes import UnfitHarness
 
 OPTIONS = argparse.Namespace(
@@ -45,7 +45,7 @@ def test_where_nothing_can_be_measured_the_agent_says_why_and_starts_no_process(
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(nursery, "start", lambda *_: pytest.fail("macOS has no sockets of this kind"))
+    monkeypatch.setattr(fork_server, "start", lambda *_: pytest.fail("macOS has no sockets of this kind"))
     monkeypatch.setattr(command, "run_agent", pretend)
     monkeypatch.setattr(command.token, "read", lambda _: "a token")
     monkeypatch.setattr(command.kernel, "close_to_others", lambda: None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.agent import nursery
+from inference.agent import fork_server
 from inference.agent.facts import choose_core
 from inference.agent.passes import LocalHarness
 from inference.agent.process import MeasuringProcess, Nursery, UnfitError
@@ -44,7 +44,7 @@ async def test_code_that_kills_its_process_costs_one_named_result_and_nothing_el
 
 async def test_measuring_works_in_a_fork_of_a_large_process():
     ballast = bytearray(3 * MEMORY_BYTES // 2)  # never touched: it costs addresses, no memory
-    processes = Nursery(nursery.start(choose_core()))
+    processes = Nursery(fork_server.start(choose_core()))
     process = await MeasuringProcess.start(processes, frame(), HASTY)
     assert [message async for message in process.time([ADD], 5.0)]
     await process.stop()
@@ -98,7 +98,7 @@ async def test_the_fork_server_ends_all_its_processes_when_the_agent_is_gone(pro
 
 async def test_the_agent_hears_of_the_end_of_its_fork_server():
     lost = asyncio.Event()
-    processes = Nursery(nursery.start(choose_core()), lost.set)
+    processes = Nursery(fork_server.start(choose_core()), lost.set)
     process = await MeasuringProcess.start(processes, frame(), HASTY)
     os.kill(int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
     await asyncio.wait_for(lost.wait(), 60)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from inference.agent import nursery
+from inference.agent import fork_server
 
 SESSION = Path("/proc/self/autogroup")
 TOLD = (
-    "import os; from pathlib import Path; from inference.agent.nursery import set_niceness;"
+    "import os; from pathlib import Path; from inference.agent.fork_server import set_niceness;"
     "before = os.nice(0);"
     "set_niceness(3); session = Path('/proc/self/autogroup');"
     "print(os.nice(0) - before, session.read_text() if session.exists() else '')"
@@ -37,7 +37,7 @@ def test_a_process_becomes_nicer_and_so_does_the_session_that_it_leads():
 def test_a_program_is_so_nice_from_its_first_moment_on():
     program = [sys.executable, "-c", "import os, sys; print(os.nice(0), sys.argv[1:])", "a b", "c"]
     run = subprocess.run(
-        [sys.executable, nursery.__file__, "3", *program], capture_output=True, text=True, check=True
+        [sys.executable, fork_server.__file__, "3", *program], capture_output=True, text=True, check=True
     )
     assert run.stdout == f"{os.nice(0) + 3} ['a b', 'c']\n"
 
@@ -49,5 +49,5 @@ def test_the_session_of_somebody_else_is_left_alone():
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may have any priority")
 def test_who_may_not_be_served_first_goes_on_without():
-    code = "from inference.agent.nursery import set_niceness; set_niceness(-10)"
+    code = "from inference.agent.fork_server import set_niceness; set_niceness(-10)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,7 +14,7 @@ from inference.agent.connection import AddressError, socket_address
 from inference.agent.process import FrameRefusedError, UnfitError
 from inference.agent.protocol import PROTOCOL, Batch, Beat, Frame, Result, Settings, decode, encode
 from inference.agent.reading import ProtocolError
-from inference.agent.session import Agent, RefusedError
+from inference.agent.session import Agent, AgentRefusedError
 from tests.agent.conftest import item
 
 BATCH = Batch(Frame(), Settings(), (item("a", b"\x90"), item("b", b"\x90")))
@@ -172,7 +172,7 @@ async def test_a_refusal_for_good_ends_the_agent_and_one_for_now_does_not():
         talk = await arrived.get()
         await talk.hear("hello")
         await talk.say("refused", reason="the token was revoked", retry=False)
-        with pytest.raises(RefusedError, match="revoked"):
+        with pytest.raises(AgentRefusedError, match="revoked"):
             await asyncio.wait_for(running, PATIENCE)
 
 
@@ -185,7 +185,7 @@ async def test_a_refusal_in_the_middle_of_a_conversation_counts_as_well():
         talk = await asyncio.wait_for(arrived.get(), PATIENCE)
         await talk.welcome()
         await talk.say("refused", reason="the token was revoked", retry=False)
-        with pytest.raises(RefusedError, match="revoked"):
+        with pytest.raises(AgentRefusedError, match="revoked"):
             await asyncio.wait_for(running, PATIENCE)
 
 

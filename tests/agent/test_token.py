@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.agent import nursery, token
+from inference.agent import fork_server, token
 from inference.agent.facts import choose_core
 from inference.agent.passes import LocalHarness
 from inference.agent.process import Nursery, UnfitError
@@ -142,7 +142,9 @@ async def test_where_machine_code_cannot_be_confined_it_runs_only_if_that_is_sai
     monkeypatch, sandboxed
 ):
     monkeypatch.setattr(call_filter, "install", lambda _program: False)  # a kernel without filters
-    harness = LocalHarness(Nursery(nursery.start(choose_core(), sandboxed=sandboxed)), {}, avx=frame().avx)
+    harness = LocalHarness(
+        Nursery(fork_server.start(choose_core(), sandboxed=sandboxed)), {}, avx=frame().avx
+    )
     try:
         if sandboxed:
             with pytest.raises(UnfitError, match="start the agent with --without-sandbox"):

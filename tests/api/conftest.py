@@ -14,11 +14,11 @@ from django.test import Client
 from django.utils import timezone
 
 from anica_app.features.llvm_difference.report import Differing, LlvmDifference
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.incoming import read_rows, tree_of_path
 from anica_app.models import BasicBlockSet, Campaign, Discovery, Predictor
 from inference.core.metrics import Unit, score
-from inference.core.model_check import Alone, MixSummary, OrderSummary, Verdict
+from inference.core.model_check import Alone, AloneVerdict, MixSummary, OrderSummary
 from inference.core.resources import ResourceMapping as Resources
 from inference.figures.heatmap import heat_map
 from inference.models import (
@@ -147,7 +147,7 @@ BLOCKS = b"bb,one,two\n4801d8,1.0,1.1\n480fafc3,1.0,3.0\n4829d8,2.0,-1\n"
 @pytest.fixture
 def block_set(isa: ISA) -> BasicBlockSet:
     """Three blocks in two columns."""
-    return store(io.BytesIO(BLOCKS), "blocks.csv", "three blocks", Reading())[0]
+    return store(io.BytesIO(BLOCKS), "blocks.csv", "three blocks", BlockSetOptions())[0]
 
 
 @pytest.fixture
@@ -235,9 +235,9 @@ def difference(mapping: PortMapping) -> Run:
 def model_check(isa: ISA, mapping: PortMapping) -> Run:
     """Of the port mapping model: three schemes alone, mixes of one length."""
     rows = [
-        Alone(ADD, 0.25, 0.25, Verdict.WITHIN),
-        Alone(IMUL, 1.0, 0.5, Verdict.DISCREPANCY),
-        Alone(LOAD, None, None, Verdict.NOT_MEASURED, "it crashes"),
+        Alone(ADD, 0.25, 0.25, AloneVerdict.WITHIN),
+        Alone(IMUL, 1.0, 0.5, AloneVerdict.DISCREPANCY),
+        Alone(LOAD, None, None, AloneVerdict.NOT_MEASURED, "it crashes"),
     ]
     mixes = MixSummary(2, 5, 5, score([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]), 1, 0).as_json()
     drawn = heat_map([1.0, 2.0, 3.0], [1.0, 2.0, 3.5]).as_json()

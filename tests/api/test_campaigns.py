@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from anica_app.features.predictors import query as offering
-from anica_app.features.predictors.query import Offer, Offers
+from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import Campaign, CampaignPredictor, Discovery, Predictor
 from inference.models import ISA, Run
@@ -25,7 +25,7 @@ from tests.heads import behind_head
 def tools(db: None, monkeypatch: pytest.MonkeyPatch) -> list[Predictor]:
     """Two that can be asked here."""
     rows = [Predictor.objects.create(name=f"tool {name}", kind="planted", key=name * 64) for name in "cd"]
-    found = Offers([Offer(row.name, row.name) for row in rows], [], [])
+    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [])
     monkeypatch.setattr(offering, "offers", lambda: found)
     return rows
 

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from inference.models import ExperimentSet, PortMapping, Run
 from inference.runs import leases, wakeups
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.web.api import reference
 from tests.api.conftest import Program
 from tests.api.test_operations import OPERATIONS
@@ -84,4 +84,4 @@ def work() -> None:
     """What a worker would do."""
     lease = leases.claim("a test")
     if lease is not None:
-        execute(lease, Wishes(lease))
+        execute(lease, StopRequests(lease))

@@ -11,10 +11,10 @@ from distributed import LocalCluster
 from anica_app.core.protocols import Answer, Predictor
 from anica_app.predictors import uica
 from anica_app.predictors.shared_out import AskedHere, SharedOut
-from inference.cluster.workshop import DaskWorkshop
+from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
-from inference.core.events import Pace
-from inference.core.workshop import LocalWorkshop
+from inference.core.events import PacedReporter
+from inference.core.executor import LocalExecutor
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
 
@@ -58,10 +58,10 @@ def shared(two_workers: str, tool: Predictor, tmp_path: Path) -> Iterator[Callab
     opened = []
 
     def made(spare: Predictor, listener: Listener | None = None, asked: Predictor = tool) -> SharedOut:
-        workshop = DaskWorkshop(two_workers, AskedHere(spare))
+        executor = DaskExecutor(two_workers, AskedHere(spare))
         options = {"program": str(tmp_path / "uiCA.py")}
-        pace = Pace(listener or Listener())
-        opened.append(SharedOut(asked, uica.KIND, options, workshop, pace, workshop.close))
+        pace = PacedReporter(listener or Listener())
+        opened.append(SharedOut(asked, uica.KIND, options, executor, pace, executor.close))
         return opened[-1]
 
     yield made
@@ -105,6 +105,6 @@ def test_a_run_that_is_stopped_waits_for_no_worker(shared: Callable[..., SharedO
 
 def test_without_a_cluster_threads_or_the_tool_itself_answer(tool: Predictor, tmp_path: Path) -> None:
     options = {"program": str(tmp_path / "uiCA.py")}
-    for workshop in (LocalWorkshop(2), AskedHere(tool)):
-        away = SharedOut(tool, uica.KIND, options, workshop, Pace(Listener()), lambda: None)
+    for executor in (LocalExecutor(2), AskedHere(tool)):
+        away = SharedOut(tool, uica.KIND, options, executor, PacedReporter(Listener()), lambda: None)
         assert away.predict(BLOCKS) == [Answer(1.5)] * len(BLOCKS)

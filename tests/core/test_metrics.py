@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from inference.core.errors import InvalidInputError
-from inference.core.metrics import Agreement, Scores, Unit, convert, score
+from inference.core.metrics import RunningScores, Scores, Unit, convert, score
 
 VALUES = st.floats(0.01, 1000)
 
@@ -107,7 +107,7 @@ def test_points_in_parts_score_as_the_whole(
         )
     ]
     chance.shuffle(parts)
-    merged = Agreement()
+    merged = RunningScores()
     for part in parts:
         merged.merge(part)
     expected, found = score(measured, predicted), merged.scores
@@ -121,8 +121,8 @@ def test_points_in_parts_score_as_the_whole(
         assert found.pearson is None
 
 
-def agreement_of(measured: np.ndarray, predicted: np.ndarray) -> Agreement:
-    agreement = Agreement()
+def agreement_of(measured: np.ndarray, predicted: np.ndarray) -> RunningScores:
+    agreement = RunningScores()
     agreement.add(measured, predicted)
     return agreement
 
@@ -132,7 +132,7 @@ def test_points_far_from_zero_correlate_as_they_do_near_it() -> None:
     near = rng.normal(size=(2, 20_000))
     near[1] += near[0]
     far = near + 1e6
-    merged = Agreement()
+    merged = RunningScores()
     for part in np.array_split(far, 37, axis=1):
         merged.add(*part)
     assert merged.scores.pearson == pytest.approx(np.corrcoef(near)[0, 1], abs=1e-9)

@@ -11,9 +11,9 @@ from inference.core.experiment import Experiment, Measured, MeasurementState, Or
 from inference.core.model_check import (
     MIX_LENGTHS,
     Alone,
+    AloneVerdict,
     MixTally,
     OrderTally,
-    Verdict,
     drawn_mixes,
     judge_alone,
     most_orders,
@@ -30,14 +30,14 @@ def alone(cycles: float | None, state: str = "settled", note: str = "") -> Measu
 @pytest.mark.parametrize(
     ("measured", "modelled", "verdict"),
     [
-        (1.0, 1.09, Verdict.WITHIN),
-        (1.0, 1.11, Verdict.DISCREPANCY),
-        (1.11, 1.0, Verdict.WITHIN),  # 10 % of the measurement
-        (1.12, 1.0, Verdict.DISCREPANCY),
-        (1.0, 0.91, Verdict.WITHIN),
-        (1.0, 0.89, Verdict.DISCREPANCY),
-        (0.25, 0.0, Verdict.NO_PORTS),
-        (0.25, None, Verdict.NOT_DESCRIBED),
+        (1.0, 1.09, AloneVerdict.WITHIN),
+        (1.0, 1.11, AloneVerdict.DISCREPANCY),
+        (1.11, 1.0, AloneVerdict.WITHIN),  # 10 % of the measurement
+        (1.12, 1.0, AloneVerdict.DISCREPANCY),
+        (1.0, 0.91, AloneVerdict.WITHIN),
+        (1.0, 0.89, AloneVerdict.DISCREPANCY),
+        (0.25, 0.0, AloneVerdict.NO_PORTS),
+        (0.25, None, AloneVerdict.NOT_DESCRIBED),
     ],
 )
 def test_ten_per_cent_are_those_of_the_measurement(measured, modelled, verdict):
@@ -51,10 +51,10 @@ def test_a_discrepancy_says_which_way_and_how_far():
 
 def test_what_is_not_compared_says_why():
     assert judge_alone(alone(None, "failed", "illegal instruction"), 1.0).note == "illegal instruction"
-    assert judge_alone(alone(1.0, "unsettled"), 1.0).verdict is Verdict.NOT_SETTLED
+    assert judge_alone(alone(1.0, "unsettled"), 1.0).verdict is AloneVerdict.NOT_SETTLED
     assert judge_alone(alone(1.0, "contended"), 1.0).note == "the computer was too disturbed"
     excluded = judge_alone(alone(9.0), 1.0, "its time depends on values")
-    assert (excluded.verdict, excluded.note) == (Verdict.EXCLUDED, "its time depends on values")
+    assert (excluded.verdict, excluded.note) == (AloneVerdict.EXCLUDED, "its time depends on values")
     assert not excluded.compared
     assert (excluded.measured, excluded.modelled) == (9.0, 1.0)
 
@@ -69,23 +69,23 @@ def test_without_a_reference_a_scheme_is_held_against_a_single_uop():
         0.2,
         0.05,
     ]
-    assert judge_alone(alone(0.26), None, referred=False).verdict is Verdict.WITHIN
-    assert judge_alone(alone(1.5), None, referred=False).verdict is Verdict.DISCREPANCY
+    assert judge_alone(alone(0.26), None, referred=False).verdict is AloneVerdict.WITHIN
+    assert judge_alone(alone(1.5), None, referred=False).verdict is AloneVerdict.DISCREPANCY
 
 
 def test_the_share_is_of_those_that_are_compared():
     rows = [
-        Alone("a", 1.0, 1.0, Verdict.WITHIN),
-        Alone("b", 3.0, 3.0, Verdict.WITHIN),
-        Alone("c", 4.0, 4.0, Verdict.WITHIN),
-        Alone("d", 9.0, 1.0, Verdict.DISCREPANCY),
-        Alone("e", 0.2, 0.0, Verdict.NO_PORTS),
-        Alone("f", None, 1.0, Verdict.NOT_MEASURED),
+        Alone("a", 1.0, 1.0, AloneVerdict.WITHIN),
+        Alone("b", 3.0, 3.0, AloneVerdict.WITHIN),
+        Alone("c", 4.0, 4.0, AloneVerdict.WITHIN),
+        Alone("d", 9.0, 1.0, AloneVerdict.DISCREPANCY),
+        Alone("e", 0.2, 0.0, AloneVerdict.NO_PORTS),
+        Alone("f", None, 1.0, AloneVerdict.NOT_MEASURED),
     ]
     found = summary_of(rows)
     assert (found.asked, found.compared, found.within, found.short) == (6, 4, 3, 2)
     assert (found.share, found.short_share) == (0.75, 0.5)
-    assert found.verdicts[Verdict.NO_PORTS] == 1
+    assert found.verdicts[AloneVerdict.NO_PORTS] == 1
     assert summary_of([]).share is None
     assert [Alone.of_row(row.as_row()) for row in rows] == rows
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from inference.core.events import PULSE_EVERY, SAVE_EVERY, SAVE_SHARE, Pace
+from inference.core.events import PULSE_EVERY, SAVE_EVERY, SAVE_SHARE, PacedReporter
 from inference.core.protocols import Checkpoint
 from tests.core.pmevo.small import Listener
 
@@ -31,7 +31,7 @@ class Slow(Listener):
 def test_pulses_are_passed_on_often_but_not_always() -> None:
     clock = Clock()
     listener = Slow(clock, 0)
-    pace = Pace(listener, clock)
+    pace = PacedReporter(listener, clock)
     for _ in range(1000):
         clock.now += 0.001
         pace.pulse()
@@ -41,7 +41,7 @@ def test_pulses_are_passed_on_often_but_not_always() -> None:
 def test_saving_waits_its_time_unless_it_must_be_now() -> None:
     clock = Clock()
     listener = Slow(clock, 0)
-    pace = Pace(listener, clock)
+    pace = PacedReporter(listener, clock)
     pace.save(lambda: Checkpoint({}))
     assert listener.saved == []
     pace.save(lambda: Checkpoint({}), now=True)
@@ -53,7 +53,7 @@ def test_saving_waits_its_time_unless_it_must_be_now() -> None:
 def test_large_checkpoints_take_a_small_share_of_the_time() -> None:
     clock = Clock()
     listener = Slow(clock, 2.0)
-    pace = Pace(listener, clock)
+    pace = PacedReporter(listener, clock)
     start = clock.now
     while clock.now < start + 1000:
         clock.now += 0.5
@@ -64,7 +64,7 @@ def test_large_checkpoints_take_a_small_share_of_the_time() -> None:
 
 def test_what_is_due_is_due_once_per_interval() -> None:
     clock = Clock()
-    pace = Pace(Listener(), clock)
+    pace = PacedReporter(Listener(), clock)
     assert [pace.due("a", 1.0), pace.due("a", 1.0), pace.due("b", 1.0)] == [True, False, True]
     clock.now += 1.0
     assert pace.due("a", 1.0)

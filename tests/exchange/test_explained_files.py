@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 
 from inference.core.experiment import Experiment, Measured
-from inference.core.explain import Outcome, Reason, Seen
+from inference.core.explain import NotCharacterised, Outcome, Seen
 from inference.formats.explained_json import rejection_of
 from inference.formats.explaining import UNTOLD, blocking_classes, measured_floods
 from inference.formats.importing import MEASURED_IN, Preview, commit, preview, rejects_of
@@ -89,7 +89,7 @@ def test_every_row_gets_its_characterisation_with_its_numbers(isa: ISA) -> None:
     assert values.keys() == {ADD, BSF, IMUL, NEG, STORE, HADD}
     assert (values[NEG].cycles, values[NEG].counted, values[NEG].doubts) == (0.51, 1.0, ())
     assert values[BSF].outcome is Outcome.EXCLUDED
-    assert (values[BSF].reason, values[BSF].text) == (Reason.NONE, UNTOLD)
+    assert (values[BSF].reason, values[BSF].text) == (NotCharacterised.NONE, UNTOLD)
     assert values[HADD].doubts == ("6 µops are said to use ports, 4 were counted",)
     assert load_mapping(made).usage.keys() == values.keys() - {BSF}
 
@@ -110,7 +110,7 @@ def test_the_report_is_one_that_the_pages_read(isa: ISA) -> None:
 
 def test_what_runs_rejected_gives_reasons_witnesses_and_doubts(isa: ISA) -> None:
     values = {each.scheme: each for each in with_all().explanation.characterisations}
-    assert values[BSF].reason is Reason.NOT_WHOLE
+    assert values[BSF].reason is NotCharacterised.NOT_WHOLE
     assert values[BSF].text == f"1.40 µops beside 2 × {ADD}, no whole number"
     (witness,) = values[BSF].witnesses
     assert (witness.blocker, witness.copies, witness.mask, witness.seen) == (ADD, 2, 0b11, Seen.ODD)
@@ -129,18 +129,22 @@ TOO_FAST = "experiment ['a'] took fewer cycles than expected"
 @pytest.mark.parametrize(
     ("why", "reason", "text"),
     [
-        (COUNTED, Reason.MISSING, "2 µops were found, 3 counted"),
+        (COUNTED, NotCharacterised.MISSING, "2 µops were found, 3 counted"),
         (
             "surplus uops do not add up",
-            Reason.NEGATIVE,
+            NotCharacterised.NEGATIVE,
             "fewer µops on a port set than had been found on subsets",
         ),
-        (TOO_FAST, Reason.FAST, TOO_FAST),
-        ("never heard\nof", Reason.NONE, "never heard"),
-        ("a number of surplus uops (0.5):\n ['x', 'y', 'a']", Reason.NONE, "0.50 µops, no whole number"),
+        (TOO_FAST, NotCharacterised.FAST, TOO_FAST),
+        ("never heard\nof", NotCharacterised.NONE, "never heard"),
+        (
+            "a number of surplus uops (0.5):\n ['x', 'y', 'a']",
+            NotCharacterised.NONE,
+            "0.50 µops, no whole number",
+        ),
     ],
 )
-def test_the_programs_sentences_are_understood(why: str, reason: Reason, text: str) -> None:
+def test_the_programs_sentences_are_understood(why: str, reason: NotCharacterised, text: str) -> None:
     assert rejection_of("a", why, {"x": "x", "y": "y"}).reason is reason
     assert rejection_of("a", why, {"x": "x", "y": "y"}).text == text
 
@@ -279,10 +283,10 @@ def test_the_published_results_are_all_there(db: None) -> None:
     assert outcomes == {"characterised": 1700, "excluded": 119}
     reasons = Counter(made.characterisations.exclude(reason="").values_list("reason", flat=True))
     assert reasons == {
-        Reason.NOT_WHOLE: 53,
-        Reason.NEGATIVE: 44,
-        Reason.MORE_UOPS: 20,
-        Reason.MISSING: 2,
+        NotCharacterised.NOT_WHOLE: 53,
+        NotCharacterised.NEGATIVE: 44,
+        NotCharacterised.MORE_UOPS: 20,
+        NotCharacterised.MISSING: 2,
     }
     told = json.loads(content)["data"]
     assert len(load_mapping(made).usage) == sum(bool(each["portusage"]) for each in told.values())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from inference.figures.noise import MOST_POINTS, Reading, noise_over_time, spans, thinned
+from inference.figures.noise import MOST_POINTS, NoiseReading, noise_over_time, spans, thinned
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def reading(seconds: float, state: str = "idle", noise: float | None = 0.004, ghz: float | None = 3.0):
-    return Reading(START + timedelta(seconds=seconds), state, noise, ghz)
+    return NoiseReading(START + timedelta(seconds=seconds), state, noise, ghz)
 
 
 def test_noise_is_drawn_in_per_cent_and_the_clock_in_gigahertz():

@@ -9,7 +9,7 @@ import pytest
 
 from inference.agent.protocol import Settings
 from inference.core.experiment import Experiment, Measured, MeasurementState
-from inference.measuring.drift import EVERY, MOST, DriftCheck, DriftWatch, Verdict, allowed
+from inference.measuring.drift import EVERY, MOST, DriftCheck, DriftVerdict, DriftWatch, allowed
 
 ALONE = [Experiment.of([f"s{number}"]) for number in range(1000)]
 
@@ -61,7 +61,7 @@ def test_checks_come_every_few_minutes_and_take_a_small_share() -> None:
     assert rounds == len(ALONE) // (EVERY + 1)
     assert 0 < len(bench.again) <= 0.02 * len(ALONE)
     assert all(len(each.compared) <= MOST for each in bench.told)
-    assert {one.verdict for each in bench.told for one in each.compared} == {Verdict.AGREES}
+    assert {one.verdict for each in bench.told for one in each.compared} == {DriftVerdict.AGREES}
 
 
 def test_a_short_run_has_none() -> None:
@@ -73,19 +73,19 @@ def test_a_short_run_has_none() -> None:
 @pytest.mark.parametrize(
     ("later", "verdict", "state"),
     [
-        ((2.0, 2.01), Verdict.REPLACED, MeasurementState.SETTLED),
-        ((2.0, 3.0), Verdict.UNSETTLED, MeasurementState.UNSETTLED),
+        ((2.0, 2.01), DriftVerdict.REPLACED, MeasurementState.SETTLED),
+        ((2.0, 3.0), DriftVerdict.UNSETTLED, MeasurementState.UNSETTLED),
     ],
 )
 def test_what_is_contradicted_twice_gives_way_and_keeps_its_history(
-    later: tuple[float, float], verdict: Verdict, state: MeasurementState
+    later: tuple[float, float], verdict: DriftVerdict, state: MeasurementState
 ) -> None:
     bench = Bench()
     victim = bench.victim()
     bench.answer(victim, 1.0, *later)
     bench.run(ALONE[:500])
     of_it = [one for each in bench.told for one in each.compared if one.experiment == victim]
-    assert [one.verdict for one in of_it[:2]] == [Verdict.DOUBTED, verdict]
+    assert [one.verdict for one in of_it[:2]] == [DriftVerdict.DOUBTED, verdict]
     assert (of_it[1].before, of_it[1].after) == (1.0, later)
     ((before, amended),) = [one for each in bench.told for one in each.amended]
     assert (before, amended.cycles, amended.state) == (1.0, later[1], state)
@@ -98,7 +98,7 @@ def test_an_outlier_among_the_checks_changes_nothing() -> None:
     bench.answer(victim, 1.0, 2.0, 1.0)
     bench.run(ALONE[:500])
     verdicts = [one.verdict for each in bench.told for one in each.compared if one.experiment == victim]
-    assert verdicts[:2] == [Verdict.DOUBTED, Verdict.WITHSTOOD]
+    assert verdicts[:2] == [DriftVerdict.DOUBTED, DriftVerdict.WITHSTOOD]
     assert not any(each.amended for each in bench.told)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inference.measuring.quieting import QUIET_NOISE, Advice, Verdict, advice_for, help_for_unfit
+from inference.measuring.quieting import QUIET_NOISE, Advice, Severity, advice_for, help_for_unfit
 
 QUIET: dict[str, Any] = {
     "vendor": "AuthenticAMD",
@@ -28,7 +28,7 @@ def about(topic: str, noise: float | None = None, **changed: Any) -> Advice:
 
 def test_a_quiet_computer_has_nothing_to_change_and_is_told_so():
     found = advice_for(QUIET, 0.002)
-    assert {each.verdict for each in found} == {Verdict.GOOD}
+    assert {each.verdict for each in found} == {Severity.GOOD}
     assert not any(each.command or each.undo for each in found)
     assert len(found) == 6
 
@@ -41,7 +41,7 @@ def test_nothing_is_said_of_what_is_not_known():
 
 def test_another_governor_is_replaced_and_can_be_put_back():
     found = about("Frequency governor", governor="powersave")
-    assert found.verdict == Verdict.CHANGE
+    assert found.verdict == Severity.CHANGE
     assert found.command.startswith("echo performance | sudo tee /sys/devices/system/cpu/cpu*/")
     assert found.undo.startswith("echo powersave | ")
 
@@ -61,14 +61,14 @@ def test_turbo_is_switched_off_where_the_vendors_driver_has_the_switch(vendor: s
 def test_sibling_threads_are_switched_off():
     found = about("Simultaneous multithreading", smt=True)
     assert (found.verdict, found.command) == (
-        Verdict.CHANGE,
+        Severity.CHANGE,
         "echo off | sudo tee /sys/devices/system/cpu/smt/control",
     )
 
 
 def test_a_virtual_machine_is_named_with_its_host_and_has_no_command():
     found = about("Virtual machine", virtual=True, hypervisor="KVM")
-    assert found.verdict == Verdict.MIND
+    assert found.verdict == Severity.MIND
     assert "KVM" in found.finding
     assert not found.command
     assert "Dell" not in about("Virtual machine").finding
@@ -81,16 +81,21 @@ def test_few_cores_are_worth_a_word():
 
 @pytest.mark.parametrize(
     ("load", "cores", "verdict"),
-    [(0.9, 2, Verdict.GOOD), (1.4, 2, Verdict.CHANGE), (3.9, 16, Verdict.GOOD), (4.2, 16, Verdict.CHANGE)],
+    [
+        (0.9, 2, Severity.GOOD),
+        (1.4, 2, Severity.CHANGE),
+        (3.9, 16, Severity.GOOD),
+        (4.2, 16, Severity.CHANGE),
+    ],
 )
-def test_load_counts_in_proportion_to_the_cores(load: float, cores: int, verdict: Verdict):
+def test_load_counts_in_proportion_to_the_cores(load: float, cores: int, verdict: Severity):
     found = about("Load", load=load, cores=cores)
     assert found.verdict == verdict
-    assert bool(found.command) == (verdict == Verdict.CHANGE)
+    assert bool(found.command) == (verdict == Severity.CHANGE)
 
 
 def test_noise_leads_to_an_isolated_core_only_where_that_can_help():
-    assert about("Noise", QUIET_NOISE).verdict == Verdict.GOOD
+    assert about("Noise", QUIET_NOISE).verdict == Severity.GOOD
     noisy = about("Noise", 0.2)
     assert noisy.command.startswith("isolcpus=15 ")
     assert "20.0 %" in noisy.finding
@@ -101,8 +106,8 @@ def test_noise_leads_to_an_isolated_core_only_where_that_can_help():
 
 def test_the_most_urgent_comes_first():
     found = advice_for({**QUIET, "turbo": True, "virtual": True}, 0.001)
-    assert [each.verdict for each in found[:2]] == [Verdict.CHANGE, Verdict.MIND]
-    assert found[-1].verdict == Verdict.GOOD
+    assert [each.verdict for each in found[:2]] == [Severity.CHANGE, Severity.MIND]
+    assert found[-1].verdict == Severity.GOOD
 
 
 @pytest.mark.parametrize(
@@ -127,9 +132,9 @@ def test_where_the_facts_do_not_tell_no_help_is_made_up():
 
 def test_a_guest_cannot_know_who_uses_the_sibling_thread():
     found = about("Simultaneous multithreading", smt=False, virtual=True)
-    assert found.verdict == Verdict.MIND
+    assert found.verdict == Severity.MIND
     assert "another guest on the sibling thread" in found.why
-    assert about("Simultaneous multithreading", smt=False, virtual=False).verdict == Verdict.GOOD
+    assert about("Simultaneous multithreading", smt=False, virtual=False).verdict == Severity.GOOD
 
 
 def test_what_an_agent_calls_its_governor_is_no_command():

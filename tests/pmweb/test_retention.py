@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from anica_app.core.protocols import Answer
 from anica_app.core.samples import unpack
-from anica_app.features.discoveries.query import Found
+from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.predictors.answers import DatabaseAnswers
 from anica_app.formats.campaign_zip import read_archive, write_campaign
 from anica_app.formats.file_trees import Archive
@@ -117,7 +117,7 @@ def campaign(tmp_path: Path) -> Campaign:
 
 
 def test_blocks_of_other_decisions_go_and_those_a_discovery_rests_on_stay(campaign: Campaign):
-    found = Found(campaign.discoveries.get())
+    found = DiscoveryParts(campaign.discoveries.get())
     examples = found.examples()
     assert examples
     numbers = list(
@@ -130,7 +130,7 @@ def test_blocks_of_other_decisions_go_and_those_a_discovery_rests_on_stay(campai
     assert expected["samples"][0] >= 1
     left = [step.number for step in GeneralisationStep.objects.order_by("number") if step.samples]
     assert left == [with_blocks[0], with_blocks[-1]]
-    assert Found(campaign.discoveries.get()).examples() == examples
+    assert DiscoveryParts(campaign.discoveries.get()).examples() == examples
     assert numbers == list(
         GeneralisationStep.objects.order_by("pk").values("pk", "n", "interesting", "mean", "taken")
     )

@@ -15,7 +15,7 @@ from inference.features.machines.trust import (
     known_answers,
     shares_by_set,
 )
-from inference.figures.noise import Reading
+from inference.figures.noise import NoiseReading
 from inference.figures.trust import disturbed_by_hour, disturbed_spans, trust_picture
 from inference.models import ExperimentSet, Machine, Run, RunEvent
 from inference.storage.instruction_sets import new_isa
@@ -30,10 +30,10 @@ def machine(db: None) -> Machine:
     return Machine.objects.create(name="lab", kind="agent", isa=isa)
 
 
-def every_ten_seconds(states: str, noise: float = 0.004) -> list[Reading]:
+def every_ten_seconds(states: str, noise: float = 0.004) -> list[NoiseReading]:
     words = {"i": "idle", "c": "contended"}
     return [
-        Reading(NOW + timedelta(seconds=10 * k), words[letter], noise, 3.0, 90.0)
+        NoiseReading(NOW + timedelta(seconds=10 * k), words[letter], noise, 3.0, 90.0)
         for k, letter in enumerate(states)
     ]
 
@@ -73,11 +73,11 @@ def test_strips_have_a_line_per_number_that_was_told_and_shades_behind() -> None
 
 def test_no_line_crosses_a_gap_and_nothing_told_gives_no_strip() -> None:
     readings = every_ten_seconds("iii")
-    later = [Reading(each.at + timedelta(hours=1), each.state, 0.01) for each in readings]
+    later = [NoiseReading(each.at + timedelta(hours=1), each.state, 0.01) for each in readings]
     picture = trust_picture([*readings, *later])
     assert picture.strips[0].path.count("M") == 2
     assert trust_picture([]) is None
-    assert [strip.label for strip in trust_picture([Reading(NOW, "idle", 0.01)]).strips] == ["Noise"]
+    assert [strip.label for strip in trust_picture([NoiseReading(NOW, "idle", 0.01)]).strips] == ["Noise"]
 
 
 def test_disturbed_periods_and_hours() -> None:

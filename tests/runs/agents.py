@@ -8,7 +8,7 @@ from inference.core.mapping import PortMapping, uops_of
 from inference.measuring.simulated_agent import SimulatedHarness, simulated_facts
 from inference.models import Machine
 from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.runs.machines import measurer
 from inference.storage.instruction_sets import new_isa
 from tests.measuring.boards import MemoryBoard
@@ -71,7 +71,7 @@ def do(kind, config, name="a run"):
     return run
 
 
-def attempt(run, wishes=Wishes):
+def attempt(run, wishes=StopRequests):
     lease = leases.claim("w", only=run.pk)
     execute(lease, wishes(lease))
     run.refresh_from_db()
@@ -80,7 +80,7 @@ def attempt(run, wishes=Wishes):
 def impatient(calls):
     """Wishes of a worker that is stopped after it was asked so many times."""
 
-    class Impatient(Wishes):
+    class Impatient(StopRequests):
         left = calls
 
         def __call__(self):

@@ -20,7 +20,7 @@ from django.db import connections
 
 from inference.models import Run, RunEvent
 from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import JOBS
 from tests.runs.counting.job import CountJob
 
@@ -160,14 +160,14 @@ def done_with_interruptions(run: Run, patience: int, most: int):
     while state(run) != "done":
         lease = leases.claim(f"w{stops}")
 
-        class Impatient(Wishes):
+        class Impatient(StopRequests):
             calls = 0
 
             def __call__(self):
                 self.calls += 1
                 return "stop" if self.calls > patience else super().__call__()
 
-        execute(lease, Impatient(lease) if stops < most else Wishes(lease))
+        execute(lease, Impatient(lease) if stops < most else StopRequests(lease))
         stops += 1
         assert stops < 2 * most + 2, run.error
     assert stops > most // 2, "the run was meant to be interrupted"

@@ -8,7 +8,7 @@ import pytest
 
 from inference.core.experiment import OrderedExperiment
 from inference.core.mapping import uops_of
-from inference.core.model_check import MIX_LENGTHS, ORDER_LENGTHS, Verdict
+from inference.core.model_check import MIX_LENGTHS, ORDER_LENGTHS, AloneVerdict
 from inference.features.model_check.request import check_effort
 from inference.measuring.remote import item_id
 from inference.measuring.simulated_agent import SimulatedHarness
@@ -56,7 +56,7 @@ def test_a_processor_that_is_its_reference_agrees_with_it(machine, reference, mo
     assert run.state == "done", run.error
     found = rows(run)
     assert {scheme for scheme, (verdict, _) in found.items() if verdict == "within"} == set(TRUTH.usage)
-    assert found["crash"][0] == Verdict.NOT_MEASURED
+    assert found["crash"][0] == AloneVerdict.NOT_MEASURED
     assert (run.result["within"], run.result["compared"]) == (len(TRUTH.usage), len(TRUTH.usage))
     assert [row["length"] for row in run.result["mixes"]] == list(MIX_LENGTHS)
     assert [row["length"] for row in run.result["orders"]] == list(ORDER_LENGTHS)

@@ -8,7 +8,7 @@ from django.db import OperationalError
 from inference.models import ISA, Run, RunCheckpoint
 from inference.runs import leases, lifecycle
 from inference.runs.errors import LeaseLostError
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import JOBS
 from tests.runs.counting.job import CountJob, counted
 from tests.runs.fixtures import assert_journal_is_whole, payloads, state
@@ -28,7 +28,7 @@ def claimed(**config):
 
 def test_a_run_is_done_with_its_result():
     run, lease = claimed(steps=3)
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     assert state(run) == "done"
     assert run.result["value"] == counted(3)
     assert_journal_is_whole(run, 3)
@@ -36,7 +36,7 @@ def test_a_run_is_done_with_its_result():
 
 def test_a_failure_that_the_algorithm_explains_is_shown_as_it_says():
     run, lease = claimed(steps=3, fail_at=2)
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     assert state(run) == "failed"
     assert run.error == "nothing to count"
     assert payloads(run, "state")[-1] == {"state": "failed", "error": "nothing to count"}
@@ -45,7 +45,7 @@ def test_a_failure_that_the_algorithm_explains_is_shown_as_it_says():
 
 def test_an_unforeseen_error_becomes_a_failed_run_with_its_traceback(caplog):
     run, lease = claimed(steps=3, crash_at=1)
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     assert state(run) == "failed"
     assert run.error.startswith("RuntimeError: lost count\n")
     assert "_misbehave" in run.error
@@ -57,7 +57,7 @@ def test_an_unforeseen_error_becomes_a_failed_run_with_its_traceback(caplog):
 def test_a_wish_ends_a_run_with_its_last_step_saved(wish, end):
     run, lease = claimed(steps=50)
     Run.objects.update(wanted=wish)
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     assert state(run) == end
     assert run.wanted == ""
     assert RunCheckpoint.objects.filter(run=run).exists()
@@ -66,12 +66,12 @@ def test_a_wish_ends_a_run_with_its_last_step_saved(wish, end):
 
 def test_a_stopped_process_gives_its_run_back_and_another_ends_it():
     run, lease = claimed(steps=50)
-    wishes = Wishes(lease)
+    wishes = StopRequests(lease)
     wishes.stop()
     execute(lease, wishes)
     assert state(run) == "queued"
     again = leases.claim("other")
-    execute(again, Wishes(again))
+    execute(again, StopRequests(again))
     assert state(run) == "done"
     assert run.result["value"] == counted(50)
     assert_journal_is_whole(run, 50)
@@ -81,7 +81,7 @@ def test_a_stopped_process_gives_its_run_back_and_another_ends_it():
 def test_a_cancel_goes_before_being_stopped():
     run, lease = claimed(steps=50)
     Run.objects.update(wanted="cancel")
-    wishes = Wishes(lease)
+    wishes = StopRequests(lease)
     wishes.stop()
     execute(lease, wishes)
     assert state(run) == "cancelled"
@@ -91,7 +91,7 @@ def test_a_run_that_was_taken_over_ends_without_a_trace():
     run, lease = claimed(steps=3)
     Run.objects.update(lease_token=lease.token + 1)
     with pytest.raises(LeaseLostError):
-        execute(lease, Wishes(lease))
+        execute(lease, StopRequests(lease))
     assert state(run) == "running"
     assert len(payloads(run, "generation")) == 0
 
@@ -104,5 +104,5 @@ def test_a_database_out_of_reach_is_no_verdict_on_the_run(monkeypatch):
 
     monkeypatch.setattr(JOBS["count"], "work", away, raising=False)
     with pytest.raises(OperationalError):
-        execute(lease, Wishes(lease))
+        execute(lease, StopRequests(lease))
     assert state(run) == "running"

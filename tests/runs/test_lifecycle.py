@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from inference.models import Run
 from inference.runs import leases, lifecycle
-from inference.runs.errors import ConfigError, NameTakenError, RunStateError
+from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
 from inference.runs.kinds import JOBS
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import payloads, state
@@ -39,7 +39,7 @@ def test_a_submitted_run_waits_with_its_complete_description():
 
 def test_a_run_needs_a_name_of_its_own_and_a_known_kind():
     submit("taken")
-    with pytest.raises(NameTakenError, match=r"'taken \(2\)'"):
+    with pytest.raises(RunNameTakenError, match=r"'taken \(2\)'"):
         submit("taken")
     with pytest.raises(ConfigError, match="1 to 200 characters"):
         submit("   ")

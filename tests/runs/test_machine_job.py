@@ -10,7 +10,7 @@ from inference.measuring.simulated_agent import SimulatedHarness
 from inference.models import Evaluation, ExperimentSet, Measurement, PortMapping
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes
+from inference.runs.execute import StopRequests
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import spread
 from inference.storage.rows import load_mapping
@@ -210,7 +210,7 @@ def test_a_search_that_is_taken_up_again_keeps_its_schemes_and_asks_nothing(mach
     config = {"source": {"machine": machine.pk}, "schemes": "all", "settings": settings, "mixes": 60}
     run = lifecycle.submit("infer", config, "a run")
 
-    class UntilEvolution(Wishes):
+    class UntilEvolution(StopRequests):
         def __call__(self):
             return "stop" if len(payloads(run, "phase")) == 6 else super().__call__()
 

@@ -8,7 +8,7 @@ from inference.features.measure.job import effort
 from inference.models import ExperimentSet, Machine, Measurement
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.storage.rows import load_measurements
 from tests.runs.agents import TRUTH, attempt, do, impatient, make_machine, put_agent
 from tests.runs.fixtures import payloads
@@ -87,7 +87,7 @@ def test_what_was_measured_before_a_cancel_stays(machine, monkeypatch):
     )
     lease = leases.claim("w")
 
-    class Cancelling(Wishes):
+    class Cancelling(StopRequests):
         def __call__(self):
             if boards.posted <= 300:
                 return ""

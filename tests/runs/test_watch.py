@@ -15,7 +15,7 @@ from inference.runs import leases, lifecycle
 from inference.runs import leases as watch_module
 from inference.runs.journal import LEASE_TIME
 from inference.runs.kinds import JOBS
-from inference.runs.leases import PATIENCE, Watch
+from inference.runs.leases import PATIENCE, LeaseMonitor
 from tests.runs.counting.job import CountJob
 from tests.runs.fixtures import payloads, reached, wait_for
 
@@ -60,7 +60,7 @@ def looks(watch, clock, seconds):
 def test_whose_lease_has_ended_is_gone_after_a_while_of_doing_nothing_about_it(run, clock, by):
     first = leases.claim("dead")
     end_lease(run, by)
-    watch = Watch()
+    watch = LeaseMonitor()
     assert looks(watch, clock, PATIENCE) == [None] * int(2 * PATIENCE)
     [second] = looks(watch, clock, 0.5)
     assert second.token == first.token + 1
@@ -70,7 +70,7 @@ def test_whose_lease_has_ended_is_gone_after_a_while_of_doing_nothing_about_it(r
 def test_when_the_clock_was_set_a_holder_that_is_well_renews_its_lease_and_keeps_it(run, clock, by):
     lease = leases.claim("well")
     end_lease(run, by)
-    watch = Watch()
+    watch = LeaseMonitor()
     assert looks(watch, clock, 3) == [None] * 6
     leases.heartbeat(lease)
     assert set(looks(watch, clock, 3 * PATIENCE)) == {None}
@@ -82,7 +82,7 @@ def test_when_the_clock_was_set_a_holder_that_is_well_renews_its_lease_and_keeps
 def test_who_could_not_look_for_a_while_knows_nothing_of_the_others(run, clock):
     leases.claim("somebody")
     end_lease(run)
-    watch = Watch()
+    watch = LeaseMonitor()
     looks(watch, clock, PATIENCE - 1)
     clock.passed += PATIENCE  # this computer stood still, perhaps the holder's as well
     assert set(looks(watch, clock, PATIENCE)) == {None}
@@ -93,7 +93,7 @@ def test_a_run_that_waits_is_taken_beside_one_that_is_watched(run, clock):
     leases.claim("somebody")
     end_lease(run)
     waiting = lifecycle.submit("count", {}, "waits")
-    assert leases.claim("watcher", watch=Watch()).run_id == waiting.pk
+    assert leases.claim("watcher", watch=LeaseMonitor()).run_id == waiting.pk
 
 
 def test_a_long_transaction_takes_no_run_from_anybody(site):

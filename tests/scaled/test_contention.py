@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from inference.core.experiment import Experiment
 from inference.models import ISA, Batch, ExperimentTerm, Machine, Run, RunEvent, Upload
 from inference.runs import journal, leases, lifecycle
-from inference.runs.errors import ConfigError, NameTakenError, RunStateError
+from inference.runs.errors import ConfigError, RunNameTakenError, RunStateError
 from inference.runs.machines import board as batches
 from inference.runs.machines import sessions, tokens
 from inference.storage.instruction_sets import new_isa
@@ -112,7 +112,7 @@ def test_a_claim_passes_over_rows_that_others_are_looking_at(site):
 def test_one_name_is_given_to_one_run_and_the_other_hears_what_is_free(site):
     answers = at_once(*[lambda: lifecycle.submit("count", {}, "the name")] * 4)
     made = [answer for answer in answers if isinstance(answer, Run)]
-    refused = [answer for answer in answers if isinstance(answer, NameTakenError)]
+    refused = [answer for answer in answers if isinstance(answer, RunNameTakenError)]
     assert (len(made), len(refused)) == (1, 3), answers
     assert {answer.suggestion for answer in refused} == {"the name (2)"}
 

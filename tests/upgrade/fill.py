@@ -24,7 +24,7 @@ from inference.measuring.simulated import SimulatedProcessor  # noqa: E402
 from inference.models import ExperimentSet, PortMapping, Run  # noqa: E402
 from inference.runs import execute as execution  # noqa: E402
 from inference.runs import leases, lifecycle  # noqa: E402
-from inference.runs.execute import STOP, Wishes, execute  # noqa: E402
+from inference.runs.execute import STOP, StopRequests, execute  # noqa: E402
 from inference.runs.reporter import JournalReporter  # noqa: E402
 from inference.storage.instruction_sets import new_isa  # noqa: E402
 from inference.storage.rows import store_mapping, store_measurements  # noqa: E402
@@ -34,7 +34,7 @@ TRUTH = Mapping(("0", "1", "2"), {"a": ((1, 1),), "b": ((3, 1),), "c": ((4, 1),)
 QUICK = {"search": "evolution", "population": 30, "max_generations": 3, "threads": 1}
 
 
-class Interrupting(Wishes):
+class Interrupting(StopRequests):
     """Interrupts a run in its second generation: it has a checkpoint then."""
 
     wish = STOP
@@ -74,7 +74,7 @@ def main() -> None:
     def submit(kind: str, config: dict, name: str) -> Run:
         return lifecycle.submit(kind, config, name, user)
 
-    def work(wishes: type[Wishes] = Wishes) -> None:
+    def work(wishes: type[StopRequests] = StopRequests) -> None:
         Listening.generations = 0
         lease = leases.claim("old worker")
         assert lease is not None

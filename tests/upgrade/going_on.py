@@ -7,7 +7,7 @@ from django.test import Client
 from inference.models import Evaluation, ExperimentSet, PortMapping, Run, RunEvent
 from inference.models.schema import Schema, schema
 from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from pmweb.accounts.people import ensure_administrator
 
 PAGES = (
@@ -42,7 +42,7 @@ def check_that_it_goes_on(client: Client) -> None:
     assert Evaluation.objects.exists()
     lifecycle.resume(Run.objects.get(name="paused"))
     while (lease := leases.claim("new worker")) is not None:
-        execute(lease, Wishes(lease))
+        execute(lease, StopRequests(lease))
     for run in Run.objects.exclude(name="cancelled"):
         assert run.state == "done", f"{run.name}: {run.error}"
         numbers = list(RunEvent.objects.filter(run=run).order_by("seq").values_list("seq", flat=True))

@@ -10,12 +10,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from inference.core.explain import REASONS, STAGES, Reason
+from inference.core.explain import REASONS, STAGES, NotCharacterised
 from inference.core.explain.events import Blocked, Bottleneck, Excluded, Funnel, Verdicts
 from inference.core.explain.problem import BlockingClass
 from inference.core.protocols import Event
 from inference.features.inferring.explainable import WIDTH, bars
-from inference.features.inferring.records import OPEN, ExplainRecord, Told, agreed
+from inference.features.inferring.records import OPEN, ExplainRecord, SchemeOutcome, agreed
 from inference.features.runs.record import fold
 from inference.models import ISA, Characterisation, PortMapping, Run
 from inference.runs import journal, leases, lifecycle
@@ -146,9 +146,9 @@ def test_schemes_asked_for_are_known_when_all_have_been_measured_alone():
 )
 def test_the_majority_of_the_runs_says_what_became_of_a_scheme(said: list[str], outcome: str, reason: str):
     verdicts = {
-        run: Told("a", "remaining", "excluded", text[1:], f"{run} cycles")
+        run: SchemeOutcome("a", "remaining", "excluded", text[1:], f"{run} cycles")
         if text.startswith("!")
-        else Told("a", "remaining", "characterised", "", text)
+        else SchemeOutcome("a", "remaining", "characterised", "", text)
         for run, text in enumerate(said, start=1)
     }
     told = agreed(verdicts, 3, over=False)
@@ -160,9 +160,9 @@ def test_the_majority_of_the_runs_says_what_became_of_a_scheme(said: list[str], 
 
 
 def test_a_bar_is_as_wide_as_its_schemes_and_none_is_too_small_to_be_seen():
-    told = [Told(str(k), "alone", "excluded", "unstable") for k in range(1000)]
-    told += [Told("x", "classes", "excluded", "unstable")]
-    told += [Told(str(k), "remaining", "characterised") for k in range(1000, 1500)]
+    told = [SchemeOutcome(str(k), "alone", "excluded", "unstable") for k in range(1000)]
+    told += [SchemeOutcome("x", "classes", "excluded", "unstable")]
+    told += [SchemeOutcome(str(k), "remaining", "characterised") for k in range(1000, 1500)]
     states = dict.fromkeys(STAGES, "done") | {"remaining": "current"}
     asked, alone, candidates, sorted_out, *_, last = bars(4000, told, states)
     assert (asked.left, asked.widths) == (4000, (WIDTH, 0, 0))
@@ -252,7 +252,7 @@ def test_a_stage_lists_whom_it_left_out_by_reason(visitor: Client, running: Run)
     assert "<b>odd</b>" not in text, "names of schemes are text"
     assert "<i>0.3</i>" not in text
     assert "&lt;i&gt;0.3&lt;/i&gt; and 0.9 cycles" in text
-    assert REASONS[Reason.UNSTABLE] in text
+    assert REASONS[NotCharacterised.UNSTABLE] in text
     one = page(visitor, running, stage="alone", reason="unstable")
     assert [line.told.scheme for line in one.context["listing_lines"]] == [ODD]
     assert [group.chosen for group in one.context["listing"].groups] == [False, True]

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from anica_app.models import Campaign
-from inference.features.search.query import Found, find, pasted
+from inference.features.search.query import SearchHits, find, pasted
 from inference.models import ISA, ExperimentSet, PortMapping
 from inference.runs import lifecycle
 from tests.views.conftest import IMUL
@@ -19,7 +19,7 @@ from tests.views.conftest import IMUL
 LOOP = "add rax, rbx\nimul rcx, rdx"
 
 
-def by_key(groups: list[Found]) -> dict[str, list[str]]:
+def by_key(groups: list[SearchHits]) -> dict[str, list[str]]:
     return {each.key: [hit.name for hit in each.hits] for each in groups}
 
 

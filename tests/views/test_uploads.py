@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from inference.core.explain import Reason
+from inference.core.explain import NotCharacterised
 from inference.models import ISA, ExperimentSet, PortMapping, Run, Upload
 from tests.views.conftest import ADD, IMUL
 from tests.work import work_off
@@ -282,7 +282,7 @@ def test_explained_results_take_what_waits_of_their_runs(
         explanation = visitor.get(preview_url(mapping) + query).context["seen"].explanation
         return [each.reason.value for each in explanation.characterisations]
 
-    assert reasons("") == ["", Reason.NEGATIVE]
+    assert reasons("") == ["", NotCharacterised.NEGATIVE]
     assert reasons(f"?rejects={rejects[1].pk}") == ["", ""]
     assert reasons("?rejects=none") == ["", ""]
     assert visitor.get(preview_url(mapping) + "?rejects=99").status_code == 400

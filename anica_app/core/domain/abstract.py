@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anica_app.core.domain.aliasing import FREE, Aliasing, Pair
-from anica_app.core.domain.places import Place
+from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import Bits
 
 # Whether an abstract block says less than another, instructions in between and rotation allowed (§8.1.6).
@@ -58,7 +58,7 @@ def subsumes(
 
 
 def _mapped(pair: Pair, mapping: Sequence[int]) -> Pair:
-    one, other = (Place(mapping[place.instruction], place.kind, place.number) for place in pair)
+    one, other = (OperandPlace(mapping[place.instruction], place.kind, place.number) for place in pair)
     return (one, other) if one < other else (other, one)
 
 

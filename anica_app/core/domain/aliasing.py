@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from anica_app.core.domain.places import Content, Place, Slot, Slots, match, overlap
+from anica_app.core.domain.places import Content, OperandPlace, Slot, Slots, match, overlap
 
-Pair = tuple[Place, Place]
+Pair = tuple[OperandPlace, OperandPlace]
 """Two different operands, the smaller one first: aliasing knows no direction."""
 
 Operands = Sequence[tuple[Slots, Sequence[Content]]]
@@ -73,7 +73,7 @@ def represent(block: Operands) -> Aliasing:
     return Aliasing(frozenset(must), frozenset(must_not))
 
 
-def _at(block: Operands, place: Place) -> tuple[Slot, Content] | None:
+def _at(block: Operands, place: OperandPlace) -> tuple[Slot, Content] | None:
     slots, contents = block[place.instruction]
     index = slots.index(place.kind, place.number)
     return None if index is None else (slots.all[index], contents[index])

@@ -26,7 +26,7 @@ from anica_app.core.domain.abstract import (
 from anica_app.core.domain.abstractions import UP
 from anica_app.core.domain.aliasing import Aliasing, Pair
 from anica_app.core.domain.features import Vocabulary
-from anica_app.core.domain.places import Kind, Place
+from anica_app.core.domain.places import Kind, OperandPlace
 from anica_app.core.protocols import AnicaError
 from inference.core.protocols import Json
 
@@ -98,7 +98,7 @@ def expanded(given: Json, expansion: Json) -> Json:
     return {**given, "instructions": instructions}
 
 
-def place_name(place: Place) -> str:
+def place_name(place: OperandPlace) -> str:
     """An operand as documents call it: `2.register.1`."""
     return f"{place.instruction + 1}.{place.kind}.{place.number + 1}"
 
@@ -153,12 +153,12 @@ def _pair(one: str, other: str) -> Pair:
     return left, right
 
 
-def _place(name: str) -> Place:
+def _place(name: str) -> OperandPlace:
     found = _PLACE.fullmatch(name)
     if found is None:
         raise AnicaError(f"operands are called like 1.register.2 or 3.memory.1, not {name!r}")
     kind: Kind = "register" if found[2] == "register" else "memory"
-    return Place(int(found[1]) - 1, kind, int(found[3]) - 1)
+    return OperandPlace(int(found[1]) - 1, kind, int(found[3]) - 1)
 
 
 def _abstraction(feature: str, vocabulary: Vocabulary) -> Any:

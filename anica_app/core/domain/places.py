@@ -23,7 +23,7 @@ from iced_x86 import Instruction, OpCodeInfo, Register, RegisterExt
 from anica_app.core.domain.sampleable import BASES
 from inference.isa.scheme import Scheme
 from inference.isa.x86 import choosing
-from inference.isa.x86.choosing import Bank, Choice, aliases, family_of
+from inference.isa.x86.choosing import Bank, RegisterChoice, aliases, family_of
 from inference.isa.x86.demands import INDICES, demands
 from inference.isa.x86.forms import Form
 from inference.isa.x86.holes import GPR64, MASK_PAIR, Hole
@@ -33,7 +33,7 @@ Kind = Literal["memory", "register"]
 Part = choosing.Part | Literal["fixed"]
 
 
-class Place(NamedTuple):
+class OperandPlace(NamedTuple):
     """An operand of a block: of which instruction, of which kind, and the how-manieth; all from 0."""
 
     instruction: int
@@ -152,11 +152,11 @@ class Slots:
         """What stands in them in a decoded instruction."""
         return tuple(slot.content(instruction) for slot in self.all)
 
-    def places(self, instruction: int) -> list[Place]:
+    def places(self, instruction: int) -> list[OperandPlace]:
         """The name of each where the scheme is that of this instruction."""
         return [
-            *(Place(instruction, "register", number) for number in range(len(self.registers))),
-            *(Place(instruction, "memory", number) for number in range(len(self.memories))),
+            *(OperandPlace(instruction, "register", number) for number in range(len(self.registers))),
+            *(OperandPlace(instruction, "memory", number) for number in range(len(self.memories))),
         ]
 
     def index(self, kind: Kind, number: int) -> int | None:
@@ -227,7 +227,7 @@ def _accumulator(form: Form) -> int | None:
     return next((family_of(hole.registers[0])[1] for hole in form.holes if hole.fixed), None)
 
 
-def _slot(choice: Choice, never: int | None = None, *, indexed: bool = False) -> RegisterSlot:
+def _slot(choice: RegisterChoice, never: int | None = None, *, indexed: bool = False) -> RegisterSlot:
     hole = choice.hole or GPR64.name  # parts of addresses have no hole of their own
     kept = (*BASES, never) if choice.bank == "general" else (INDICES,) if indexed else ()
     possible = 0

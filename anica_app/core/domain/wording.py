@@ -15,7 +15,7 @@ from anica_app.core.domain.abstract import AliasExpansion, Values
 from anica_app.core.domain.abstractions import UP
 from anica_app.core.domain.aliasing import Pair
 from anica_app.core.domain.features import YES, Vocabulary, everything
-from anica_app.core.domain.places import Place
+from anica_app.core.domain.places import OperandPlace
 from inference.core.protocols import Json
 from inference.isa.scheme import Scheme
 from inference.isa.x86.forms import Form
@@ -145,7 +145,7 @@ def _dropped(name: str, element: str) -> str:
     )
 
 
-def _place(place: Place) -> str:
+def _place(place: OperandPlace) -> str:
     number = f" {place.number + 1}" if place.kind == "register" or place.number else ""
     return f"{place.kind} operand{number} of instruction {place.instruction + 1}"
 

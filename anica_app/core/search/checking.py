@@ -45,7 +45,7 @@ def alike(world: World[BlockT, AbstractT, ExpansionT], judged: Judged[BlockT], o
 AskedT_contra = TypeVar("AskedT_contra", bound=Hashable, contravariant=True)
 
 
-class Reason(StrEnum):
+class InterestReason(StrEnum):
     """Why an abstract block was found interesting, or not."""
 
     ALL = "all"
@@ -61,20 +61,20 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check(Generic[BlockT]):
+class AbstractCheck(Generic[BlockT]):
     """An abstract block judged: by which blocks, each once, however often it was drawn.
 
     `failed` counts the attempts at sampling that came to nothing.
     """
 
-    reason: Reason
+    reason: InterestReason
     samples: tuple[Judged[BlockT], ...] = ()
     failed: int = 0
 
     @property
     def interesting(self) -> bool:
         """The verdict."""
-        return self.reason in (Reason.ALL, Reason.SAME)
+        return self.reason in (InterestReason.ALL, InterestReason.SAME)
 
     @property
     def mean(self) -> float:
@@ -91,14 +91,14 @@ class Checker(Protocol[BlockT, AskedT_contra]):
         abstract: AskedT_contra,
         path: Sequence[object],
         before: AskedT_contra | None = None,
-    ) -> Task[BlockT, Check[BlockT]]:
+    ) -> Task[BlockT, AbstractCheck[BlockT]]:
         """Search for a block that it represents and that is not interesting.
 
         `path` names the randomness; `before` is the interesting abstract block that it was expanded from.
         """
         ...
 
-    def confirm(self, abstract: AskedT_contra, path: Sequence[object]) -> Task[BlockT, Check[BlockT]]:
+    def confirm(self, abstract: AskedT_contra, path: Sequence[object]) -> Task[BlockT, AbstractCheck[BlockT]]:
         """Search once more, where it is the result."""
         ...
 
@@ -115,12 +115,12 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
         self._world = world
         self._model = model
         self._against: list[Judged[BlockT]] = []
-        self._known: dict[AbstractT, Check[BlockT]] = {}
-        self._confirmed: dict[AbstractT, Check[BlockT]] = {}
+        self._known: dict[AbstractT, AbstractCheck[BlockT]] = {}
+        self._confirmed: dict[AbstractT, AbstractCheck[BlockT]] = {}
 
     def check(
         self, abstract: AbstractT, path: Sequence[object], before: AbstractT | None = None
-    ) -> Task[BlockT, Check[BlockT]]:
+    ) -> Task[BlockT, AbstractCheck[BlockT]]:
         """Samples look by look, until one is not interesting in the way of the block that is generalised.
 
         Of an expanded abstract block, the share `new_share` of them is of what the expansion has added: all
@@ -134,7 +134,7 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
         self._known[abstract] = self._learnt(check)
         return check
 
-    def confirm(self, abstract: AbstractT, path: Sequence[object]) -> Task[BlockT, Check[BlockT]]:
+    def confirm(self, abstract: AbstractT, path: Sequence[object]) -> Task[BlockT, AbstractCheck[BlockT]]:
         """Look at a result once more, at all that it represents; what speaks against it is remembered."""
         known = self._remembered(abstract, self._confirmed)
         if known is not None:
@@ -145,22 +145,22 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
         return check
 
     def _remembered(
-        self, abstract: AbstractT, checks: dict[AbstractT, Check[BlockT]]
-    ) -> Check[BlockT] | None:
+        self, abstract: AbstractT, checks: dict[AbstractT, AbstractCheck[BlockT]]
+    ) -> AbstractCheck[BlockT] | None:
         if not self._world.settings.share_evidence:
             return None
         contains = self._world.domain.contains
         found = next((one for one in self._against if contains(abstract, one.block)), None)
-        return checks.get(abstract) if found is None else Check(Reason.KNOWN, (found,))
+        return checks.get(abstract) if found is None else AbstractCheck(InterestReason.KNOWN, (found,))
 
-    def _learnt(self, check: Check[BlockT]) -> Check[BlockT]:
-        if check.reason is Reason.SAMPLE:
+    def _learnt(self, check: AbstractCheck[BlockT]) -> AbstractCheck[BlockT]:
+        if check.reason is InterestReason.SAMPLE:
             self._against.extend(one for one in check.samples if not alike(self._world, one, self._model))
         return check
 
     def _sampled(
         self, abstract: AbstractT, before: AbstractT | None, looks: Sequence[int], random: Random
-    ) -> Task[BlockT, Check[BlockT]]:
+    ) -> Task[BlockT, AbstractCheck[BlockT]]:
         samples: dict[bytes, Judged[BlockT]] = {}
         failed = 0
         for look in looks:
@@ -171,10 +171,12 @@ class SamplingChecker(Generic[BlockT, AbstractT, ExpansionT]):
                 judged = yield fresh
                 samples |= {one.code: one for one in judged}
                 if not all(alike(self._world, one, self._model) for one in judged):
-                    return Check(Reason.SAMPLE, tuple(samples.values()), failed)
+                    return AbstractCheck(InterestReason.SAMPLE, tuple(samples.values()), failed)
             if gave_up:
                 break
-        return Check(Reason.ALL if samples else Reason.EMPTY, tuple(samples.values()), failed)
+        return AbstractCheck(
+            InterestReason.ALL if samples else InterestReason.EMPTY, tuple(samples.values()), failed
+        )
 
     def _draw(
         self, abstract: AbstractT, before: AbstractT | None, number: int, random: Random

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Generic
 
 from anica_app.core.search.checking import minimise
-from anica_app.core.search.discovery_set import Book
+from anica_app.core.search.discovery_set import DiscoverySet
 from anica_app.core.search.findings import Discovery, Generalised, Keeper, News, Round
 from anica_app.core.search.generalising import Candidate, generalise_all
-from anica_app.core.search.judging import Judge, Judged
+from anica_app.core.search.judging import InterestJudge, Judged
 from anica_app.core.search.panel import Driver, Meter, Panel, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
 from anica_app.core.search.settings import Termination
@@ -31,7 +31,7 @@ from anica_app.core.search.state import (
     discovery_json,
     state_of,
 )
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.protocols import Checkpoint, Reporter
 
 # One given block: why tools disagree about it, or what a prediction rests on (thesis §8.4.1).
@@ -64,12 +64,12 @@ class Explanation(Generic[BlockT, AbstractT, ExpansionT]):
             0, start, witness, world.domain.represent(witness.block)
         )
         traces = generalise_all(world, driver, [self.candidate], expired)
-        book: Book[BlockT, AbstractT, ExpansionT] = Book(world)
-        self.generalised: list[Generalised[BlockT, AbstractT, ExpansionT]] = book.admit(
+        discovery_set: DiscoverySet[BlockT, AbstractT, ExpansionT] = DiscoverySet(world)
+        self.generalised: list[Generalised[BlockT, AbstractT, ExpansionT]] = discovery_set.admit(
             self.candidate, traces[0]
         )
-        self.discoveries: list[Discovery[AbstractT]] = book.discoveries
-        self.subsumed = book.subsumed
+        self.discoveries: list[Discovery[AbstractT]] = discovery_set.discoveries
+        self.subsumed = discovery_set.subsumed
 
 
 # Fresh random blocks, and the interesting ones among them made short (Algorithm 8.1, lines 3 to 6).
@@ -140,7 +140,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         self,
         world: World[BlockT, AbstractT, ExpansionT],
         panel: Panel,
-        judge: Judge,
+        judge: InterestJudge,
         termination: Termination,
         reporter: Reporter,
         keeper: Keeper[BlockT, AbstractT, ExpansionT],
@@ -153,12 +153,12 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         self._driver = Driver(world.domain, panel, judge)
         self._termination = termination
         self._reporter = reporter
-        self._pace = Pace(reporter, clock)
+        self._pace = PacedReporter(reporter, clock)
         self._keeper = keeper
         self._excluded = excluded
         self._clock = clock
         self._state: State[AbstractT] = State(seed=world.seed)
-        self._book: Book[BlockT, AbstractT, ExpansionT] = Book(world, excluded=excluded)
+        self._book: DiscoverySet[BlockT, AbstractT, ExpansionT] = DiscoverySet(world, excluded=excluded)
         self._meter = Meter(panel, clock)
         self._generalising = 0
 
@@ -186,7 +186,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
     def _take_up(self, state: State[AbstractT]) -> list[Candidate[BlockT, AbstractT]]:
         """Go on from a checkpoint; the blocks that wait to be generalised are made once more."""
         self._state = state
-        self._book = Book(self._world, state.discoveries, state.subsumed, self._excluded)
+        self._book = DiscoverySet(self._world, state.discoveries, state.subsumed, self._excluded)
         self._book.generalisations = state.counters.generalisations
         fresh = sample_fresh(self._world, self._driver, state.pending)
         return minimised(self._world, self._driver, fresh)
@@ -261,7 +261,7 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         generalised: Sequence[Generalised[BlockT, AbstractT, ExpansionT]] = (),
         fresh: Round[BlockT] | None = None,
     ) -> None:
-        state, book = self._state, self._book
+        state, discovery_set = self._state, self._book
         judged, failures = self._meter.taken()
         self._count(judged=judged)
         state.failures.update(failures)
@@ -271,8 +271,8 @@ class Campaign(Generic[BlockT, AbstractT, ExpansionT]):
         state.counters = dataclasses.replace(
             state.counters, seconds=self._meter.seconds(), barren=sampled - 1 - state.fruitful
         )
-        newly = {one: by for one, by in book.subsumed.items() if one not in state.subsumed}
-        state.discoveries, state.subsumed = list(book.discoveries), dict(book.subsumed)
+        newly = {one: by for one, by in discovery_set.subsumed.items() if one not in state.subsumed}
+        state.discoveries, state.subsumed = list(discovery_set.discoveries), dict(discovery_set.subsumed)
         for discovery in discoveries:
             self._reporter.emit(self._discovered(discovery))
         news = News(state.counters, dict(state.failures), fresh, discoveries, generalised, newly)

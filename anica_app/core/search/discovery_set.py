@@ -15,7 +15,7 @@ _EXAMPLES = 100
 """Random blocks by which one abstract block is found to include another."""
 
 
-class Book(Generic[BlockT, AbstractT, ExpansionT]):
+class DiscoverySet(Generic[BlockT, AbstractT, ExpansionT]):
     """Discoveries in the order of their numbers.
 
     `subsumed` has the discovery that includes another: those form no part of the result (Algorithm 8.1,

@@ -67,7 +67,7 @@ class Round(Generic[BlockT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Counters:
+class CampaignCounters:
     """How far a campaign is. `failures` counts answers by predictor and sort, e.g. "timeout of 2"."""
 
     rounds: int = 0
@@ -88,7 +88,7 @@ class Counters:
 class News(Generic[BlockT, AbstractT, ExpansionT]):
     """What has come about since the last checkpoint; `subsumed` has the discovery that includes another."""
 
-    counters: Counters
+    counters: CampaignCounters
     failures: Mapping[str, int]
     fresh: Round[BlockT] | None = None
     discoveries: Sequence[Discovery[AbstractT]] = ()

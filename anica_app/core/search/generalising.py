@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, cast
 
-from anica_app.core.search.checking import Check, Checker, Reason, SamplingChecker
+from anica_app.core.search.checking import AbstractCheck, Checker, InterestReason, SamplingChecker
 from anica_app.core.search.judging import Judged
 from anica_app.core.search.panel import Driver, Task, World
 from anica_app.core.search.protocols import AbstractT, BlockT, ExpansionT
@@ -34,11 +34,11 @@ class Candidate(Generic[BlockT, AbstractT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[BlockT, ExpansionT]):
+class GeneralisingStep(Generic[BlockT, ExpansionT]):
     """An expansion that was tried, and the check that decided whether it was taken."""
 
     expansion: ExpansionT
-    check: Check[BlockT]
+    check: AbstractCheck[BlockT]
 
     @property
     def taken(self) -> bool:
@@ -56,8 +56,8 @@ class Trace(Generic[BlockT, AbstractT, ExpansionT]):
 
     order: int
     start: AbstractT
-    start_check: Check[BlockT]
-    steps: tuple[Step[BlockT, ExpansionT], ...]
+    start_check: AbstractCheck[BlockT]
+    steps: tuple[GeneralisingStep[BlockT, ExpansionT], ...]
     result: AbstractT
 
     @property
@@ -66,16 +66,16 @@ class Trace(Generic[BlockT, AbstractT, ExpansionT]):
         return not self.start_check.interesting
 
     @property
-    def result_check(self) -> Check[BlockT]:
+    def result_check(self) -> AbstractCheck[BlockT]:
         """The check by which the result was found interesting."""
-        sampled = (step.check for step in reversed(self.steps) if step.check.reason is Reason.ALL)
+        sampled = (step.check for step in reversed(self.steps) if step.check.reason is InterestReason.ALL)
         return next(sampled, self.start_check)
 
 
 def generalise(
     world: World[BlockT, AbstractT, ExpansionT],
     start: AbstractT,
-    start_check: Check[BlockT],
+    start_check: AbstractCheck[BlockT],
     checker: Checker[BlockT, AbstractT],
     order: int,
     path: Sequence[object],
@@ -99,7 +99,7 @@ def generalise(
 def _generalised(
     world: World[BlockT, AbstractT, ExpansionT],
     start: AbstractT,
-    start_check: Check[BlockT],
+    start_check: AbstractCheck[BlockT],
     checker: Checker[BlockT, AbstractT],
     order: int,
     path: Sequence[object],
@@ -113,7 +113,7 @@ def _generalised(
     choices = world.random(*path)
     abstract = start
     rejected: set[ExpansionT] = set()
-    steps: list[Step[BlockT, ExpansionT]] = []
+    steps: list[GeneralisingStep[BlockT, ExpansionT]] = []
     while start_check.interesting:
         available = [one for one in domain.expansions(abstract) if one not in rejected]
         if not available:
@@ -121,10 +121,10 @@ def _generalised(
         expansion = choices.choice(available)
         expanded = domain.expand(abstract, expansion)
         if domain.same_meaning(abstract, expanded):
-            check: Check[BlockT] = Check(Reason.SAME)
+            check: AbstractCheck[BlockT] = AbstractCheck(InterestReason.SAME)
         else:
             check = yield from checker.check(expanded, (*path, "step", len(steps)), before=abstract)
-        steps.append(Step(expansion, check))
+        steps.append(GeneralisingStep(expansion, check))
         if check.interesting:
             abstract = expanded
         else:
@@ -153,7 +153,7 @@ def generalise_all(
     places: list[int] = []
     tasks: list[Task[BlockT, Trace[BlockT, AbstractT, ExpansionT]]] = []
     for one, checker, below, check in zip(subjects, checkers, paths, starts, strict=True):
-        start = cast(Check[BlockT], check)  # nothing has made them stop early
+        start = cast(AbstractCheck[BlockT], check)  # nothing has made them stop early
         for order in range(world.settings.orders if start.interesting else 1):
             places.append(one.place)
             tasks.append(generalise(world, one.abstract, start, checker, order, below))

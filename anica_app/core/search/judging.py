@@ -21,7 +21,7 @@ SAME = "same"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Interest:
     """Whether a block is interesting, how much, and in which way.
 
     `value` is the relative or absolute difference, `math.inf` for a failure that counts. `kind` is "" where
@@ -40,13 +40,13 @@ class Judged(Generic[BlockT]):
     block: BlockT
     code: bytes
     answers: tuple[Answer, ...]
-    verdict: Verdict
+    verdict: Interest
 
 
-class Judge(Protocol):
+class InterestJudge(Protocol):
     """Decides what is interesting."""
 
-    def verdict(self, answers: Sequence[Answer]) -> Verdict:
+    def verdict(self, answers: Sequence[Answer]) -> Interest:
         """Of one block, from an answer per predictor."""
         ...
 
@@ -103,29 +103,29 @@ class Disagreement:
         self._metric = settings.metric
         self._counted = settings.counted
 
-    def verdict(self, answers: Sequence[Answer]) -> Verdict:
+    def verdict(self, answers: Sequence[Answer]) -> Interest:
         """A failure that counts ranks above every difference, one that does not makes it uninteresting."""
         cycles = [answer.cycles for answer in answers if answer.cycles is not None]
         if len(cycles) < len(answers):
             return self._failed(answers)
         if len(cycles) < 2 or self._metric == FAILING:
-            return Verdict(interesting=False, value=0.0)
+            return Interest(interesting=False, value=0.0)
         value = abs(cycles[0] - cycles[1])
         if self._metric == RELATIVE:
             value = relative_difference(cycles[0], cycles[1])
         if value > self._threshold:
-            return Verdict(interesting=True, value=value, kind=DIFFERENCE)
-        return Verdict(interesting=False, value=value)
+            return Interest(interesting=True, value=value, kind=DIFFERENCE)
+        return Interest(interesting=False, value=value)
 
-    def _failed(self, answers: Sequence[Answer]) -> Verdict:
+    def _failed(self, answers: Sequence[Answer]) -> Interest:
         counting = [
             f"{answer.failure} of {number}"
             for number, answer in enumerate(answers, start=1)
             if answer.failure in self._counted
         ]
         if not counting:
-            return Verdict(interesting=False, value=0.0)
-        return Verdict(interesting=True, value=math.inf, kind=", ".join(counting))
+            return Interest(interesting=False, value=0.0)
+        return Interest(interesting=True, value=math.inf, kind=", ".join(counting))
 
 
 class SameAs:
@@ -139,15 +139,15 @@ class SameAs:
         self._target = target
         self._tolerance = tolerance
 
-    def verdict(self, answers: Sequence[Answer]) -> Verdict:
+    def verdict(self, answers: Sequence[Answer]) -> Interest:
         """Of the first answer; the value is the relative difference from the target."""
         answer, target = answers[0], self._target
         if answer.cycles is None or target.cycles is None:
             same = answer.failure == target.failure
-            return Verdict(same, 0.0, SAME if same else "")
+            return Interest(same, 0.0, SAME if same else "")
         value = relative_difference(answer.cycles, target.cycles)
         same = value <= self._tolerance
-        return Verdict(same, value, SAME if same else "")
+        return Interest(same, value, SAME if same else "")
 
 
 def relative_difference(a: float, b: float) -> float:

@@ -15,7 +15,7 @@ from random import Random
 from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from anica_app.core.protocols import Answer, Predictor
-from anica_app.core.search.judging import Judge, Judged
+from anica_app.core.search.judging import InterestJudge, Judged
 from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
 from anica_app.core.search.settings import SearchSettings
 
@@ -218,7 +218,9 @@ class Panel:
 class Driver(Generic[BlockT, AbstractT, ExpansionT]):
     """Carries out searches: asks the panel what they want to know, tells them what the judge says of it."""
 
-    def __init__(self, domain: Domain[BlockT, AbstractT, ExpansionT], panel: Panel, judge: Judge) -> None:
+    def __init__(
+        self, domain: Domain[BlockT, AbstractT, ExpansionT], panel: Panel, judge: InterestJudge
+    ) -> None:
         self._domain = domain
         self._panel = panel
         self._judge = judge

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import ClassVar, Generic
 
 from anica_app.core.protocols import AnicaError
-from anica_app.core.search.findings import Counters, Discovery
+from anica_app.core.search.findings import CampaignCounters, Discovery
 from anica_app.core.search.protocols import AbstractT, BlockT, Domain, ExpansionT
 from inference.core.events import Plain
 from inference.core.protocols import Checkpoint, Json
@@ -21,7 +21,7 @@ class Counted(Plain):
     """Where the campaign stands; a newer one replaces it. `rate` is in blocks judged per second."""
 
     kind: ClassVar[str] = "counters"
-    counters: Counters
+    counters: CampaignCounters
     discoveries: int
     standing: int
     generalising: int
@@ -80,7 +80,7 @@ class State(Generic[AbstractT]):
     that led to a discovery, −1 for none.
     """
 
-    counters: Counters = field(default_factory=Counters)
+    counters: CampaignCounters = field(default_factory=CampaignCounters)
     pending: list[int] = field(default_factory=list)
     fruitful: int = -1
     failures: Counter[str] = field(default_factory=Counter)
@@ -116,7 +116,7 @@ def state_of(checkpoint: Checkpoint, domain: Domain[BlockT, AbstractT, Expansion
     if meta.get("format") != FORMAT:
         raise AnicaError("this campaign was interrupted under another version: start it anew")
     return State(
-        counters=Counters(**meta["counters"]),
+        counters=CampaignCounters(**meta["counters"]),
         pending=meta["pending"],
         fruitful=meta["fruitful"],
         failures=Counter(meta["failures"]),

@@ -98,7 +98,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Found:
+class KnownAccuracy:
     """What is known of a comparison.
 
     `accuracy` with the `run` that found it (None: just now), and whether it `lacks` a column; the run that is
@@ -130,22 +130,24 @@ def accuracy_of(
     return Accuracy(reference.pk, block_set.size, int(usable.sum()), zeros, tuple(compared))
 
 
-def accuracy_known(block_set: BasicBlockSet, columns: Sequence[BlockColumn], reference: BlockColumn) -> Found:
+def accuracy_known(
+    block_set: BasicBlockSet, columns: Sequence[BlockColumn], reference: BlockColumn
+) -> KnownAccuracy:
     """What can be shown at once: the comparison itself of a small set, what a run found of a large one."""
     if block_set.size * len(columns) <= AT_ONCE:
-        return Found(accuracy_of(block_set, reference))
+        return KnownAccuracy(accuracy_of(block_set, reference))
     runs = Run.objects.filter(kind=KIND, config__reference=reference.pk).order_by("-pk")
     newest = runs.defer("result").first()
     done = runs.filter(state=Run.State.DONE).first()
     working = newest if newest is not None and newest.state not in Run.FINAL else None
     failed = newest if newest is not None and newest.state == Run.State.FAILED else None
     if done is None:
-        return Found(working=working, failed=failed)
+        return KnownAccuracy(working=working, failed=failed)
     found = Accuracy.from_json(done.result["accuracy"])
     there = {column.pk: column.name for column in columns}
     kept = [column for column in found.columns if column.column in there]
     shown = Accuracy(found.reference, found.blocks, found.numbers, found.zeros, tuple(kept))
-    return Found(shown, done, working, failed, lacks=len(kept) + 1 < len(columns))
+    return KnownAccuracy(shown, done, working, failed, lacks=len(kept) + 1 < len(columns))
 
 
 def column_named(block_set: BasicBlockSet, name: str) -> BlockColumn:

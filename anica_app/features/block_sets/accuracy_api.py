@@ -19,7 +19,7 @@ from anica_app.features.block_sets.accuracy import (
 )
 from anica_app.features.block_sets.query import columns_of
 from anica_app.formats.block_scales import Bounds
-from anica_app.formats.block_sets import Look, Reading, look
+from anica_app.formats.block_sets import BlockSetOptions, Look, look
 from anica_app.formats.blocks_csv import Broken
 from anica_app.formats.incoming import Sort, sort_of_content
 from anica_app.models import BasicBlockSet
@@ -151,7 +151,7 @@ def preview_block_file(
             where="path block_file_id",
             right="a CSV file with machine code or assembly in its first column",
         )
-    reading = Reading(Broken(broken), bounds=Bounds(issue_width))
+    reading = BlockSetOptions(Broken(broken), bounds=Bounds(issue_width))
     return _file(look(io.BytesIO(content), upload.file_name, reading))
 
 

@@ -23,7 +23,7 @@ from anica_app.features.block_sets.query import (
 )
 from anica_app.models import BasicBlock, BasicBlockSet, BlockColumn
 from inference.core.protocols import Json
-from inference.features.comparing.pages import Cell, cells_of
+from inference.features.comparing.pages import DeviationBin, cells_of
 from inference.figures.heatmap import HeatMap
 from inference.formats.csv_cells import written
 from inference.web.paging import Order, Page
@@ -34,11 +34,11 @@ LISTED = 50
 
 
 @dataclass(frozen=True)
-class Shown:
+class ColumnMap:
     """A column with its map in small."""
 
     accuracy: ColumnAccuracy
-    cells: list[Cell]
+    cells: list[DeviationBin]
     share: float | None
 
     @property
@@ -48,7 +48,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedBlock:
     """A block with both numbers."""
 
     block: BasicBlock
@@ -62,7 +62,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Bin:
+class BlockBin:
     """The bounds of a bin on both axes in words."""
 
     across: str
@@ -102,9 +102,9 @@ def _column(columns: Sequence[BlockColumn], pk: int | None) -> BlockColumn | Non
     return row
 
 
-def _shown(one: ColumnAccuracy, blocks: int, reference: BlockColumn) -> Shown:
+def _shown(one: ColumnAccuracy, blocks: int, reference: BlockColumn) -> ColumnMap:
     share = one.answered / blocks if blocks else None
-    return Shown(one, cells_of(one.heat_map, reference.name, one.name), share)
+    return ColumnMap(one, cells_of(one.heat_map, reference.name, one.name), share)
 
 
 def _figure(drawn: HeatMap, across: str, upwards: str) -> Json:
@@ -143,16 +143,16 @@ def _listed(
         LISTED,
     )
     return {
-        "bin": Bin(drawn.bounds(place[1]), drawn.bounds(place[0])),
+        "bin": BlockBin(drawn.bounds(place[1]), drawn.bounds(place[0])),
         "page": Page(page.rows, page.total, page.next_cursor, page.previous_cursor),
-        "rows": [Compared(row.block, row.cycles or 0.0, row.said) for row in page.rows],  # type: ignore[attr-defined]
+        "rows": [ComparedBlock(row.block, row.cycles or 0.0, row.said) for row in page.rows],  # type: ignore[attr-defined]
         "sort": str(order),
     }
 
 
-def _compared(block: BasicBlock, answers: Sequence[Any]) -> Compared:
+def _compared(block: BasicBlock, answers: Sequence[Any]) -> ComparedBlock:
     seen, said = (math.nan if one is None or one.cycles is None else one.cycles for one in answers)
-    return Compared(block, seen, said)
+    return ComparedBlock(block, seen, said)
 
 
 @require_POST

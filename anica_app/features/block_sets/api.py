@@ -16,9 +16,9 @@ from anica_app.features.block_sets.columns import KIND as NEW_COLUMNS
 from anica_app.features.block_sets.columns import MOST
 from anica_app.features.block_sets.query import (
     SET_ORDERS,
+    ColumnKind,
     ColumnNumbers,
     Looked,
-    Told,
     block_orders,
     block_sets,
     blocks_of,
@@ -172,7 +172,10 @@ def list_set_blocks(
     columns = columns_of(row)
     check_cursor(paging)
     looked = Looked(
-        q, length, _named(columns, column, "column").pk if column else None, Told(told) if told else None
+        q,
+        length,
+        _named(columns, column, "column").pk if column else None,
+        ColumnKind(told) if told else None,
     )
     page = blocks_of(row, columns, looked, _order(columns, sort), paging.cursor, paging.limit)
     return page_json(page, [block_json(each, columns) for each in page.rows])

@@ -16,7 +16,7 @@ from anica_app.features.block_sets.loops_job import FIELDS as LOOP_FIELDS
 from anica_app.features.block_sets.loops_job import check_loops, telling
 from anica_app.features.predictors.query import predictor_of
 from anica_app.formats.block_scales import Bounds
-from anica_app.formats.block_sets import Look, Reading, look, store
+from anica_app.formats.block_sets import BlockSetOptions, Look, look, store
 from anica_app.formats.blocks_csv import Broken, Scale
 from anica_app.formats.campaign_rows import CampaignRows
 from anica_app.formats.file_trees import Archive
@@ -52,7 +52,7 @@ STAGES = ("Read and check", "Store")
 """Of an import of blocks."""
 
 
-def reading_of(options: Mapping[str, Any], columns: int = 0) -> Reading:
+def reading_of(options: Mapping[str, Any], columns: int = 0) -> BlockSetOptions:
     """How a file with blocks is to be read. `columns`: how many it has that `numbers` is about.
 
     Raises `ExchangeError` for a mapping that there is not.
@@ -65,7 +65,7 @@ def reading_of(options: Mapping[str, Any], columns: int = 0) -> Reading:
     numbers = options.get("numbers") or FOUND_OUT
     each = numbers if isinstance(numbers, list) else [numbers] * columns
     scales = tuple(Scale(one) if one else None for one in each)
-    return Reading(Broken(options.get("broken") or Broken.STOP), scales, Bounds(width, ports))
+    return BlockSetOptions(Broken(options.get("broken") or Broken.STOP), scales, Bounds(width, ports))
 
 
 class ImportAnicaJob:
@@ -142,16 +142,18 @@ def _enter(task: Task, name: str, index: int) -> None:
     task.reporter.tell("phase", {"name": name, "index": index, "labels": list(STAGES)})
 
 
-def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> Reading:
+def _reading(content: bytes, file_name: str, options: Mapping[str, Any]) -> BlockSetOptions:
     """With `numbers` for all, the columns have to be known: a look at the beginning tells them."""
     if not options.get("numbers") or isinstance(options["numbers"], list):
         return reading_of(options)
     beginning = content[: content.find(b"\n", 4096) + 1] or content
-    return reading_of(options, len(look(io.BytesIO(beginning), file_name, Reading(Broken.SKIP)).columns))
+    return reading_of(
+        options, len(look(io.BytesIO(beginning), file_name, BlockSetOptions(Broken.SKIP)).columns)
+    )
 
 
 def _store_blocks(
-    task: Task, upload: Upload, content: bytes, reading: Reading
+    task: Task, upload: Upload, content: bytes, reading: BlockSetOptions
 ) -> tuple[Json, Sequence[Entry]]:
     discard_upload(upload)
     config = task.run.config

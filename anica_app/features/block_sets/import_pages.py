@@ -15,7 +15,7 @@ from anica_app.features.block_sets.import_job import FOUND_OUT, reading_of
 from anica_app.features.block_sets.importing_loops import SORTS as LOOP_SORTS
 from anica_app.formats.anica_documents import CONFIG, DISCOVERIES, WITNESSES
 from anica_app.formats.block_scales import Bounds
-from anica_app.formats.block_sets import ColumnFacts, Look, Reading, look
+from anica_app.formats.block_sets import BlockSetOptions, ColumnFacts, Look, look
 from anica_app.formats.blocks_csv import WORDS, Broken, Scale
 from anica_app.formats.campaign_zip import GENERALISATIONS
 from anica_app.formats.file_trees import Archive
@@ -58,13 +58,13 @@ WIDEST = 8.0
 """Instructions per cycle that hardly any processor exceeds: what answers are held against unless told."""
 
 
-def beginning_of(content: bytes, file_name: str, reading: Reading | None = None) -> tuple[Look, bool]:
+def beginning_of(content: bytes, file_name: str, reading: BlockSetOptions | None = None) -> tuple[Look, bool]:
     """What the first rows of a file tell, and whether these are all.
 
     Without a reading, broken rows are passed over, and answers held against `WIDEST`.
     """
     end = len(content) if len(content) <= SEEN else content.rfind(b"\n", 0, SEEN) + 1
-    usual = Reading(Broken.SKIP, bounds=Bounds(WIDEST))
+    usual = BlockSetOptions(Broken.SKIP, bounds=Bounds(WIDEST))
     return look(io.BytesIO(content[: end or SEEN]), file_name, reading or usual), end == len(content)
 
 
@@ -137,7 +137,7 @@ class BlocksForm(ImportForm):
             data["bounds"] = data["bounds"].name
         return data
 
-    def reading(self) -> Reading:
+    def reading(self) -> BlockSetOptions:
         """As a valid form has it, broken rows passed over. Raises `ExchangeError`."""
         return reading_of({**self.cleaned_data, "broken": Broken.SKIP})
 

@@ -11,7 +11,7 @@ from typing import Any
 from anica_app.features.block_sets.loops_job import samples_of, wanted_of
 from anica_app.formats.incoming import Sort
 from anica_app.formats.listed_loops import find_listed_loops
-from anica_app.formats.program_loops import Found, Weighing, find_loops, store_loops
+from anica_app.formats.program_loops import ProgramLoops, Weighing, find_loops, store_loops
 from anica_app.models import BasicBlockSet
 from inference.core.protocols import Json
 from inference.features.uploads.query import discard_upload
@@ -79,7 +79,7 @@ def import_loops_of(path: Path, sort: Sort, options: Mapping[str, Any]) -> list[
     return _told(made, found)
 
 
-def listed(found: Found) -> list[str]:
+def listed(found: ProgramLoops) -> list[str]:
     """A line for each loop."""
     rows = [
         (
@@ -106,7 +106,7 @@ def _found(
     options: Mapping[str, Any],
     samples: tuple[bytes, str] | None,
     told: Callable[[int, int], None],
-) -> Found:
+) -> ProgramLoops:
     if sort is Sort.SAMPLES:
         raise ExchangeError(
             f"{file_name} has samples, but not the code that they are in: give the program or library, and "
@@ -126,7 +126,7 @@ def _content(path: Path) -> bytes:
         raise ExchangeError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _store(task: Task, upload: Upload, found: Found) -> tuple[Json, Sequence[Entry]]:
+def _store(task: Task, upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]:
     discard_upload(upload)
     config = task.run.config
     usual = PurePath(upload.file_name).stem.strip()[:NAME_LIMIT] or "loops"
@@ -138,5 +138,5 @@ def _store(task: Task, upload: Upload, found: Found) -> tuple[Json, Sequence[Ent
     return result, [*told, ("result", result)]
 
 
-def _told(made: BasicBlockSet, found: Found) -> list[str]:
+def _told(made: BasicBlockSet, found: ProgramLoops) -> list[str]:
     return [f"basic-block set {made.name!r}: {made.size:,} blocks with weights", *found.lines()]

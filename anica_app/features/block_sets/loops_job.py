@@ -9,7 +9,7 @@ from typing import Any
 
 from anica_app.features.block_sets.columns import refuse_unknown
 from anica_app.formats.incoming import Sort, sort_of_content
-from anica_app.formats.program_loops import Found, Wanted, Weighing, find_loops
+from anica_app.formats.program_loops import ProgramLoops, Wanted, Weighing, find_loops
 from inference.core.errors import InvalidInputError
 from inference.core.events import Progress
 from inference.core.protocols import Json
@@ -147,7 +147,7 @@ class LoopsJob:
         return partial(_result, upload, found)
 
 
-def _result(upload: Upload, found: Found) -> tuple[Json, Sequence[Entry]]:
+def _result(upload: Upload, found: ProgramLoops) -> tuple[Json, Sequence[Entry]]:
     name = f"{len(found.loops):,} loop{'' if len(found.loops) == 1 else 's'} in {upload.file_name}"
     facts: Json = {"upload": upload.pk, "name": name, "count": len(found.loops)}
     listed = [

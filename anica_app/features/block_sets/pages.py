@@ -21,9 +21,9 @@ from anica_app.features.block_sets.columns import KIND
 from anica_app.features.block_sets.columns import KIND as NEW_COLUMNS
 from anica_app.features.block_sets.query import (
     SET_ORDERS,
+    ColumnKind,
     ColumnNumbers,
     Looked,
-    Told,
     block_orders,
     block_sets,
     blocks_of,
@@ -91,9 +91,9 @@ TABS = {
     "coverage": "Coverage by campaigns",
 }
 TOLD = (
-    (Told.NUMBER.value, "gave a number"),
-    (Told.FAILURE.value, "failed"),
-    (Told.NOTHING.value, "was not asked"),
+    (ColumnKind.NUMBER.value, "gave a number"),
+    (ColumnKind.FAILURE.value, "failed"),
+    (ColumnKind.NOTHING.value, "was not asked"),
 )
 
 
@@ -130,12 +130,12 @@ def block_set(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _blocks(request: HttpRequest, found: BasicBlockSet, columns: list[BlockColumn]) -> dict[str, Any]:
-    told = one_of(request, "told", tuple(Told))
+    told = one_of(request, "told", tuple(ColumnKind))
     looked = Looked(
         request.GET.get("q", "").strip(),
         whole_number(request, "length"),
         whole_number(request, "column"),
-        Told(told) if told else None,
+        ColumnKind(told) if told else None,
     )
     order = Order.read(request.GET.get("sort", ""), block_orders(columns), "position")
     page = Page((), 0)  # type: ignore[var-annotated]

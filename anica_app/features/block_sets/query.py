@@ -50,7 +50,7 @@ BY_COLUMN = "column"
 _WORD = re.compile(r"-?[a-z][a-z0-9_]*\*?")
 
 
-class Told(StrEnum):
+class ColumnKind(StrEnum):
     """What a column may have for a block."""
 
     NUMBER = "number"
@@ -70,7 +70,7 @@ class Looked:
     search: str = ""
     length: int | None = None
     column: int | None = None
-    told: Told | None = None
+    told: ColumnKind | None = None
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def chosen_blocks(block_set: BasicBlockSet, looked: Looked) -> QuerySet[BasicBlo
         rows = rows.filter(length=looked.length)
     if looked.column is not None and looked.told is not None:
         of_column = Prediction.objects.filter(column=looked.column, block=OuterRef("pk"))
-        if looked.told is Told.NOTHING:
+        if looked.told is ColumnKind.NOTHING:
             return rows.filter(~Exists(of_column))
-        return rows.filter(Exists(of_column.filter(cycles__isnull=looked.told is Told.FAILURE)))
+        return rows.filter(Exists(of_column.filter(cycles__isnull=looked.told is ColumnKind.FAILURE)))
     return rows
 
 

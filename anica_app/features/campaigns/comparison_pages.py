@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from anica_app.features.campaigns.asked import asked_of
 from anica_app.features.campaigns.comparing import ComparedCampaigns, compared_campaigns, differing
-from anica_app.features.campaigns.pages import Found, found_of, start_coverage
+from anica_app.features.campaigns.pages import DiscoveryRow, found_of, start_coverage
 from anica_app.features.coverage.job import MOST_CAMPAIGNS
 from anica_app.models import Campaign, Discovery
 from inference.web.paging import page_in_memory
@@ -60,7 +60,7 @@ def _compared(request: HttpRequest, compared: ComparedCampaigns) -> dict[str, An
     return context
 
 
-def _found(pks: Sequence[int], by_pk: dict[int, Discovery], covered: dict[int, int]) -> list[Found]:
+def _found(pks: Sequence[int], by_pk: dict[int, Discovery], covered: dict[int, int]) -> list[DiscoveryRow]:
     return [found_of(by_pk[pk], covered) for pk in pks if pk in by_pk]
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from anica_app.core.protocols import AnicaError
 from anica_app.core.ranking import Explained, explained, fresh_blocks, judged_blocks
 from anica_app.core.samples import Sample, pack
-from anica_app.core.search.checking import Check
+from anica_app.core.search.checking import AbstractCheck
 from anica_app.core.search.discovering import Campaign as Search
 from anica_app.core.search.findings import Discovery as Found
 from anica_app.core.search.findings import Generalised, News, Round
-from anica_app.core.search.judging import Disagreement, InterestSettings, Judge, Judged
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, Judged
 from anica_app.core.search.panel import Driver, Panel
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import Counted, State
@@ -28,7 +28,7 @@ from anica_app.models import (
     GeneralisationStep,
     SampleBatch,
 )
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.protocols import Checkpoint, Json
 from inference.models import ISA, Run
 from inference.runs.errors import JobError
@@ -174,7 +174,7 @@ class RowKeeper:
             )
 
 
-def _summary(check: Check[Any]) -> dict[str, Any]:
+def _summary(check: AbstractCheck[Any]) -> dict[str, Any]:
     return {
         "n": len(check.samples),
         "interesting": sum(one.verdict.interesting for one in check.samples),
@@ -209,7 +209,7 @@ class Progressing:
         self._end = end
         self._keeper = keeper
         self._flush = flush
-        self._pace = Pace(self)
+        self._pace = PacedReporter(self)
 
     def emit(self, event: Any) -> None:
         """Pass it on; counters become progress towards whichever end is nearest."""
@@ -308,7 +308,12 @@ class CampaignJob:
 
 
 def _searched(
-    task: Task, config: CampaignConfig, campaign: Campaign, domain: X86Domain, panel: Panel, judge: Judge
+    task: Task,
+    config: CampaignConfig,
+    campaign: Campaign,
+    domain: X86Domain,
+    panel: Panel,
+    judge: InterestJudge,
 ) -> State[Any]:
     """The search itself, from its beginning or where it was interrupted."""
     begun = task.checkpoint is not None and bool(task.checkpoint.meta)

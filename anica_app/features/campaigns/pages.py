@@ -50,7 +50,7 @@ from inference.web.requests import file_answer, one_of, row_number, start_or_tel
 
 
 @dataclass(frozen=True)
-class Found:
+class DiscoveryRow:
     """A discovery of a table, in words where ours suffice; `covered`: of the blocks looked at, if any."""
 
     row: Discovery
@@ -64,9 +64,9 @@ def chart_of(campaign: Campaign) -> RoundsChart | None:
     return rounds_chart(list(rows.order_by("number").values_list("number", "n", "interesting")))
 
 
-def found_of(row: Discovery, covered: Mapping[int, int] | None) -> Found:
+def found_of(row: Discovery, covered: Mapping[int, int] | None) -> DiscoveryRow:
     """A row of the table; `covered`: blocks by id of the discovery."""
-    return Found(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
+    return DiscoveryRow(row, words_of(row.abstract), None if covered is None else covered.get(row.pk, 0))
 
 
 # The list of campaigns.
@@ -116,7 +116,7 @@ class Size:
 class Chosen:
     """A discovery of a selection, and how much of the blocks it covers by itself."""
 
-    found: Found
+    found: DiscoveryRow
     share: float
 
 

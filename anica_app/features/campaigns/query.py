@@ -19,12 +19,12 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, Least
 
-from anica_app.core.search.judging import Disagreement, InterestSettings, Judge
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.formats import anica_campaigns
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, SampleBatch
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.search.query import Found, Hit, group, with_words
+from inference.features.search.query import Hit, SearchHits, group, with_words
 from inference.models import ISA, Run
 from inference.models.scheme_search import search_schemes
 from inference.storage.instruction_sets import X86
@@ -128,7 +128,7 @@ def rounds(campaign: Campaign, cursor: str = "", size: int = PAGE_SIZE) -> Page[
 # Who judged the blocks of a stored campaign.
 
 
-def judge_of(campaign: Campaign) -> Judge | None:
+def judge_of(campaign: Campaign) -> InterestJudge | None:
     """What it found interesting; None where its configuration does not tell.
 
     An explanation of one prediction asks for the same number as that of a block, which is not kept.
@@ -178,7 +178,7 @@ _LOOKED_AT = 20
 
 
 @dataclass(frozen=True)
-class Pace:
+class CampaignPace:
     """What an earlier campaign did: `rate` in blocks per second, `schemes` that all its tools support."""
 
     campaign: Campaign
@@ -186,7 +186,7 @@ class Pace:
     schemes: int | None
 
 
-def pace_of(predictors: Sequence[int]) -> Pace | None:
+def pace_of(predictors: Sequence[int]) -> CampaignPace | None:
     """The newest campaign made here with just these predictors (two queries); None where there is none."""
     wanted = sorted(predictors)
     rows = Campaign.objects.filter(origin=Campaign.Origin.RUN, seconds__gt=0, facts__judged__gt=0)
@@ -200,7 +200,7 @@ def pace_of(predictors: Sequence[int]) -> Pace | None:
         seats.setdefault(campaign, []).append(predictor)
     for row in found:
         if sorted(seats.get(row.pk, ())) == wanted:
-            return Pace(row, row.facts["judged"] / row.seconds, row.facts.get("schemes"))
+            return CampaignPace(row, row.facts["judged"] / row.seconds, row.facts.get("schemes"))
     return None
 
 
@@ -210,7 +210,7 @@ class Plan:
 
     config: Json
     schemes: int
-    pace: Pace | None
+    pace: CampaignPace | None
 
     @property
     def left(self) -> int | None:
@@ -254,17 +254,17 @@ def of_campaign(row: Campaign) -> list[Dependent]:
 # What the search box finds of AnICA: campaigns and sets of basic blocks.
 
 
-def found_of_anica(text: str, most: int) -> list[Found]:
+def found_of_anica(text: str, most: int) -> list[SearchHits]:
     """Campaigns and block sets by name and note."""
     return [
         group(
-            Found("campaigns", "Campaigns", (), 0, "campaigns"),
+            SearchHits("campaigns", "Campaigns", (), 0, "campaigns"),
             with_words(Campaign.objects.only("name", "note", "kind"), text),
             most,
             lambda row: Hit(row.pk, row.name, row.get_kind_display(), "campaign"),
         ),
         group(
-            Found("block-sets", "Basic-block sets", (), 0, "block-sets"),
+            SearchHits("block-sets", "Basic-block sets", (), 0, "block-sets"),
             with_words(BasicBlockSet.objects.defer("report"), text),
             most,
             lambda row: Hit(row.pk, row.name, f"{row.size:,} blocks", "block-set"),

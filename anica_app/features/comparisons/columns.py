@@ -18,7 +18,7 @@ from anica_app.features.comparisons.rows import Answers
 from anica_app.features.predictors.query import opened
 from anica_app.models import Predictor
 from inference.core.arrays import Floats, Int64s
-from inference.core.predicting import Predictor as Model
+from inference.core.predicting import ThroughputModel as Model
 from inference.core.predicting import predicted
 from inference.core.tables import ExperimentTable
 from inference.models import ExperimentSet, Measurement
@@ -44,7 +44,7 @@ def tell_progress(task: Task, phase: str, done: int, total: int, unit: str, bega
     task.reporter.pulse()
 
 
-class Reading:
+class ComparisonPass:
     """Goes through a set once: its points, and on the way what mappings and annotated tools say of them."""
 
     def __init__(self, judge: ExperimentSet, models: Sequence[Model], tools: Sequence[str]) -> None:

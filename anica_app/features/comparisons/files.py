@@ -103,14 +103,14 @@ AMONG = ((WITH, "contain such a scheme"), (ONLY, "have no other scheme"))
 
 
 @dataclass(frozen=True)
-class Choice:
+class ComparisonSelection:
     """A part of the experiments, and the unit that it is shown in."""
 
     selection: Selection
     unit: Unit
 
 
-def choice_of(request: HttpRequest, row: Comparison) -> Choice:
+def choice_of(request: HttpRequest, row: Comparison) -> ComparisonSelection:
     """What the address says. Raises `BadRequest`, and `SearchError` for a search that cannot be read."""
     q, pinned = _search(request), pinned_scheme(request, row)
     schemes = schemes_found(row, q) if q else None
@@ -123,7 +123,7 @@ def choice_of(request: HttpRequest, row: Comparison) -> Choice:
         only=bool(q) and one_of(request, "among", (WITH, ONLY), WITH) == ONLY,
         common=request.GET.get("common") == "1",
     )
-    return Choice(selection, Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES)))
+    return ComparisonSelection(selection, Unit(one_of(request, "unit", tuple(Unit), Unit.CYCLES)))
 
 
 def _search(request: HttpRequest) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from anica_app.core.comparing import Points, answered_by_all
 from anica_app.core.protocols import PredictorError
-from anica_app.features.comparisons.columns import Asking, Reading, measured_elsewhere, tell_progress
+from anica_app.features.comparisons.columns import Asking, ComparisonPass, measured_elsewhere, tell_progress
 from anica_app.features.comparisons.request import ComparisonConfig, read_config
 from anica_app.features.comparisons.rows import Answers, answers_field, pictured, points_fields, summarised
 from anica_app.models import ComparedColumn, Comparison, Predictor
@@ -62,7 +62,7 @@ class ComparisonJob:
             _rows(ResourceMapping, config.resource_mappings),
         )
         models = [load_predictor(row) for row in (*mappings, *resources)]
-        reading = Reading(judge, models, config.tools)
+        reading = ComparisonPass(judge, models, config.tools)
         reading.add_all(task)
         points, table = reading.points, reading.table
         if not len(points):

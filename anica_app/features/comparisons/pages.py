@@ -14,7 +14,7 @@ from django.urls import path, reverse
 from django.utils.http import urlencode
 
 from anica_app.core.comparing import GRADES, STEPS, SchemeBias, Selection
-from anica_app.features.comparisons.files import Choice, choice_of, column_in, filter_context
+from anica_app.features.comparisons.files import ComparisonSelection, choice_of, column_in, filter_context
 from anica_app.features.comparisons.query import (
     biases_in,
     columns_of,
@@ -88,7 +88,7 @@ class Strong:
 
 
 @dataclass(frozen=True)
-class Row:
+class BiasRow:
     """A scheme of the list; `pk` None for one that the instruction set has lost since."""
 
     text: str
@@ -125,7 +125,7 @@ def strong_biases(
 
 
 def bias_tab(
-    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: Choice
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonSelection
 ) -> dict[str, Any]:
     """The bars of all predictors, and the schemes of one: all, of a grade, or from a grade on."""
     column = column_in(request, columns)
@@ -195,10 +195,10 @@ def _url(request: HttpRequest, position: int, grade: str = "", *, beyond: bool =
     return "?" + urlencode({**fields, "tab": "schemes", "column": position, **chosen, **further}) + "#schemes"
 
 
-def _rows(row: Comparison, found: Sequence[SchemeBias]) -> list[Row]:
+def _rows(row: Comparison, found: Sequence[SchemeBias]) -> list[BiasRow]:
     texts = row.schemes
     ids = ids_of_schemes(row.isa_id, (texts[bias.scheme] for bias in found))
-    return [Row(texts[bias.scheme], ids.get(texts[bias.scheme]), bias) for bias in found]
+    return [BiasRow(texts[bias.scheme], ids.get(texts[bias.scheme]), bias) for bias in found]
 
 
 # All comparisons, and where the runs that make them lead to.
@@ -232,7 +232,7 @@ _KEPT = ("unit", "q", "ext", "category", "among", "of", "shortest", "longest", "
 
 
 @dataclass(frozen=True)
-class Line:
+class ScoreRow:
     """A predictor in the table of scores."""
 
     column: ComparedColumn
@@ -249,7 +249,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Panel:
+class SmallMap:
     """A small heat map, drawn from the `place`th of the page's figures."""
 
     place: int
@@ -299,13 +299,13 @@ def _tabs(request: HttpRequest, row: Comparison) -> list[tuple[str, str, str]]:
 
 
 def _scores_tab(
-    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: Choice
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonSelection
 ) -> dict[str, Any]:
     """The table (thesis Tables 5.3, 5.4, 6.3), and the maps beside each other (Figure 6.3)."""
     of = selected(row, choice.selection)
     strong = strong_biases(request, columns, choice.selection)
     lines = [
-        Line(
+        ScoreRow(
             column,
             scores_of(column, choice.unit, choice.selection),
             of,
@@ -317,7 +317,9 @@ def _scores_tab(
     ]
     drawn = [line for line in lines if line.scores.n]
     maps = heat_maps_of([line.column for line in drawn], choice.unit, choice.selection)
-    panels = [Panel(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(drawn)]
+    panels = [
+        SmallMap(place, line.column.name, line.scores, line.map_url) for place, line in enumerate(drawn)
+    ]
     address = reverse("comparison-scores-csv", args=[row.run_id])
     return {
         "lines": lines,
@@ -329,7 +331,7 @@ def _scores_tab(
 
 
 def _map_tab(
-    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: Choice
+    request: HttpRequest, row: Comparison, columns: Sequence[ComparedColumn], choice: ComparisonSelection
 ) -> dict[str, Any]:
     """One predictor: its map with the experiments of a bin, and its maps by length (Figure 3.7)."""
     column = column_in(request, columns)
@@ -339,7 +341,7 @@ def _map_tab(
     several = len(row.lengths) > 1
     by_length = length_maps_of(column, choice.unit, choice.selection) if several else []
     panels = [
-        Panel(
+        SmallMap(
             place_of,
             f"{each.length} instruction{'' if each.length == 1 else 's'}",
             each.scores,
@@ -370,7 +372,9 @@ def _small_maps(request: HttpRequest, maps: Sequence[HeatMap], unit: Unit) -> Js
     return {"figures": [drawn.figure(unit, peak=peak, linear=linear) for drawn in maps], "peak": peak}
 
 
-_FILLED: dict[str, Callable[[HttpRequest, Comparison, Sequence[ComparedColumn], Choice], dict[str, Any]]] = {
+_FILLED: dict[
+    str, Callable[[HttpRequest, Comparison, Sequence[ComparedColumn], ComparisonSelection], dict[str, Any]]
+] = {
     "scores": _scores_tab,
     "map": _map_tab,
     "schemes": bias_tab,

@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from django.db.models import QuerySet
 
-from anica_app.core.comparing import Compared, Points, SchemeBias, Selection, answered_by_all, compared
+from anica_app.core.comparing import ComparedPoints, Points, SchemeBias, Selection, answered_by_all, compared
 from anica_app.core.comparing import biases as biases_of
 from anica_app.features.comparisons.rows import Answers, biases_from, read_answers, read_points, read_table
 from anica_app.figures.length_maps import LengthMap, length_maps
@@ -87,7 +87,7 @@ class Looked:
         chosen = selection.among(self.points.lengths, self.table if selection.schemes is not None else None)
         return chosen & self.common if selection.common else chosen
 
-    def compared(self, position: int, unit: Unit, selection: Selection) -> Compared:
+    def compared(self, position: int, unit: Unit, selection: Selection) -> ComparedPoints:
         """A column beside the measurements of a selection."""
         points = self.points
         among = None if selection.everything else self.among(selection)
@@ -104,7 +104,7 @@ def key_of(row: Comparison) -> Key:
 
 
 @lru_cache(maxsize=_IN_MEMORY)
-def _compared(key: Key, position: int, unit: Unit, selection: Selection) -> Compared:
+def _compared(key: Key, position: int, unit: Unit, selection: Selection) -> ComparedPoints:
     """A column beside the measurements of a selection; a map, its scores and its bins look at the same."""
     return looked(key).compared(position, unit, selection)
 

@@ -17,7 +17,7 @@ from anica_app.features.comparisons.request import KIND, MOST_ASKED
 from anica_app.features.predictors.query import kind_of, programs, row_for
 from anica_app.models import Predictor
 from anica_app.predictors import machine
-from anica_app.predictors.kinds import Found
+from anica_app.predictors.kinds import FoundKind
 from anica_app.predictors.llvm import mca
 from anica_app.predictors.llvm.processors import processors
 from anica_app.predictors.llvm.releases import installed
@@ -81,7 +81,7 @@ def row_of(value: str, processor: Processor) -> Predictor:
     return row_for(kind, {**versions[int(which)].options, **told})
 
 
-def _machines() -> list[Found]:
+def _machines() -> list[FoundKind]:
     try:
         return list(kind_of(machine.KIND).found())
     except PredictorError:

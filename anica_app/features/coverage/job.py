@@ -13,7 +13,7 @@ from functools import partial
 from anica_app.core.protocols import AnicaError
 from anica_app.core.ranking import best_selection
 from anica_app.core.samples import unpack
-from anica_app.core.search.judging import Disagreement, InterestSettings, Judge
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings
 from anica_app.features.block_sets.columns import read_set
 from anica_app.features.campaigns.query import judge_of
 from anica_app.features.campaigns.request import GROUPS
@@ -28,7 +28,7 @@ from anica_app.features.coverage.query import (
 )
 from anica_app.models import BasicBlockSet, Campaign, SampleBatch
 from inference.core.errors import InvalidInputError
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_whole
 from inference.models import Run
@@ -118,7 +118,7 @@ class CoverageJob:
         if len(campaigns) < len(config.campaigns):
             raise JobError("a campaign that this is about has been deleted")
         blocks = _blocks(config, campaigns)
-        pace = Pace(task.reporter)
+        pace = PacedReporter(task.reporter)
         found = coverage_of(blocks, standing_discoveries(campaigns), _telling(task, pace, len(blocks)))
         overlap = overlap_of(found.discoveries, pace.pulse) if len(campaigns) > 1 else {}
         result = {**_told(found), "overlap": overlap, "url": _url(config, task.run.pk)}
@@ -143,7 +143,7 @@ def _blocks(config: CoverageConfig, campaigns: Sequence[Campaign]) -> list[SetBl
 def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
     """The interesting random blocks of campaigns, the same number of each as far as there are so many."""
     for campaign in campaigns:
-        judge: Judge = judge_of(campaign) or Disagreement(InterestSettings())
+        judge: InterestJudge = judge_of(campaign) or Disagreement(InterestSettings())
         left = most // len(campaigns)
         rounds = campaign.batches.filter(purpose=SampleBatch.Purpose.ROUND).order_by("number")
         for packed in rounds.values_list("samples", flat=True).iterator(20):
@@ -153,7 +153,7 @@ def own_blocks(campaigns: Sequence[Campaign], most: int) -> Iterable[SetBlock]:
                     yield SetBlock(0, 0, sample.code)
 
 
-def _telling(task: Task, pace: Pace, blocks: int) -> Callable[[], None]:
+def _telling(task: Task, pace: PacedReporter, blocks: int) -> Callable[[], None]:
     """Called for each block twice: when it is read, and when all discoveries have been asked about it."""
     done = 0
 

@@ -19,7 +19,7 @@ from anica_app.core.domain.settings import (
 )
 from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.ranking import Covered, Selection, best_selection, covered_blocks
-from anica_app.core.search.judging import Judge
+from anica_app.core.search.judging import InterestJudge
 from anica_app.core.x86_domain import X86Domain
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Prediction
 from inference.core.protocols import Json
@@ -207,7 +207,9 @@ def all_blocks(block_set: BasicBlockSet) -> Iterable[SetBlock]:
     return (SetBlock(pk, position, bytes(code)) for pk, position, code in rows.iterator(_CHUNK))
 
 
-def interesting_blocks(block_set: BasicBlockSet, columns: Sequence[str], judge: Judge) -> list[SetBlock]:
+def interesting_blocks(
+    block_set: BasicBlockSet, columns: Sequence[str], judge: InterestJudge
+) -> list[SetBlock]:
     """Those of a set's blocks whose answers in these columns are interesting.
 
     A block that a tool was not asked about is not. Raises `ExchangeError` for a column that there is not.

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from anica_app.features.api_shapes import DiscoveryOut, JudgedBlockOut, assembly, discovery_json, judged_json
 from anica_app.features.discoveries import reproducing
-from anica_app.features.discoveries.query import Found, Mentions, discoveries_in_full, mentions_of
+from anica_app.features.discoveries.query import DiscoveryParts, Mentions, discoveries_in_full, mentions_of
 from anica_app.features.discoveries.reproducing import (
     Chosen,
     chosen_block,
@@ -224,12 +224,12 @@ def _found(row: Discovery) -> dict[str, Any]:
     return {**discovery_json(row), "campaign": ref(row.campaign)}
 
 
-def found_discovery(discovery_id: int) -> Found:
+def found_discovery(discovery_id: int) -> DiscoveryParts:
     """One with its campaign. Raises `Http404`."""
-    return Found(get_object_or_404(discoveries_in_full(), pk=discovery_id))
+    return DiscoveryParts(get_object_or_404(discoveries_in_full(), pk=discovery_id))
 
 
-def _chosen(found: Found, block: str) -> Chosen:
+def _chosen(found: DiscoveryParts, block: str) -> Chosen:
     try:
         chosen = chosen_block(found, block)
     except BlockError as error:
@@ -244,11 +244,11 @@ def _chosen(found: Found, block: str) -> Chosen:
     return chosen
 
 
-def _address(request: HttpRequest, found: Found) -> str:
+def _address(request: HttpRequest, found: DiscoveryParts) -> str:
     return request.build_absolute_uri(reverse("discovery", args=[found.discovery.pk]))
 
 
-def _in_full(found: Found) -> dict[str, Any]:
+def _in_full(found: DiscoveryParts) -> dict[str, Any]:
     row = found.discovery
     includes = found.campaign.discoveries.filter(subsumed_by=row).order_by("number")
     copied = ("note", "created", "abstract", "foreign", "remarks")

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from anica_app.core.protocols import Answer
 from anica_app.features.discoveries import reproducing
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
-from anica_app.features.discoveries.query import Example, Found, discoveries_in_full, mentions_of
+from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, discoveries_in_full, mentions_of
 from anica_app.features.discoveries.reproducing import (
     Chosen,
     chosen_block,
@@ -50,7 +50,7 @@ from inference.web.naming import NOTE_LIMIT
 from inference.web.requests import file_answer, one_of, whole_number
 
 
-def _chosen(request: HttpRequest, found: Found) -> Chosen:
+def _chosen(request: HttpRequest, found: DiscoveryParts) -> Chosen:
     """The block in the address, else the smallest witness."""
     try:
         chosen = chosen_block(found, request.GET.get("block", ""))
@@ -61,7 +61,7 @@ def _chosen(request: HttpRequest, found: Found) -> Chosen:
     return chosen
 
 
-def _report(request: HttpRequest, found: Found, chosen: Chosen) -> str:
+def _report(request: HttpRequest, found: DiscoveryParts, chosen: Chosen) -> str:
     address = request.build_absolute_uri(reverse("discovery", args=[found.discovery.pk]))
     return report_of(found, chosen, address)
 
@@ -107,10 +107,10 @@ PAGE_SIZE = 25
 
 
 @dataclass(frozen=True)
-class Row:
+class BlockRow:
     """A block of the table; `lines` are its instructions, `answers` come with who gave them."""
 
-    example: Example
+    example: JudgedBlock
     hex: str
     lines: tuple[str, ...]
     answers: Sequence[tuple[str, Answer]]
@@ -122,7 +122,7 @@ def chosen_node(request: HttpRequest, tree: Tree) -> Node | None:
     return tree.telling if number is None else tree.node(number)
 
 
-def step_context(request: HttpRequest, found: Found, tree: Tree, node: Node) -> dict[str, Any]:
+def step_context(request: HttpRequest, found: DiscoveryParts, tree: Tree, node: Node) -> dict[str, Any]:
     """What the part of the page about a decision needs (three or four queries)."""
     row = tree.generalisation
     seen = blocks_of_step(row, node.number)
@@ -148,10 +148,10 @@ def step_context(request: HttpRequest, found: Found, tree: Tree, node: Node) -> 
     }
 
 
-def _row(example: Example, columns: Sequence[str]) -> Row:
+def _row(example: JudgedBlock, columns: Sequence[str]) -> BlockRow:
     code = example.sample.code
     answers = list(zip(columns, example.sample.answers, strict=True))
-    return Row(example, code.hex(), lines_of(code), answers)
+    return BlockRow(example, code.hex(), lines_of(code), answers)
 
 
 def lines_of(code: bytes) -> tuple[str, ...]:
@@ -169,12 +169,12 @@ PART = "X-Part"
 """A request with this header wants only the part about a decision: a click on a node of the tree."""
 
 
-def found_or_404(pk: int) -> Found:
+def found_or_404(pk: int) -> DiscoveryParts:
     """The discovery with its campaign (one query)."""
-    return Found(get_object_or_404(discoveries_in_full(), pk=pk))
+    return DiscoveryParts(get_object_or_404(discoveries_in_full(), pk=pk))
 
 
-def tree_or_404(request: HttpRequest, found: Found) -> Tree | None:
+def tree_or_404(request: HttpRequest, found: DiscoveryParts) -> Tree | None:
     """The generalisation in the address, else the main one; None where no decision of it is known."""
     number = whole_number(request, "g")
     if number is not None and found.generalisation(number) is None:
@@ -201,7 +201,7 @@ def discovery(request: HttpRequest, pk: int) -> HttpResponse:
     return answer
 
 
-def _whole(found: Found, tree: Tree | None) -> dict[str, Any]:
+def _whole(found: DiscoveryParts, tree: Tree | None) -> dict[str, Any]:
     """What only the whole page needs."""
     row = found.discovery
     code = bytes(row.code)

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from anica_app.core.domain.wording import Mention, mention_of
 from anica_app.core.protocols import AnicaError, Answer, Failure
 from anica_app.core.samples import Sample
-from anica_app.core.search.judging import Judge, Verdict
+from anica_app.core.search.judging import Interest, InterestJudge
 from anica_app.features.campaigns.query import judge_of
 from anica_app.features.coverage.query import measure_of
 from anica_app.features.discoveries.generalisations import Tree, generalisations_of, samples_of_step, tree_of
@@ -29,11 +29,11 @@ from inference.storage.instruction_sets import X86
 
 
 @dataclass(frozen=True)
-class Example:
+class JudgedBlock:
     """A block that was judged: what each of the tools said, and what that means (None: nobody knows)."""
 
     sample: Sample
-    verdict: Verdict | None
+    verdict: Interest | None
 
     @property
     def interesting(self) -> bool | None:
@@ -42,12 +42,12 @@ class Example:
 
 
 def discoveries_in_full() -> QuerySet[Discovery]:
-    """All discoveries with what `Found` needs of their campaigns at hand."""
+    """All discoveries with what `DiscoveryParts` needs of their campaigns at hand."""
     rows = Discovery.objects.select_related("campaign", "campaign__run", "campaign__isa", "subsumed_by")
     return rows.defer("campaign__note", "campaign__run__config")
 
 
-class Found:
+class DiscoveryParts:
     """A discovery of which the parts are read when they are asked for, each once."""
 
     def __init__(self, discovery: Discovery) -> None:
@@ -85,15 +85,15 @@ class Found:
         return tree if tree is not None and tree.nodes else None
 
     @cached_property
-    def judge(self) -> Judge | None:
+    def judge(self) -> InterestJudge | None:
         """See `judge_of`."""
         return judge_of(self.campaign)
 
-    def examined(self, samples: Sequence[Sample]) -> list[Example]:
+    def examined(self, samples: Sequence[Sample]) -> list[JudgedBlock]:
         """These samples with their verdicts; answers beyond those of the campaign's tools do not count."""
         return judged(self.judge, samples, len(self.predictors))
 
-    def examples(self) -> list[Example]:
+    def examples(self) -> list[JudgedBlock]:
         """The blocks that the result rests on, with a verdict each (three queries)."""
         main = self.main
         tree = None if main is None else tree_with_start(main)
@@ -102,18 +102,20 @@ class Found:
             return []
         return self.examined(samples_of_step(main, telling.number) or [])
 
-    def smallest(self, examples: Sequence[Example]) -> Example | None:
+    def smallest(self, examples: Sequence[JudgedBlock]) -> JudgedBlock | None:
         """The shortest interesting one, by bytes; of equally short ones the most interesting."""
         shown = [one for one in examples if one.interesting is not False]
         return min(shown, key=_by_size, default=None)
 
 
-def judged(judge: Judge | None, samples: Sequence[Sample], tools: int) -> list[Example]:
+def judged(judge: InterestJudge | None, samples: Sequence[Sample], tools: int) -> list[JudgedBlock]:
     """Samples with their verdicts by their first answers, which are those of the campaign's `tools`."""
-    return [Example(one, None if judge is None else judge.verdict(one.answers[:tools])) for one in samples]
+    return [
+        JudgedBlock(one, None if judge is None else judge.verdict(one.answers[:tools])) for one in samples
+    ]
 
 
-def _by_size(one: Example) -> tuple[int, float, bytes]:
+def _by_size(one: JudgedBlock) -> tuple[int, float, bytes]:
     value = 0.0 if one.verdict is None else one.verdict.value
     return len(one.sample.code), -value, one.sample.code
 

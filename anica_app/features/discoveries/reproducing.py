@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from anica_app.core.protocols import Answer
 from anica_app.features.discoveries.bug_report import Report, markdown
-from anica_app.features.discoveries.query import Example, Found, known_answers
+from anica_app.features.discoveries.query import DiscoveryParts, JudgedBlock, known_answers
 from anica_app.features.discoveries.saying import words_of
 from anica_app.features.discoveries.tool_commands import Command, commands_for, core_of, osaca_name
 from anica_app.models import Predictor
@@ -28,10 +28,10 @@ class Chosen:
     code: bytes
     digits: str
     answers: Sequence[tuple[Predictor, Answer]]
-    examples: Sequence[Example]
+    examples: Sequence[JudgedBlock]
 
 
-def chosen_block(found: Found, digits: str = "") -> Chosen | None:
+def chosen_block(found: DiscoveryParts, digits: str = "") -> Chosen | None:
     """The block of these digits, else the smallest witness; None where a discovery came without one.
 
     Raises `BlockError` for digits of no block.
@@ -50,12 +50,12 @@ def chosen_block(found: Found, digits: str = "") -> Chosen | None:
     return Chosen(code, digits, [*answers, *known_answers(code, but)], examples)
 
 
-def commands_of(found: Found, chosen: Chosen) -> list[Command]:
+def commands_of(found: DiscoveryParts, chosen: Chosen) -> list[Command]:
     """How each of the campaign's tools, and the usual ones, are asked about the block in a shell."""
     return commands_for(found.predictors, chosen.code)
 
 
-def report_of(found: Found, chosen: Chosen, address: str) -> str:
+def report_of(found: DiscoveryParts, chosen: Chosen, address: str) -> str:
     """The bug report in Markdown; `address` is where people find the discovery."""
     others = [one for one in chosen.examples if one.interesting and one.sample.code != chosen.code]
     interesting = sum(one.interesting is not False for one in chosen.examples)
@@ -73,7 +73,7 @@ def report_of(found: Found, chosen: Chosen, address: str) -> str:
     )
 
 
-def session_of(found: Found, chosen: Chosen) -> Json:
+def session_of(found: DiscoveryParts, chosen: Chosen) -> Json:
     """The state of a Compiler Explorer session with the block and what was said of it."""
     comment = f"{found.campaign.name}, {found.discovery}"
     said = [

@@ -9,7 +9,7 @@ from typing import Any
 
 from anica_app.core.domain.wording import ANYTHING, Words, expansion_words, words
 from anica_app.core.protocols import AnicaError
-from anica_app.core.search.checking import Reason
+from anica_app.core.search.checking import InterestReason
 from anica_app.features.discoveries.generalisations import Node
 from anica_app.models import GeneralisationStep
 from inference.core.protocols import Json
@@ -21,7 +21,7 @@ Phrase = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedPhrases:
     """An abstract block in phrases, each beside what became of it since another one."""
 
     instructions: tuple[tuple[Phrase, ...], ...]
@@ -44,13 +44,13 @@ def words_of(document: Json | None) -> Words | None:
         return None
 
 
-def compared(before: Json | None, now: Json | None) -> Compared | None:
+def compared(before: Json | None, now: Json | None) -> ComparedPhrases | None:
     """What `now` asks for, with what `before` asked for marked as gone where it is."""
     after = words_of(now)
     if after is None:
         return None
     first = words_of(before) or after
-    return Compared(
+    return ComparedPhrases(
         tuple(_phrases(*pair) for pair in zip(first.instructions, after.instructions, strict=True)),
         _phrases(first.aliasing, after.aliasing),
     )
@@ -141,11 +141,11 @@ def reason(node: Node) -> str:
     """Why it was taken or not."""
     missed = node.n - (node.interesting or 0)
     said = {
-        Reason.ALL.value: f"all {node.n} blocks are interesting",
-        Reason.KNOWN.value: "it represents a block known not to be interesting",
-        Reason.SAME.value: "it represents the same blocks: other constraints imply the one that goes",
-        Reason.EMPTY.value: "no block of it could be sampled",
-        Reason.SAMPLE.value: f"{missed} of {node.n} blocks {'is' if missed == 1 else 'are'} not interesting"
+        InterestReason.ALL.value: f"all {node.n} blocks are interesting",
+        InterestReason.KNOWN.value: "it represents a block known not to be interesting",
+        InterestReason.SAME.value: "it represents the same blocks: other constraints imply the one that goes",
+        InterestReason.EMPTY.value: "no block of it could be sampled",
+        InterestReason.SAMPLE.value: f"{missed} of {node.n} blocks {'is' if missed == 1 else 'are'} not interesting"
         if missed
         else "a block is interesting in another way",
     }

@@ -17,9 +17,9 @@ from anica_app.features.discoveries.generalisations import (
     sample_page,
     samples_of_step,
 )
-from anica_app.features.discoveries.query import Found
+from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.saying import decision, reason
-from anica_app.features.questions.query import Asked, asked_about
+from anica_app.features.questions.query import QuestionAnswers, asked_about
 from anica_app.formats.sample_document import sample_document
 from anica_app.models import Discovery, Generalisation, Predictor
 from inference.core.protocols import Json
@@ -35,7 +35,7 @@ class StepBlocks:
     """The blocks as they were sampled, and with an answer more for each predictor that was asked later."""
 
     samples: Sequence[Sample]
-    asked: Asked
+    asked: QuestionAnswers
 
     @property
     def extended(self) -> list[Sample]:
@@ -50,7 +50,7 @@ class StepBlocks:
             for one in self.samples
         ]
 
-    def columns(self, found: Found) -> list[str]:
+    def columns(self, found: DiscoveryParts) -> list[str]:
         """Whose answers these are, in their order; `found`: whose decision it is."""
         return [*(one.name for one in found.predictors), *(said.name for said in self.asked.said)]
 
@@ -71,7 +71,9 @@ def orders_of(columns: int) -> tuple[str, ...]:
     return (*sorts, *(f"-{one}" for one in sorts))
 
 
-def page_of_blocks(found: Found, seen: StepBlocks, sort: str, number: int, size: int) -> Page[Sample]:
+def page_of_blocks(
+    found: DiscoveryParts, seen: StepBlocks, sort: str, number: int, size: int
+) -> Page[Sample]:
     """A page of the blocks with all answers, in one of `orders_of`."""
     extended = seen.extended
     values = {
@@ -87,7 +89,7 @@ def page_of_blocks(found: Found, seen: StepBlocks, sort: str, number: int, size:
     )
 
 
-def blocks_csv(found: Found, row: Generalisation, number: int) -> str:
+def blocks_csv(found: DiscoveryParts, row: Generalisation, number: int) -> str:
     """All blocks of a decision in the form of a basic-block set: digits, and a column per tool."""
     seen = blocks_of_step(row, number)
     lines = [
@@ -118,7 +120,7 @@ def name_of_question(discovery: Discovery, number: int) -> str:
 # The tree of a generalisation as a document to take away.
 
 
-def tree_document(found: Found, tree: Tree, *, samples: bool) -> Json:
+def tree_document(found: DiscoveryParts, tree: Tree, *, samples: bool) -> Json:
     """A generalisation as JSON: every decision with its words, and with `samples` every judged block.
 
     `expansion` and `start` are documents of abstract blocks (docs/abstract-blocks.md).

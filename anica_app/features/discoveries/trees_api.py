@@ -20,7 +20,7 @@ from anica_app.features.api_shapes import (
 )
 from anica_app.features.discoveries.api import found_discovery
 from anica_app.features.discoveries.generalisations import BY_BLOCK, Node, Tree
-from anica_app.features.discoveries.query import Found
+from anica_app.features.discoveries.query import DiscoveryParts
 from anica_app.features.discoveries.saying import decision, reason, words_of
 from anica_app.features.discoveries.steps import (
     blocks_csv,
@@ -193,7 +193,7 @@ def ask_about_step(
         return started(request, KIND, config, name_of_question(found.discovery, node.number))
 
 
-def _tree(discovery_id: int, generalisation: int | None) -> tuple[Found, Tree]:
+def _tree(discovery_id: int, generalisation: int | None) -> tuple[DiscoveryParts, Tree]:
     found = found_discovery(discovery_id)
     tree = found.tree(generalisation)
     if tree is None:
@@ -206,7 +206,7 @@ def _tree(discovery_id: int, generalisation: int | None) -> tuple[Found, Tree]:
     return found, tree
 
 
-def _node(discovery_id: int, generalisation: int | None, step: int) -> tuple[Found, Tree, Node]:
+def _node(discovery_id: int, generalisation: int | None, step: int) -> tuple[DiscoveryParts, Tree, Node]:
     found, tree = _tree(discovery_id, generalisation)
     node = tree.node(step)
     if node is None:

@@ -30,7 +30,7 @@ _SHADES = 8
 
 
 @dataclass(frozen=True)
-class Cell:
+class ToolPair:
     """Two tools: how many of `both` blocks, those for which the two gave a number, they disagree about."""
 
     row: int
@@ -69,14 +69,14 @@ def matrix(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "anica/matrices/matrix.html", context)
 
 
-def _cells(result: Json) -> list[list[Cell | None]]:
+def _cells(result: Json) -> list[list[ToolPair | None]]:
     """A row per tool; None beside itself."""
     size = range(len(result["columns"]))
     return [
         [
             None
             if row == column
-            else Cell(row, column, result["both"][row][column], result["differing"][row][column])
+            else ToolPair(row, column, result["both"][row][column], result["differing"][row][column])
             for column in size
         ]
         for row in size

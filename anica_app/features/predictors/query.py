@@ -25,7 +25,7 @@ from anica_app.features.predictors.stored_kinds import (
 from anica_app.models import Predictor as PredictorRow
 from anica_app.models import identity_key
 from anica_app.predictors import machine, mapping
-from anica_app.predictors.kinds import KINDS, Found, Kind
+from anica_app.predictors.kinds import KINDS, FoundKind, Kind
 from inference.core.protocols import Json
 from inference.isa.x86.blocks import body_of
 from inference.models import Machine, PortMapping, ResourceMapping
@@ -190,7 +190,7 @@ def listed(among: Mapping[str, Kind] | None = None) -> list[Listed]:
     return found
 
 
-def programs() -> list[tuple[Kind, list[Found], str]]:
+def programs() -> list[tuple[Kind, list[FoundKind], str]]:
     """Each kind of program with what is found of it, or why it cannot be used; quicker than `listed`."""
     told = []
     for kind in KINDS.values():
@@ -201,7 +201,7 @@ def programs() -> list[tuple[Kind, list[Found], str]]:
     return told
 
 
-def _listed(kind: Kind, one: Found, rows: Mapping[str, PredictorRow]) -> Listed:
+def _listed(kind: Kind, one: FoundKind, rows: Mapping[str, PredictorRow]) -> Listed:
     try:
         predictor = kind.predictor(one.options) if one.make is None else one.make()
     except PredictorError as error:
@@ -266,7 +266,7 @@ USUAL_MAPPINGS = 8
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedPredictor:
     """A predictor: `text` is what `campaigning.predictors.chosen` takes, `label` what people call it.
 
     `usual`: it is asked unless somebody says otherwise.
@@ -282,12 +282,12 @@ class Offer:
 class Offers:
     """Who can be asked, by what they are; `machines` measure."""
 
-    tools: list[Offer]
-    mappings: list[Offer]
-    machines: list[Offer]
+    tools: list[OfferedPredictor]
+    mappings: list[OfferedPredictor]
+    machines: list[OfferedPredictor]
 
     @property
-    def all(self) -> list[Offer]:
+    def all(self) -> list[OfferedPredictor]:
         """Machines first: what they say is what the others try to say."""
         return [*self.machines, *self.tools, *self.mappings]
 
@@ -309,7 +309,7 @@ def named(texts: Sequence[str]) -> list[PredictorRow]:
 
     Raises `PredictorError` for any other text: it could name any program of this computer.
     """
-    known: dict[str, Offer] = {}
+    known: dict[str, OfferedPredictor] = {}
     for one in offers().all:
         known |= {one.label: one, one.text: one}
     strangers = [text for text in texts if text not in known]
@@ -319,18 +319,20 @@ def named(texts: Sequence[str]) -> list[PredictorRow]:
     return list(dict.fromkeys(chosen(known[text].text) for text in texts))
 
 
-def _tool(one: Listed) -> Offer:
+def _tool(one: Listed) -> OfferedPredictor:
     """One that somebody has configured is asked; one that a question has made is offered."""
     configured = one.row is not None and one.row.origin == PredictorRow.Origin.CONFIGURED
-    return Offer(one.name, one.name, "" if one.apart else one.version, usual=configured or not one.apart)
+    return OfferedPredictor(
+        one.name, one.name, "" if one.apart else one.version, usual=configured or not one.apart
+    )
 
 
-def _stored(rows: Iterable[PredictorRow], kind: str) -> list[Offer]:
+def _stored(rows: Iterable[PredictorRow], kind: str) -> list[OfferedPredictor]:
     """Configured with options that are not as usual; they are asked where somebody wants them."""
-    return [Offer(row.name, row.name, usual=False) for row in rows if row.kind == kind]
+    return [OfferedPredictor(row.name, row.name, usual=False) for row in rows if row.kind == kind]
 
 
-def _mappings() -> list[Offer]:
+def _mappings() -> list[OfferedPredictor]:
     rows = [
         row
         for model in (PortMapping, ResourceMapping)
@@ -339,18 +341,22 @@ def _mappings() -> list[Offer]:
         .values_list("created", "name")[:LISTED]
     ]
     return [
-        Offer(written(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS)
+        OfferedPredictor(
+            written(mapping.KIND, {"mapping": name}), f"mapping {name}", usual=number < USUAL_MAPPINGS
+        )
         for number, (_, name) in enumerate(sorted(rows, reverse=True)[:LISTED])
     ]
 
 
-def _machines() -> list[Offer]:
+def _machines() -> list[OfferedPredictor]:
     rows = Machine.objects.filter(isa__name=X86, kind__in=MEASURING).select_related("isa").order_by("name")
     return [_machine(row) for row in rows[:LISTED] if not obstacle_to_measuring(row)]
 
 
-def _machine(row: Machine) -> Offer:
+def _machine(row: Machine) -> OfferedPredictor:
     """One that is away is asked where somebody wants it: the question waits until it is back."""
     here = row.kind == Machine.Kind.SIMULATED or row.is_online()
     note = row.cpu if here else "away"
-    return Offer(written(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here)
+    return OfferedPredictor(
+        written(machine.KIND, {"machine": row.name}), f"machine {row.name}", note, usual=here
+    )

@@ -15,11 +15,11 @@ from django.conf import settings
 from anica_app.core.protocols import Predictor, PredictorError
 from anica_app.models import Predictor as PredictorRow
 from anica_app.predictors import machine, mapping
-from anica_app.predictors.kinds import Found, Kind
+from anica_app.predictors.kinds import FoundKind, Kind
 from anica_app.predictors.shared_out import AskedHere, SharedOut
 from inference.agent.protocol import Result, Settings
-from inference.core.events import Pace
-from inference.core.predicting import Predictor as ExperimentPredictor
+from inference.core.events import PacedReporter
+from inference.core.predicting import ThroughputModel as ExperimentPredictor
 from inference.core.tables import ExperimentTable
 from inference.features.blocks.job import measuring_blocks
 from inference.isa.bodies import obstacle_to_blocks
@@ -134,7 +134,7 @@ def _identity(row: Machine) -> dict[str, object]:
     return {**identity_of(row), "settings": Settings().as_json()}
 
 
-def _mappings_found() -> list[Found]:
+def _mappings_found() -> list[FoundKind]:
     rows = [
         *PortMapping.objects.filter(isa__name=X86)
         .select_related("isa")
@@ -145,7 +145,7 @@ def _mappings_found() -> list[Found]:
     if not rows:
         raise PredictorError(f"there is no mapping for {X86} yet: infer or import one")
     return [
-        Found(
+        FoundKind(
             {"mapping": row.name},
             row.created.strftime("%Y-%m-%d"),
             partial(_of_row, row, mapping.MappingSettings(row.name)),
@@ -154,9 +154,9 @@ def _mappings_found() -> list[Found]:
     ]
 
 
-def _machines_found() -> list[Found]:
+def _machines_found() -> list[FoundKind]:
     rows = Machine.objects.filter(isa__name=X86, kind__in=MEASURING).order_by("name")[:LISTED]
-    found = [Found({"machine": row.name}, row.cpu) for row in rows if not obstacle_to_measuring(row)]
+    found = [FoundKind({"machine": row.name}, row.cpu) for row in rows if not obstacle_to_measuring(row)]
     if not found:
         raise PredictorError("no machine measures blocks here: connect one")
     return found
@@ -198,6 +198,6 @@ def shared(predictor: Predictor, row: PredictorRow, task: Task) -> Predictor:
         return predictor
     with ExitStack() as stack:
         stack.callback(predictor.close)
-        workshop = stack.enter_context(open_cluster(AskedHere(predictor)))
-        pace = Pace(task.reporter)
-        return SharedOut(predictor, row.kind, row.options, workshop, pace, stack.pop_all().close)
+        executor = stack.enter_context(open_cluster(AskedHere(predictor)))
+        pace = PacedReporter(task.reporter)
+        return SharedOut(predictor, row.kind, row.options, executor, pace, stack.pop_all().close)

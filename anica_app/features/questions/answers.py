@@ -21,7 +21,7 @@ from anica_app.features.questions.job import memory_question
 from anica_app.features.questions.pages import ports_context
 from anica_app.features.questions.query import (
     KIND,
-    Line,
+    PredictorAnswer,
     Said,
     asked_predictors,
     explanations_of,
@@ -48,7 +48,7 @@ PAGE_SIZE = 25
 
 
 @dataclass(frozen=True)
-class Question:
+class BlockQuestion:
     """A run that asks, with what it has heard so far."""
 
     run: Run
@@ -60,14 +60,14 @@ class Question:
         """The blocks, in the order asked."""
         return [bytes.fromhex(text) for text in self.run.config["blocks"]]
 
-    def lines(self, code: bytes) -> list[Line]:
+    def lines(self, code: bytes) -> list[PredictorAnswer]:
         """What each says of a block."""
         return lines_of(self.predictors, self.said, code)
 
 
-def _question(pk: int) -> Question:
+def _question(pk: int) -> BlockQuestion:
     run = get_object_or_404(Run, pk=pk, kind=KIND)
-    return Question(run, asked_predictors(run), said_of(run))
+    return BlockQuestion(run, asked_predictors(run), said_of(run))
 
 
 def asked_blocks(request: HttpRequest, pk: int) -> HttpResponse:
@@ -104,7 +104,7 @@ def _explain(request: HttpRequest, form: ExplainForm) -> Campaign | None:
     return Campaign.objects.get(run=run)
 
 
-def _ask_about_memory(request: HttpRequest, question: Question, number: int) -> HttpResponse:
+def _ask_about_memory(request: HttpRequest, question: BlockQuestion, number: int) -> HttpResponse:
     code = question.codes[number - 1]
     rows = [row for row in question.predictors.values() if row is not None]
     name = unused_name(f"Memory dependencies of {'; '.join(instructions_of(code))}"[:190])
@@ -116,7 +116,7 @@ def _ask_about_memory(request: HttpRequest, question: Question, number: int) -> 
     return redirect(f"{request.get_full_path()}#memory")
 
 
-def _table(request: HttpRequest, question: Question) -> dict[str, Any]:
+def _table(request: HttpRequest, question: BlockQuestion) -> dict[str, Any]:
     """All blocks beside all predictors, a page at a time."""
     codes = question.codes
     last = (len(codes) - 1) // PAGE_SIZE
@@ -135,7 +135,7 @@ def _table(request: HttpRequest, question: Question) -> dict[str, Any]:
 
 
 def _detail(
-    request: HttpRequest, question: Question, number: int, code: bytes, form: ExplainForm | None
+    request: HttpRequest, question: BlockQuestion, number: int, code: bytes, form: ExplainForm | None
 ) -> dict[str, Any]:
     """Everything about one block."""
     block = block_of_hex(code.hex())
@@ -160,7 +160,7 @@ def _detail(
     }
 
 
-def _about(question: Question, followed: list[Run]) -> dict[str, Any]:
+def _about(question: BlockQuestion, followed: list[Run]) -> dict[str, Any]:
     """What the page says of the question, and the runs that it follows."""
     run = question.run
     waiting = [pk for pk in question.predictors if pk not in question.said]
@@ -225,8 +225,8 @@ ALIKE = 0.1
 class MemoryRow:
     """A predictor with what it says of each variant, and what that means."""
 
-    line: Line
-    cells: list[tuple[Memory, Line]]
+    line: PredictorAnswer
+    cells: list[tuple[Memory, PredictorAnswer]]
     reading: str
 
 
@@ -254,7 +254,7 @@ def memory_table(
     return MemoryTable(run, variants, rows, run.state in Run.FINAL)
 
 
-def reading(cells: tuple[Line, ...]) -> str:
+def reading(cells: tuple[PredictorAnswer, ...]) -> str:
     """What a predictor's numbers for same address, other offset and other base say in words."""
     cycles = [cell.cycles for cell in cells]
     if any(one is None for one in cycles):

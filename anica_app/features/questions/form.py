@@ -10,14 +10,14 @@ from django import forms
 from anica_app.core.protocols import PredictorError
 from anica_app.core.search.judging import ABSOLUTE, RELATIVE, Disagreement, InterestSettings
 from anica_app.core.search.settings import SearchSettings
-from anica_app.features.predictors.query import Offer, Offers, chosen, offers
+from anica_app.features.predictors.query import OfferedPredictor, Offers, chosen, offers
 from anica_app.features.predictors.stored_kinds import reason_against
-from anica_app.features.questions.query import Line, furthest_apart
+from anica_app.features.questions.query import PredictorAnswer, furthest_apart
 from anica_app.models import Predictor
 from anica_app.predictors import machine
 from inference.core.protocols import Json
 from inference.features.blocks.job import MOST_BLOCKS
-from inference.isa.x86.blocks import Block, BlockError, Reading, body_of, read
+from inference.isa.x86.blocks import Block, BlockError, BlocksOfText, body_of, read
 from inference.measuring.blocks import LOOP, MOST_COPIES, MOST_PAGES, START, UNROLLED, BlockOptions
 from inference.web.naming import NOTE_LIMIT
 from inference.web.presentation import describe_fields
@@ -76,11 +76,11 @@ class ChoosingForm(forms.Form):
             if offer.text in wanted:
                 self._take(offer)
 
-    def text_of(self, offer: Offer) -> str:
+    def text_of(self, offer: OfferedPredictor) -> str:
         """What `campaigning.predictors.chosen` is told of an offer that was chosen."""
         return offer.text
 
-    def _take(self, offer: Offer) -> None:
+    def _take(self, offer: OfferedPredictor) -> None:
         try:
             self.rows.append(chosen(self.text_of(offer)))
         except PredictorError as error:
@@ -169,7 +169,7 @@ class BlockForm(ChoosingForm):
     ) -> None:
         """`asking`: the predictors are wanted, too. `piece`: the number, from 1, of the one that is asked."""
         super().__init__(data, initial, known)
-        self.reading = Reading(())
+        self.reading = BlocksOfText(())
         self._asking = asking
         self._piece = piece
         if "predictors" not in self.initial:
@@ -231,7 +231,7 @@ class BlockForm(ChoosingForm):
         """Those that were chosen."""
         return [row for row in self.rows if row.kind == machine.KIND]
 
-    def text_of(self, offer: Offer) -> str:
+    def text_of(self, offer: OfferedPredictor) -> str:
         """A machine that goes by its name is asked with the options of the form."""
         if not offer.text.startswith(f"{machine.KIND}:"):
             return offer.text
@@ -283,7 +283,7 @@ class ExplainForm(forms.Form):
         required=False,
     )
 
-    def __init__(self, lines: Sequence[Line], code: bytes, data: Any = None) -> None:
+    def __init__(self, lines: Sequence[PredictorAnswer], code: bytes, data: Any = None) -> None:
         """`lines`: what each predictor said of the block with this machine code."""
         apart = furthest_apart(lines)
         super().__init__(data, initial={} if apart is None else {"first": apart[1], "second": apart[0]})

@@ -9,8 +9,8 @@ from typing import Any
 
 from anica_app.core.protocols import AnicaError, Answer
 from anica_app.core.search.discovering import Explanation
-from anica_app.core.search.findings import Counters, News
-from anica_app.core.search.judging import Disagreement, InterestSettings, Judge, Judged, SameAs
+from anica_app.core.search.findings import CampaignCounters, News
+from anica_app.core.search.judging import Disagreement, InterestJudge, InterestSettings, Judged, SameAs
 from anica_app.core.search.panel import Driver, Meter, Panel
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns.job import RowKeeper, campaign_of, make_campaign
@@ -18,7 +18,7 @@ from anica_app.features.campaigns.opening import chosen_domain, opened_panel, re
 from anica_app.features.campaigns.request import read_predictors, read_settings
 from anica_app.models import Campaign
 from inference.core.errors import InvalidInputError
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.protocols import Json
 from inference.core.tunables import check_number
 from inference.features.inferring.request import DEFAULT_SEED, SEED_LIMIT, read_truth, read_whole
@@ -125,7 +125,7 @@ class _Telling:
     """Tells now and then how many blocks have been judged."""
 
     def __init__(self, task: Task, meter: Meter) -> None:
-        self._pace = Pace(task.reporter)
+        self._pace = PacedReporter(task.reporter)
         self._task = task
         self._meter = meter
 
@@ -135,14 +135,14 @@ class _Telling:
             self._task.reporter.tell("progress", {**facts, "unit": "blocks", "eta": None})
 
 
-def _start(config: GeneraliseConfig, domain: X86Domain, panel: Panel) -> tuple[Judge, Judged[Any]]:
+def _start(config: GeneraliseConfig, domain: X86Domain, panel: Panel) -> tuple[InterestJudge, Judged[Any]]:
     """Who judges, and the verdict on the block. Raises `JobError` where there is nothing to generalise."""
     code = bytes.fromhex(config.block)
     block = domain.block_of_code(code)
     if block is None:
         raise JobError(f"the block cannot be generalised: {domain.obstacle(code)}")
     (answers,) = panel.ask([code])()
-    judge: Judge = Disagreement(InterestSettings(**config.interest))
+    judge: InterestJudge = Disagreement(InterestSettings(**config.interest))
     verdict = judge.verdict(answers)
     if len(answers) == 1 and not verdict.interesting:
         judge = SameAs(answers[0], config.tolerance)
@@ -169,7 +169,7 @@ def _store(
     """The discoveries and their generalisations; `counted`: blocks judged for them, and failures by words."""
     seconds = task.lease.busy_seconds()
     judged, failures = counted
-    counters = Counters(
+    counters = CampaignCounters(
         rounds=0,
         sampled=0,
         generalisations=len(explanation.generalised),

@@ -19,7 +19,7 @@ _MOST_RUNS = 50
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionAnswers:
     """What each predictor said last, in the order they were first asked, and the runs that go on.
 
     `failed`: the newest run, where it has failed.
@@ -30,7 +30,7 @@ class Asked:
     failed: Run | None = None
 
 
-def asked_about(about: Json) -> Asked:
+def asked_about(about: Json) -> QuestionAnswers:
     """What was answered about something: of all runs with these entries in `about` (two queries)."""
     conditions = {f"config__about__{name}": value for name, value in about.items()}
     rows = (
@@ -40,14 +40,14 @@ def asked_about(about: Json) -> Asked:
     )
     runs = list(rows[:_MOST_RUNS])
     if not runs:
-        return Asked()
+        return QuestionAnswers()
     events = RunEvent.objects.filter(run__in=[run.pk for run in runs], kind=ANSWERS)
     newest: dict[int, Said] = {}
     for payload in events.order_by("run_id", "seq").values_list("payload", flat=True):
         said = read_said(payload)
         newest[said.predictor] = said
     order = dict.fromkeys(pk for run in reversed(runs) for pk in run.config["predictors"])
-    return Asked(
+    return QuestionAnswers(
         tuple(newest[pk] for pk in order if pk in newest),
         tuple(run for run in runs if run.state not in Run.FINAL),
         runs[0] if runs[0].state == Run.State.FAILED else None,
@@ -58,7 +58,7 @@ def asked_about(about: Json) -> Asked:
 
 
 @dataclass(frozen=True)
-class Line:
+class PredictorAnswer:
     """What a predictor says of a block: an answer, or an `error` that kept it from any; neither: it waits.
 
     `share`: its cycles in per cent of the most that anybody says. `difference`: from what a machine has
@@ -104,7 +104,9 @@ def said_of(run: Run) -> dict[int, Said]:
     return {one.predictor: one for one in said}
 
 
-def lines_of(predictors: Mapping[int, Predictor | None], said: Mapping[int, Said], code: bytes) -> list[Line]:
+def lines_of(
+    predictors: Mapping[int, Predictor | None], said: Mapping[int, Said], code: bytes
+) -> list[PredictorAnswer]:
     """A line for each predictor, in their order."""
     told = [_line(pk, row, said.get(pk), code) for pk, row in predictors.items()]
     numbers = [one.cycles for one in told if one.cycles is not None]
@@ -113,14 +115,14 @@ def lines_of(predictors: Mapping[int, Predictor | None], said: Mapping[int, Said
     return [_compared(one, most, measured) for one in told]
 
 
-def _line(pk: int, row: Predictor | None, said: Said | None, code: bytes) -> Line:
+def _line(pk: int, row: Predictor | None, said: Said | None, code: bytes) -> PredictorAnswer:
     words = asked_as(row.kind, code) if row is not None and code else ""
     if said is None:
-        return Line(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
-    return Line(pk, said.name, row, said.answers.get(code), said.error, asked_as=words)
+        return PredictorAnswer(pk, f"predictor {pk}" if row is None else row.name, row, asked_as=words)
+    return PredictorAnswer(pk, said.name, row, said.answers.get(code), said.error, asked_as=words)
 
 
-def _compared(line: Line, most: float, measured: float | None) -> Line:
+def _compared(line: PredictorAnswer, most: float, measured: float | None) -> PredictorAnswer:
     cycles = line.cycles
     if cycles is None:
         return line
@@ -129,7 +131,7 @@ def _compared(line: Line, most: float, measured: float | None) -> Line:
     return replace(line, share=share, difference=difference)
 
 
-def furthest_apart(lines: Sequence[Line]) -> tuple[int, int] | None:
+def furthest_apart(lines: Sequence[PredictorAnswer]) -> tuple[int, int] | None:
     """The ids of the two predictors whose numbers differ most; None where fewer than two have one."""
     told = sorted((one.cycles, one.pk) for one in lines if one.cycles is not None)
     return None if len(told) < 2 else (told[0][1], told[-1][1])

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from anica_app.core.protocols import Answer, Failure, PredictorError
 from anica_app.predictors.batches import cores, in_batches
-from anica_app.predictors.llvm.mca_dialogue import Question, missing, read_reply
+from anica_app.predictors.llvm.mca_dialogue import McaBatch, missing, read_reply
 from anica_app.predictors.llvm.mca_settings import RATE, McaSettings
 from anica_app.predictors.llvm.processors import check_processor
 from anica_app.predictors.llvm.releases import INSTALL, Release, installed, release_of
@@ -106,7 +106,7 @@ class LlvmMca:
         return [text for part in found for text in part]
 
     def _ask(self, texts: Sequence[Text]) -> tuple[Sequence[Answer | None], Answer]:
-        question = Question.of(texts, self._settings)
+        question = McaBatch.of(texts, self._settings)
         ended = self._run(f"-iterations={question.iterations}", question.given)
         reply = read_reply(question, texts, self._settings, ended.output, ended.complaints)
         self._lacking |= reply.lacking
@@ -122,7 +122,7 @@ class LlvmMca:
         """Which instructions of a block that made it crash do so by themselves."""
         for line in dict.fromkeys(text):
             if len(text) > 1:
-                question = Question.of([(line,)], self._settings)
+                question = McaBatch.of([(line,)], self._settings)
                 ended = self._run(f"-iterations={question.iterations}", question.given)
                 if _failure(ended).failure != Failure.CRASH:
                     continue

@@ -27,7 +27,7 @@ _SHORT, _LONG = b"a", b"b"
 
 
 @dataclass(frozen=True)
-class Question:
+class McaBatch:
     """A batch as llvm-mca's input: `iterations` of each region, `owners` the block that each line is of."""
 
     iterations: int
@@ -35,7 +35,7 @@ class Question:
     owners: tuple[int, ...]
 
     @classmethod
-    def of(cls, texts: Sequence[Text], settings: McaSettings) -> Question:
+    def of(cls, texts: Sequence[Text], settings: McaSettings) -> McaBatch:
         """The question about blocks of these instructions."""
         is_rate = settings.counting == RATE
         lines: list[str] = []
@@ -58,7 +58,7 @@ class Reply:
 
 
 def read_reply(
-    question: Question, texts: Sequence[Text], settings: McaSettings, output: bytes, complaints: bytes
+    question: McaBatch, texts: Sequence[Text], settings: McaSettings, output: bytes, complaints: bytes
 ) -> Reply:
     """What llvm-mca said, however it ended."""
     cycles: dict[tuple[int, bytes], int] = {}
@@ -95,7 +95,7 @@ def plain(instruction: str) -> str:
     return " ".join(instruction.split())
 
 
-def _refused(question: Question, complaints: bytes) -> dict[int, str]:
+def _refused(question: McaBatch, complaints: bytes) -> dict[int, str]:
     """{block: why a line of it cannot be parsed}."""
     found: dict[int, str] = {}
     for line, reason in _REFUSED.findall(complaints):

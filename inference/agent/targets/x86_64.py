@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inference.agent.checks import COPIES, Check, item
+from inference.agent.checks import COPIES, KnownBlock, item
 from inference.agent.protocol import Frame
 from inference.agent.targets import x86_registers
 from inference.agent.targets.target import CHAIN_LENGTH, FrameError
@@ -145,18 +145,18 @@ def _vector_multiplication(k: int) -> bytes:
     return bytes([0xC5, (0 if target > 7 else 0x80) | (~6 & 15) << 3 | 4, 0x59, 0xC7 | (target & 7) << 3])
 
 
-ADDITIONS = Check(
+ADDITIONS = KnownBlock(
     "additions",
     item("additions", [_addition(k) for k in range(COPIES)]),
     (1 / 2, 1 / 3, 1 / 4, 1 / 5, 1 / 6),
 )
-MULTIPLICATIONS = Check(
+MULTIPLICATIONS = KnownBlock(
     "multiplications",
     item("multiplications", [_multiplication(k) for k in range(COPIES)]),
     (2, 1, 1 / 2, 1 / 3),  # Zen 5 and Lion Cove have three multipliers
 )
-LOADS = Check("loads", item("loads", [_load(k) for k in range(COPIES)]), (1, 1 / 2, 1 / 3, 1 / 4))
-VECTORS = Check(
+LOADS = KnownBlock("loads", item("loads", [_load(k) for k in range(COPIES)]), (1, 1 / 2, 1 / 3, 1 / 4))
+VECTORS = KnownBlock(
     "vector multiplications",
     item("vector multiplications", [_vector_multiplication(k) for k in range(COPIES)]),
     (2, 1, 1 / 2),
@@ -168,7 +168,7 @@ def frame(*, avx: bool) -> Frame:
     return Frame(avx=avx)
 
 
-def checks(*, avx: bool) -> tuple[Check, ...]:
+def checks(*, avx: bool) -> tuple[KnownBlock, ...]:
     """The blocks for a computer with or without AVX."""
     return (ADDITIONS, MULTIPLICATIONS, LOADS, *((VECTORS,) if avx else ()))
 

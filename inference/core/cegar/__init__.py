@@ -29,9 +29,9 @@ from inference.core.cegar.problem import (
     CegarResult,
     Clash,
     ClashError,
+    Determinacy,
     Hidden,
     Unexplained,
-    Verdict,
 )
 from inference.core.cegar.settings import CegarSettings
 from inference.core.cegar.solving import SolverLimitError
@@ -45,9 +45,9 @@ __all__ = [
     "CegarSettings",
     "Clash",
     "ClashError",
+    "Determinacy",
     "Hidden",
     "SolverLimitError",
     "Unexplained",
-    "Verdict",
     "infer",
 ]

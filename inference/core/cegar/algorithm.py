@@ -25,8 +25,8 @@ from inference.core.cegar.problem import (
     CegarResult,
     Clash,
     ClashError,
+    Determinacy,
     Unexplained,
-    Verdict,
     assumptions,
 )
 from inference.core.cegar.questions import questions
@@ -35,10 +35,10 @@ from inference.core.cegar.search_state import from_checkpoint, identity, to_chec
 from inference.core.cegar.settings import LEAVE_UNEXPLAINED, STOP
 from inference.core.cegar.shape import Candidate, Observation, Shape
 from inference.core.cegar.solving import SolverLimitError, version
-from inference.core.cegar.telling_apart import Judge
+from inference.core.cegar.telling_apart import ExperimentChooser
 from inference.core.cegar.waiving import Waived, least_waiver, reduced
 from inference.core.errors import InsufficientDataError
-from inference.core.events import Log, Pace, PhaseStarted
+from inference.core.events import Log, PacedReporter, PhaseStarted
 from inference.core.experiment import Experiment, Measured
 from inference.core.identity import Distinction
 from inference.core.mapping import PortMapping
@@ -96,12 +96,12 @@ class _Search:
         self.problem = problem
         self.settings = problem.settings
         self.seed = seed
-        self.pace = Pace(reporter)
+        self.pace = PacedReporter(reporter)
         self.whose = identity(problem, seed)
         earlier, before = ([], 0.0) if resume is None else from_checkpoint(self.whose, resume)
         self.answers = Answers(measurer, earlier, self._save)
         self.readings = Readings(self.answers, self.settings.max_length)
-        self.judge = Judge(self.settings, self.answers, self.readings)
+        self.judge = ExperimentChooser(self.settings, self.answers, self.readings)
         self.schemes: list[str] = sorted(problem.schemes)
         self.clashes: list[Clash] = []
         self.waived: Waived = frozenset()
@@ -121,10 +121,10 @@ class _Search:
             settled = self._settle()
         except SolverLimitError as error:
             raise SolverLimitError(_NO_MAPPING.format(error)) from error
-        verdict = Verdict.AMBIGUOUS if settled.listed or settled.more else Verdict.UNIQUE
+        verdict = Determinacy.AMBIGUOUS if settled.listed or settled.more else Determinacy.UNIQUE
         return CegarResult(
             mapping=settled.mapping,
-            verdict=Verdict.UNPROVEN if settled.limit else verdict,
+            verdict=Determinacy.UNPROVEN if settled.limit else verdict,
             alternatives=settled.listed,
             more_alternatives=settled.more,
             experiments=self.answers.used,

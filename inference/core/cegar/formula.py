@@ -23,7 +23,7 @@ Weighted = tuple[tuple[int, int], ...]
 """((literal, weight ≥ 1), …)"""
 
 
-class Counters:
+class CountLiterals:
     """Literals that say "at least so much", shared by all who ask about the same Booleans."""
 
     def __init__(self, literal: Callable[[], int], clause: Callable[..., None]) -> None:
@@ -90,7 +90,7 @@ class Formula:
         self._z3: Any = z3
         self._reference = self.solver.context.ref()
         self._terms: dict[Literal, Any] = {}
-        self._counters = Counters(self.literal, self.clause)
+        self._counters = CountLiterals(self.literal, self.clause)
         self._unions: dict[tuple[int, ...], list[Literal]] = {}
         self.matrix = [[self.literal() for _ in range(shape.ports)] for _ in shape.owners]
         for row in self.matrix:

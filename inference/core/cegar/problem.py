@@ -130,7 +130,7 @@ class Alternative:
     hidden: Hidden
 
 
-class Verdict(StrEnum):
+class Determinacy(StrEnum):
     """How far the result is determined."""
 
     UNIQUE = "unique"  # up to a renaming of ports
@@ -215,7 +215,7 @@ class CegarResult:
     """
 
     mapping: PortMapping
-    verdict: Verdict
+    verdict: Determinacy
     alternatives: tuple[Alternative, ...]
     more_alternatives: bool
     experiments: tuple[Measured, ...]

@@ -18,7 +18,7 @@ MOST_TRIES = 16  # experiments looked at where the smallest has been measured to
 SEARCHED = (4, 6)  # lengths of three-level experiments, the second where the first does not do
 
 
-class Judge:
+class ExperimentChooser:
     """Chooses experiments within the settings' limits; `refused` are those that gave no usable number."""
 
     def __init__(self, settings: CegarSettings, answers: Answers, readings: Readings) -> None:

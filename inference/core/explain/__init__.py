@@ -9,7 +9,7 @@ scheme runs beside floods of each of them: whatever is delayed cannot evade thos
 - `flooding`, `surplus`: blocking experiments and the formulas behind them; `judging`: what they prove
 - `known`, `remaining`, `concluding`: stage 6, its runs and majorities, the result; `problem`: all values
 - `regularity`: patterns of §6.3.5 in a result; `repeating`: a witness that was measured again
-- `bench`, `sampling`: samples and what is known; `telling`, `events`, `search_state`: the story, told once
+- `context`, `sampling`: samples and what is known; `telling`, `events`, `search_state`: the story, told once
 """
 
 from inference.core.explain.algorithm import infer
@@ -24,8 +24,8 @@ from inference.core.explain.problem import (
     ExplainProblem,
     ExplainResult,
     Fact,
+    NotCharacterised,
     Outcome,
-    Reason,
     Seen,
     Witness,
 )
@@ -43,8 +43,8 @@ __all__ = [
     "ExplainResult",
     "ExplainSettings",
     "Fact",
+    "NotCharacterised",
     "Outcome",
-    "Reason",
     "Seen",
     "Witness",
     "infer",

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from inference.core.bottleneck import measure_bottleneck, recorded_bottleneck
 from inference.core.errors import InsufficientDataError
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.explain.alone import find_candidates, measure_alone
-from inference.core.explain.bench import Bench
 from inference.core.explain.classes import classes_by_counters, classes_by_time
 from inference.core.explain.composite import single_classes
 from inference.core.explain.concluding import concluded, nothing_characterised
+from inference.core.explain.context import ExplainContext
 from inference.core.explain.events import Bottleneck
 from inference.core.explain.known import ByCounters, ByTime
 from inference.core.explain.ports import Solver, blockers_of, class_table
@@ -44,80 +44,80 @@ def infer(
     where no blocking instruction is found or no scheme could be characterised, `InvalidInputError` for a
     checkpoint of another search, and lets `InterruptedRunError` from the reporter through.
     """
-    pace = Pace(reporter)
+    pace = PacedReporter(reporter)
     teller = Teller(pace, problem, seed, *told_before(problem, seed, resume))
     sampler = Sampler(measurer, pace, problem.settings.samples_at_most)
-    return _Search(Bench(problem, sampler, teller), seed, solver).run()
+    return _Search(ExplainContext(problem, sampler, teller), seed, solver).run()
 
 
 class _Search:
-    def __init__(self, bench: Bench, seed: int, solver: BlockingSolver) -> None:
-        self.bench = bench
+    def __init__(self, context: ExplainContext, seed: int, solver: BlockingSolver) -> None:
+        self.context = context
         self.seed = seed
         self.solver = solver
-        self.r_max = bench.settings.r_max
+        self.r_max = context.settings.r_max
 
     def run(self) -> ExplainResult:
-        bench = self.bench
-        bench.teller.enter("alone")
-        measure_alone(bench)
-        bench.teller.funnel("alone", len(bench.left))
-        bench.teller.enter("candidates")
-        find_candidates(bench)
-        bench.teller.funnel("candidates", len(bench.left))
-        if not bench.widths:
+        context = self.context
+        context.teller.enter("alone")
+        measure_alone(context)
+        context.teller.funnel("alone", len(context.left))
+        context.teller.enter("candidates")
+        find_candidates(context)
+        context.teller.funnel("candidates", len(context.left))
+        if not context.widths:
             raise InsufficientDataError(
                 "none of the schemes can be a single µop: there is nothing to block with"
             )
-        counting = bench.settings.evidence == PORT_COUNTERS
+        counting = context.settings.evidence == PORT_COUNTERS
         conclusion = self._by_counters() if counting else self._by_time()
-        result = concluded(bench, conclusion, self.r_max, bench.teller.seconds())
+        result = concluded(context, conclusion, self.r_max, context.teller.seconds())
         if not result.outcomes[Outcome.CHARACTERISED]:
             raise InsufficientDataError(nothing_characterised(result))
         return result
 
     def _by_counters(self) -> Conclusion:
-        bench = self.bench
-        bench.teller.enter("classes")
-        classes, ports = classes_by_counters(bench)
+        context = self.context
+        context.teller.enter("classes")
+        classes, ports = classes_by_counters(context)
         if not classes:
             raise InsufficientDataError("no counters of the ports: choose evidence=cycles")
-        bench.teller.classes(classes, ports)
-        bench.teller.funnel("classes", len(bench.left))
+        context.teller.classes(classes, ports)
+        context.teller.funnel("classes", len(context.left))
         self._find_bottleneck([each.blocker for each in classes])
-        bench.teller.enter("blocking")
-        bench.teller.funnel("blocking", len(bench.left))
-        bench.teller.enter("remaining")
-        return Remaining(bench, ByCounters(classes, ports), self.r_max).run()
+        context.teller.enter("blocking")
+        context.teller.funnel("blocking", len(context.left))
+        context.teller.enter("remaining")
+        return Remaining(context, ByCounters(classes, ports), self.r_max).run()
 
     def _by_time(self) -> Conclusion:
-        bench = self.bench
-        bench.teller.enter("classes")
-        classes = classes_by_time(bench)
-        if bench.counts_from == THROUGHPUT:
-            classes = single_classes(bench, classes)
+        context = self.context
+        context.teller.enter("classes")
+        classes = classes_by_time(context)
+        if context.counts_from == THROUGHPUT:
+            classes = single_classes(context, classes)
         classes = [members for members in classes if members]
-        bench.teller.classes(class_table(classes, (), None, bench.widths), ())
-        bench.teller.funnel("classes", len(bench.left))
+        context.teller.classes(class_table(classes, (), None, context.widths), ())
+        context.teller.funnel("classes", len(context.left))
         self._find_bottleneck([members[0] for members in classes])
-        bench.teller.enter("blocking")
-        solver = Solver(bench, self.solver, self.seed, self.r_max)
+        context.teller.enter("blocking")
+        solver = Solver(context, self.solver, self.seed, self.r_max)
         classes, answer = solver.solve(classes)
         self._told(classes, answer)
-        bench.teller.funnel("blocking", len(bench.left))
-        bench.teller.enter("remaining")
-        return Remaining(bench, ByTime(bench, solver, classes, answer, self.r_max), self.r_max).run()
+        context.teller.funnel("blocking", len(context.left))
+        context.teller.enter("remaining")
+        return Remaining(context, ByTime(context, solver, classes, answer, self.r_max), self.r_max).run()
 
     def _told(self, classes: Sequence[list[str]], answer: BlockingAnswer) -> None:
-        bench = self.bench
-        table = class_table(classes, (), answer.mapping, bench.widths)
-        bench.teller.classes(table, answer.mapping.ports)
-        bench.teller.log(f"{len(classes)} blocking instructions: {answer.verdict}")
+        context = self.context
+        table = class_table(classes, (), answer.mapping, context.widths)
+        context.teller.classes(table, answer.mapping.ports)
+        context.teller.log(f"{len(classes)} blocking instructions: {answer.verdict}")
         for each in answer.unexplained:
-            bench.teller.log(f"left unexplained: {each}", "warning")
+            context.teller.log(f"left unexplained: {each}", "warning")
         wide = [b.scheme for b in blockers_of(classes, (), answer.mapping, self.r_max) if b.wide]
         if wide:
-            bench.warn(
+            context.warn(
                 f"{'; '.join(wide)}: as many ports as instructions pass the bottleneck per cycle. Whether "
                 "other µops can use ports outside that set cannot be seen (§6.2.3), so nothing is claimed "
                 "about it"
@@ -125,26 +125,28 @@ class _Search:
 
     def _find_bottleneck(self, heads: Sequence[str]) -> None:
         """Stage 4 (§6.2.3)."""
-        bench = self.bench
-        bench.teller.enter("bottleneck")
+        context = self.context
+        context.teller.enter("bottleneck")
         if self.r_max is None:
-            settings = bench.settings
-            medians = Medians(bench.sampler, settings.samples, settings.epsilon / 8)
+            settings = context.settings
+            medians = Medians(context.sampler, settings.samples, settings.epsilon / 8)
             found = measure_bottleneck(
-                heads, medians, Quiet(bench.teller.pace, "looking for the bottleneck rate")
+                heads, medians, Quiet(context.teller.pace, "looking for the bottleneck rate")
             )
-            self.r_max = found.r_max or recorded_bottleneck(bench.sampler.recorded())
+            self.r_max = found.r_max or recorded_bottleneck(context.sampler.recorded())
             if found.r_max is not None:
-                bench.teller.log(f"bottleneck: {found.r_max:g} instructions per cycle, in {found.experiment}")
+                context.teller.log(
+                    f"bottleneck: {found.r_max:g} instructions per cycle, in {found.experiment}"
+                )
             elif self.r_max is not None:
-                bench.teller.log(
+                context.teller.log(
                     f"bottleneck: nothing recorded exceeds {self.r_max:g} instructions per cycle"
                 )
             else:
-                bench.teller.log(
+                context.teller.log(
                     f"no bottleneck beside the ports was seen: {found.highest:.2f} instructions per cycle"
                 )
             if found.warning:
-                bench.warn(found.warning)
-        bench.teller.tell(Bottleneck(self.r_max))
-        bench.teller.funnel("bottleneck", len(bench.left))
+                context.warn(found.warning)
+        context.teller.tell(Bottleneck(self.r_max))
+        context.teller.funnel("bottleneck", len(context.left))

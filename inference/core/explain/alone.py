@@ -6,9 +6,9 @@ import math
 
 from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment
-from inference.core.explain.bench import Bench, fact
+from inference.core.explain.context import ExplainContext, fact
 from inference.core.explain.counting import counted, source_of_counts, whole, zen_extra
-from inference.core.explain.problem import Reason
+from inference.core.explain.problem import NotCharacterised
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT, ZEN_MACRO_OPS
 
 MOST_WIDTH = 12
@@ -26,48 +26,50 @@ def singleton(scheme: str) -> Experiment:
     return Experiment.of([scheme])
 
 
-def measure_alone(bench: Bench) -> None:
+def measure_alone(context: ExplainContext) -> None:
     """Stage 1: times and counts of all schemes; leaves out those without a sensible one."""
-    settings, sampler = bench.settings, bench.sampler
-    asked = {scheme: singleton(scheme) for scheme in bench.problem.schemes}
+    settings, sampler = context.settings, context.sampler
+    asked = {scheme: singleton(scheme) for scheme in context.problem.schemes}
     some = list(asked.values())[:: max(1, len(asked) // _NOISE_SAMPLE)]
     sampler.ask(dict.fromkeys(some, 2))
     sampler.learn_noise(some)
     schemes = list(asked)
     for start in range(0, len(schemes), _CHUNK):
         chunk = schemes[start : start + _CHUNK]
-        bench.measure(
+        context.measure(
             {
                 asked[scheme]: sampler.enough(asked[scheme], settings.epsilon / 4, settings.samples)
                 for scheme in chunk
             }
         )
-        bench.teller.progress("alone", start + len(chunk), len(schemes), "schemes")
+        context.teller.progress("alone", start + len(chunk), len(schemes), "schemes")
     readings = {scheme: sampler.reading(experiment) for scheme, experiment in asked.items()}
-    bench.counts_from = source_of_counts(
-        settings.uops_from, bool(bench.problem.uops), any(r.counters for r in readings.values())
+    context.counts_from = source_of_counts(
+        settings.uops_from, bool(context.problem.uops), any(r.counters for r in readings.values())
     )
     for scheme, reading in readings.items():
-        bench.alone[scheme] = reading
+        context.alone[scheme] = reading
         if reading.cycles is None:
-            bench.exclude(scheme, "alone", Reason.UNMEASURED, reading.note)
-        elif bench.is_unstable(reading.experiment):
-            bench.exclude(scheme, "alone", Reason.UNSTABLE, "", [fact(bench, reading.experiment, None)])
-    if bench.counts_from == ISSUE:
-        _count_slots(bench)
-    for scheme in bench.left:
-        _count(bench, scheme)
+            context.exclude(scheme, "alone", NotCharacterised.UNMEASURED, reading.note)
+        elif context.is_unstable(reading.experiment):
+            context.exclude(
+                scheme, "alone", NotCharacterised.UNSTABLE, "", [fact(context, reading.experiment, None)]
+            )
+    if context.counts_from == ISSUE:
+        _count_slots(context)
+    for scheme in context.left:
+        _count(context, scheme)
 
 
-def _count_slots(bench: Bench) -> None:
+def _count_slots(context: ExplainContext) -> None:
     """How many slots of the issue bottleneck each scheme takes, padded with NOPs until that is the limit.
 
     With k of them, (k + slots) / rate cycles; the rate is that of the NOPs alone. Processors that issue
     several µops in one slot show fewer.
     """
-    settings, sampler = bench.settings, bench.sampler
+    settings, sampler = context.settings, context.sampler
     padding = singleton(settings.padding)
-    bench.measure({padding: max(settings.samples, sampler.enough(padding, 0.001, settings.samples))})
+    context.measure({padding: max(settings.samples, sampler.enough(padding, 0.001, settings.samples))})
     cycles = sampler.reading(padding).cycles
     if cycles is None:
         raise InsufficientDataError(
@@ -76,89 +78,101 @@ def _count_slots(bench: Bench) -> None:
         )
     rate = 1 / cycles
     padded: dict[str, tuple[Experiment, int]] = {}
-    for scheme in bench.left:
-        copies = math.ceil(rate * (bench.cycles(scheme) + 1)) + _SPARE_SLOTS
+    for scheme in context.left:
+        copies = math.ceil(rate * (context.cycles(scheme) + 1)) + _SPARE_SLOTS
         if scheme != settings.padding and copies <= settings.most_copies:
             padded[scheme] = Experiment.of({scheme: 1, settings.padding: copies}), copies
     wanted = {e: sampler.enough(e, _SLOT_ERROR / rate, settings.samples) for e, _ in padded.values()}
-    bench.measure(wanted)
+    context.measure(wanted)
     for scheme, (experiment, copies) in padded.items():
         seen = sampler.reading(experiment).cycles
         if seen is not None:
-            bench.slots[scheme] = seen * rate - copies
+            context.slots[scheme] = seen * rate - copies
 
 
-def _count(bench: Bench, scheme: str) -> None:
-    if bench.counts_from == THROUGHPUT:
+def _count(context: ExplainContext, scheme: str) -> None:
+    if context.counts_from == THROUGHPUT:
         return
-    reading = bench.alone[scheme]
+    reading = context.alone[scheme]
     count: float | None
-    if bench.counts_from == ISSUE:
-        slots = bench.slots.get(scheme)
-        extra = zen_extra(scheme) if bench.settings.uop_rule == ZEN_MACRO_OPS else 0
+    if context.counts_from == ISSUE:
+        slots = context.slots.get(scheme)
+        extra = zen_extra(scheme) if context.settings.uop_rule == ZEN_MACRO_OPS else 0
         count = slots
         if slots is not None and abs(slots - round(slots)) < _NEAR_WHOLE:
             count = round(slots) + extra
         missing = "its slots among NOPs could not be counted"
-    elif bench.counts_from == TABLE:
-        count = bench.problem.uops.get(scheme)
+    elif context.counts_from == TABLE:
+        count = context.problem.uops.get(scheme)
         missing = "the table of µop counts does not have it"
     else:
-        assert bench.counts_from == COUNTER
-        count = counted(reading, bench.settings.uop_rule)
+        assert context.counts_from == COUNTER
+        count = counted(reading, context.settings.uop_rule)
         missing = "the µop counter did not count"
     if count is None:
-        bench.exclude(scheme, "alone", Reason.COUNT, missing)
+        context.exclude(scheme, "alone", NotCharacterised.COUNT, missing)
     elif whole(count) is None:
         text = f"the µop counter shows {count:.3g}, no whole number"
-        bench.exclude(scheme, "alone", Reason.COUNT, text, [fact(bench, reading.experiment, None)])
+        context.exclude(
+            scheme, "alone", NotCharacterised.COUNT, text, [fact(context, reading.experiment, None)]
+        )
     else:
-        bench.counts[scheme] = count
+        context.counts[scheme] = count
 
 
-def find_candidates(bench: Bench) -> None:
+def find_candidates(context: ExplainContext) -> None:
     """Stage 2: schemes of one µop, each with the size of its port set, 1 / cycles.
 
     Without counts, whatever takes 1/n cycles is one for the time being.
     """
-    widest = bench.settings.widest
-    for scheme in bench.left:
-        cycles = bench.cycles(scheme)
-        width = width_of(cycles, bench.settings.epsilon)
-        alone = bench.alone[scheme].experiment
+    widest = context.settings.widest
+    for scheme in context.left:
+        cycles = context.cycles(scheme)
+        width = width_of(cycles, context.settings.epsilon)
+        alone = context.alone[scheme].experiment
         if widest is not None and width is not None and width > widest:
             text = f"{1 / cycles:.2g} per cycle, and no µop may use more than {widest} ports: it uses none"
-            bench.exclude(scheme, "candidates", Reason.NO_PORTS, text, [fact(bench, alone, None)])
+            context.exclude(
+                scheme, "candidates", NotCharacterised.NO_PORTS, text, [fact(context, alone, None)]
+            )
             continue
-        if bench.counts_from == THROUGHPUT:
+        if context.counts_from == THROUGHPUT:
             if width is not None:
-                bench.widths[scheme] = width
-        elif bench.uops(scheme) == 1:
+                context.widths[scheme] = width
+        elif context.uops(scheme) == 1:
             if width is not None:
-                bench.widths[scheme] = width
+                context.widths[scheme] = width
                 continue
             text = f"a single µop takes 1/n cycles on n ports; this one takes {cycles:.3g}"
-            bench.exclude(scheme, "candidates", Reason.SLOW, text, [fact(bench, alone, _nearest(cycles))])
-        elif bench.uops(scheme) == 0:
+            context.exclude(
+                scheme, "candidates", NotCharacterised.SLOW, text, [fact(context, alone, _nearest(cycles))]
+            )
+        elif context.uops(scheme) == 0:
             text = f"no µop is counted; {1 / cycles:.2g} instructions per cycle"
-            bench.exclude(scheme, "candidates", Reason.NO_PORTS, text, [fact(bench, alone, None)])
-        if scheme not in bench.excluded and cycles > bench.settings.slowest:
-            text = f"takes {cycles:.3g} cycles alone; the setting `slowest` allows {bench.settings.slowest:g}"
-            bench.exclude(scheme, "candidates", Reason.TOO_SLOW, text, [fact(bench, alone, None)])
-    _refuse_long(bench)
+            context.exclude(
+                scheme, "candidates", NotCharacterised.NO_PORTS, text, [fact(context, alone, None)]
+            )
+        if scheme not in context.excluded and cycles > context.settings.slowest:
+            text = (
+                f"takes {cycles:.3g} cycles alone; the setting `slowest` allows {context.settings.slowest:g}"
+            )
+            context.exclude(
+                scheme, "candidates", NotCharacterised.TOO_SLOW, text, [fact(context, alone, None)]
+            )
+    _refuse_long(context)
 
 
-def _refuse_long(bench: Bench) -> None:
+def _refuse_long(context: ExplainContext) -> None:
     """Leave out what cannot be flooded by as many copies as (6.1) asks for."""
-    widest, most = max(bench.widths.values(), default=1), bench.settings.most_copies
-    for scheme in bench.left:
-        count = bench.uops(scheme)
+    widest, most = max(context.widths.values(), default=1), context.settings.most_copies
+    for scheme in context.left:
+        count = context.uops(scheme)
         if count is not None and widest * count > most:
             text = (
                 f"{count} µops on up to {widest} ports need {widest * count} copies to block; {most} may be"
             )
-            alone = fact(bench, bench.alone[scheme].experiment, None)
-            bench.exclude(scheme, "candidates", Reason.TOO_SLOW, text, [alone])
+            alone = fact(context, context.alone[scheme].experiment, None)
+            context.exclude(scheme, "candidates", NotCharacterised.TOO_SLOW, text, [alone])
 
 
 def width_of(cycles: float, epsilon: float) -> int | None:

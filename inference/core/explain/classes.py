@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from inference.core.experiment import Experiment
-from inference.core.explain.bench import Bench, fact
-from inference.core.explain.problem import BlockingClass, Fact, Reason
+from inference.core.explain.context import ExplainContext, fact
+from inference.core.explain.problem import BlockingClass, Fact, NotCharacterised
 from inference.core.explain.settings import THROUGHPUT
 
 PORT = "port "
@@ -19,7 +19,7 @@ BUSY = 0.04
 _CHUNK = 64
 
 
-def classes_by_time(bench: Bench) -> list[list[str]]:
+def classes_by_time(context: ExplainContext) -> list[list[str]]:
     """Classes of equal port sets, each with its best representative first, the widest sets first.
 
     Each candidate is paired with one member of each class of its width: O(n · classes) experiments. Two that
@@ -30,45 +30,45 @@ def classes_by_time(bench: Bench) -> list[list[str]]:
     its representative. Then one class is enough for a candidate, and the likeliest is tried first.
     """
     classes: list[list[str]] = []
-    for width in sorted(set(bench.widths.values()), reverse=True):
-        order = sorted((s for s, n in bench.widths.items() if n == width), key=bench.preference)
-        classes += _of_one_width(bench, order)
+    for width in sorted(set(context.widths.values()), reverse=True):
+        order = sorted((s for s, n in context.widths.items() if n == width), key=context.preference)
+        classes += _of_one_width(context, order)
     return classes
 
 
-def _of_one_width(bench: Bench, order: Sequence[str]) -> list[list[str]]:
-    one_is_enough = bench.counts_from == THROUGHPUT
+def _of_one_width(context: ExplainContext, order: Sequence[str]) -> list[list[str]]:
+    one_is_enough = context.counts_from == THROUGHPUT
     classes: list[list[str]] = []
     waiting = list(order)
     while waiting:
         chunk, waiting = waiting[:_CHUNK], waiting[_CHUNK:]
         if one_is_enough:
-            chunk = _unlike(bench, chunk, classes)
+            chunk = _unlike(context, chunk, classes)
         while chunk:
             known = [members[0] for members in classes]
-            _measure_pairs(bench, [(scheme, head) for scheme in chunk for head in known])
+            _measure_pairs(context, [(scheme, head) for scheme in chunk for head in known])
             new: str | None = None
             rest = []
             for scheme in chunk:
                 if new is not None:
                     rest.append(scheme)  # not yet paired with the newest class
-                elif not _joins(bench, scheme, classes):
+                elif not _joins(context, scheme, classes):
                     new = scheme
             if new is not None:
                 classes.append([new])
             chunk = rest
-        bench.teller.progress("classes", len(order) - len(waiting), len(order), "candidates")
+        context.teller.progress("classes", len(order) - len(waiting), len(order), "candidates")
     return classes
 
 
-def _unlike(bench: Bench, chunk: Sequence[str], classes: Sequence[list[str]]) -> list[str]:
+def _unlike(context: ExplainContext, chunk: Sequence[str], classes: Sequence[list[str]]) -> list[str]:
     """Put candidates into classes, of which the likeliest are tried first; those that belong to none."""
     left = {scheme: sorted(classes, key=partial(_likeness, scheme), reverse=True) for scheme in chunk}
     for place in range(len(classes)):
         tried = {scheme: order[place] for scheme, order in left.items()}
-        _measure_pairs(bench, [(scheme, members[0]) for scheme, members in tried.items()])
+        _measure_pairs(context, [(scheme, members[0]) for scheme, members in tried.items()])
         for scheme, members in tried.items():
-            if _joins(bench, scheme, [members]):
+            if _joins(context, scheme, [members]):
                 del left[scheme]
     return list(left)
 
@@ -81,63 +81,65 @@ def _likeness(scheme: str, members: Sequence[str]) -> tuple[int, int, int]:
     return *alike, len(members)
 
 
-def _joins(bench: Bench, scheme: str, classes: Sequence[list[str]]) -> bool:
+def _joins(context: ExplainContext, scheme: str, classes: Sequence[list[str]]) -> bool:
     """Put a candidate where it belongs; False where no class has its ports."""
     alike, facts = [], []
     for members in classes:
         if members[0] == scheme:
             return True
         pair = Experiment.of([scheme, members[0]])
-        together = bench.sampler.reading(pair).cycles
+        together = context.sampler.reading(pair).cycles
         if together is None:
             continue
-        if bench.is_unstable(pair):
-            bench.exclude(scheme, "classes", Reason.UNSTABLE, "", [fact(bench, pair, None)])
-            del bench.widths[scheme]
+        if context.is_unstable(pair):
+            context.exclude(scheme, "classes", NotCharacterised.UNSTABLE, "", [fact(context, pair, None)])
+            del context.widths[scheme]
             return True
-        apart = bench.cycles(scheme) + bench.cycles(members[0])
-        if abs(together - apart) <= bench.settings.epsilon * pair.length:
+        apart = context.cycles(scheme) + context.cycles(members[0])
+        if abs(together - apart) <= context.settings.epsilon * pair.length:
             alike.append(members)
             facts.append(Fact(pair, apart, together))
     if len(alike) > 1:
-        _contradicts(bench, scheme, alike, facts)
+        _contradicts(context, scheme, alike, facts)
     elif alike:
         alike[0].append(scheme)
     return bool(alike)
 
 
-def _contradicts(bench: Bench, scheme: str, alike: Sequence[list[str]], facts: Sequence[Fact]) -> None:
-    if bench.counts_from == THROUGHPUT:
-        del bench.widths[scheme]
+def _contradicts(
+    context: ExplainContext, scheme: str, alike: Sequence[list[str]], facts: Sequence[Fact]
+) -> None:
+    if context.counts_from == THROUGHPUT:
+        del context.widths[scheme]
         return
     heads = " and ".join(members[0] for members in alike[:2])
     text = f"takes as long with {heads} as after them, so it has the ports of both, which differ"
-    bench.exclude(scheme, "classes", Reason.CONTRADICTORY, text, facts)
-    del bench.widths[scheme]
+    context.exclude(scheme, "classes", NotCharacterised.CONTRADICTORY, text, facts)
+    del context.widths[scheme]
 
 
-def _measure_pairs(bench: Bench, pairs: Sequence[tuple[str, str]]) -> None:
-    settings = bench.settings
+def _measure_pairs(context: ExplainContext, pairs: Sequence[tuple[str, str]]) -> None:
+    settings = context.settings
     asked = [Experiment.of(pair) for pair in pairs if pair[0] != pair[1]]
-    bench.measure(
+    context.measure(
         {
-            pair: bench.sampler.enough(pair, settings.epsilon * pair.length / 4, settings.samples)
+            pair: context.sampler.enough(pair, settings.epsilon * pair.length / 4, settings.samples)
             for pair in asked
         }
     )
 
 
-def classes_by_counters(bench: Bench) -> tuple[list[BlockingClass], tuple[str, ...]]:
+def classes_by_counters(context: ExplainContext) -> tuple[list[BlockingClass], tuple[str, ...]]:
     """Blocking instructions as uops.info has them (§6.1): the ports on which their µop is counted; all ports.
 
     A scheme whose ports do not share its µop evenly enough, or that shows more ports than it can use by its
     time alone, is still a candidate: the counters decide.
     """
-    names = sorted({n for r in bench.alone.values() for n in r.counters if n.startswith(PORT)})
+    names = sorted({n for r in context.alone.values() for n in r.counters if n.startswith(PORT)})
     ports = tuple(name.removeprefix(PORT) for name in names)
     found: dict[int, list[str]] = {}
-    for scheme in sorted(bench.widths, key=bench.preference):
-        mask = busy_ports(bench, scheme, names)
+    for scheme in sorted(context.widths, key=context.preference):
+        mask = busy_ports(context, scheme, names)
         if mask:
             found.setdefault(mask, []).append(scheme)
     classes = [
@@ -146,7 +148,7 @@ def classes_by_counters(bench: Bench) -> tuple[list[BlockingClass], tuple[str, .
     return sorted(classes, key=lambda each: (each.width, each.mask)), ports
 
 
-def busy_ports(bench: Bench, scheme: str, names: Sequence[str]) -> int:
+def busy_ports(context: ExplainContext, scheme: str, names: Sequence[str]) -> int:
     """The ports on which a scheme's µops are counted, as a mask over these counters."""
-    counters = bench.alone[scheme].counters
+    counters = context.alone[scheme].counters
     return sum(1 << k for k, name in enumerate(names) if counters.get(name, 0.0) > BUSY)

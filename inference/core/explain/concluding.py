@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from inference.core.explain.bench import Bench
+from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import usage_from
-from inference.core.explain.judging import Verdict, alone_cycles, is_at_limit
+from inference.core.explain.judging import RunVerdict, alone_cycles, is_at_limit
 from inference.core.explain.ports import improper_mask, only_mask
 from inference.core.explain.problem import (
     REASONS,
     BlockingClass,
     Characterisation,
     ExplainResult,
+    NotCharacterised,
     Outcome,
-    Reason,
     Seen,
     Witness,
 )
@@ -24,16 +24,18 @@ from inference.core.explain.remaining import Conclusion, agreed
 from inference.core.mapping import PortMapping, Uops, described, uops_of
 
 
-def concluded(bench: Bench, found: Conclusion, r_max: float | None, seconds: float) -> ExplainResult:
+def concluded(
+    context: ExplainContext, found: Conclusion, r_max: float | None, seconds: float
+) -> ExplainResult:
     """Everything that was found out."""
     table = found.known.table()
     others = _other_masks(found, table)
     told = []
-    for scheme in sorted(bench.problem.schemes):
-        if scheme in bench.excluded:
-            told.append(_left_out(bench, scheme))
+    for scheme in sorted(context.problem.schemes):
+        if scheme in context.excluded:
+            told.append(_left_out(context, scheme))
         else:
-            told.append(_tested(bench, scheme, found, others, r_max))
+            told.append(_tested(context, scheme, found, others, r_max))
     usage = {each.scheme: each.usage for each in told if each.outcome is Outcome.CHARACTERISED}
     return ExplainResult(
         mapping=PortMapping(found.known.ports, usage, r_max),
@@ -41,12 +43,12 @@ def concluded(bench: Bench, found: Conclusion, r_max: float | None, seconds: flo
         classes=tuple(table),
         blocking_answer=found.known.answer,
         r_max=r_max,
-        noise=bench.sampler.noise,
-        counts_from=bench.counts_from,
-        warnings=tuple(bench.warnings),
-        experiments=bench.sampler.distinct,
-        measurements=bench.sampler.measurements,
-        per_scheme=round(bench.sampler.distinct / len(bench.problem.schemes), 2),
+        noise=context.sampler.noise,
+        counts_from=context.counts_from,
+        warnings=tuple(context.warnings),
+        experiments=context.sampler.distinct,
+        measurements=context.sampler.measurements,
+        per_scheme=round(context.sampler.distinct / len(context.problem.schemes), 2),
         seconds=seconds,
     )
 
@@ -61,42 +63,46 @@ def nothing_characterised(found: ExplainResult) -> str:
     return f"none of {len(found.characterisations)} schemes could be characterised: {'; '.join(told)}"
 
 
-def _left_out(bench: Bench, scheme: str) -> Characterisation:
-    excluded = bench.excluded[scheme]
+def _left_out(context: ExplainContext, scheme: str) -> Characterisation:
+    excluded = context.excluded[scheme]
     return Characterisation(
         scheme=scheme,
         outcome=Outcome.EXCLUDED,
         stage=excluded.stage,
         reason=excluded.reason,
         text=excluded.text,
-        cycles=bench.alone[scheme].cycles,
-        counted=bench.counts.get(scheme),
+        cycles=context.alone[scheme].cycles,
+        counted=context.counts.get(scheme),
         facts=excluded.facts,
     )
 
 
 def _tested(
-    bench: Bench, scheme: str, found: Conclusion, others: Sequence[dict[str, int]], r_max: float | None
+    context: ExplainContext,
+    scheme: str,
+    found: Conclusion,
+    others: Sequence[dict[str, int]],
+    r_max: float | None,
 ) -> Characterisation:
     verdicts, shown = found.verdicts[scheme], found.witnesses[scheme]
     told = Characterisation(
         scheme=scheme,
         outcome=Outcome.EXCLUDED,
         stage="remaining",
-        cycles=bench.alone[scheme].cycles,
-        counted=bench.counts.get(scheme),
+        cycles=context.alone[scheme].cycles,
+        counted=context.counts.get(scheme),
         runs=tuple(_in_words(each, found.known.ports) for each in verdicts),
     )
-    verdict = agreed(verdicts, bench.settings, last=not bench.sampler.repeats)
+    verdict = agreed(verdicts, context.settings, last=not context.sampler.repeats)
     if verdict is None:
         return _disagreeing(told, verdicts, shown)
     told = replace(
         told, witnesses=tuple(shown[next(k for k, each in enumerate(verdicts) if each is verdict)])
     )
-    if verdict.reason is not Reason.NONE:
+    if verdict.reason is not NotCharacterised.NONE:
         text = verdict.text or REASONS[verdict.reason]
         return replace(told, reason=verdict.reason, text=text, facts=verdict.facts)
-    usage, doubts = _with_the_wide(bench, scheme, verdict, told.witnesses, found, r_max)
+    usage, doubts = _with_the_wide(context, scheme, verdict, told.witnesses, found, r_max)
     doubts = (*doubts, *_not_recorded(told.witnesses, found))
     return replace(
         told,
@@ -121,16 +127,16 @@ def _not_recorded(witnesses: Sequence[Witness], found: Conclusion) -> Iterator[s
 
 
 def _disagreeing(
-    told: Characterisation, verdicts: Sequence[Verdict], shown: Sequence[Sequence[Witness]]
+    told: Characterisation, verdicts: Sequence[RunVerdict], shown: Sequence[Sequence[Witness]]
 ) -> Characterisation:
     """Ambiguous if runs found different usages, excluded if they found too little."""
-    usages = tuple(dict.fromkeys(each.usage for each in verdicts if each.reason is Reason.NONE))
+    usages = tuple(dict.fromkeys(each.usage for each in verdicts if each.reason is NotCharacterised.NONE))
     several = len(usages) > 1
     return replace(
         told,
         outcome=Outcome.AMBIGUOUS if several else Outcome.EXCLUDED,
-        reason=Reason.DISAGREEMENT,
-        text=REASONS[Reason.DISAGREEMENT],
+        reason=NotCharacterised.DISAGREEMENT,
+        text=REASONS[NotCharacterised.DISAGREEMENT],
         witnesses=tuple(witness for run in shown for witness in run),
         alternatives=usages if several else (),
         facts=tuple(fact for each in verdicts for fact in each.facts),
@@ -138,9 +144,9 @@ def _disagreeing(
 
 
 def _with_the_wide(
-    bench: Bench,
+    context: ExplainContext,
     scheme: str,
-    verdict: Verdict,
+    verdict: RunVerdict,
     witnesses: Sequence[Witness],
     found: Conclusion,
     r_max: float | None,
@@ -150,7 +156,7 @@ def _with_the_wide(
     if not undecided:
         return verdict.usage, ()
     known = sum(count for _, count in verdict.usage)
-    count = bench.uops(scheme)
+    count = context.uops(scheme)
     names = "; ".join(witness.blocker for witness in undecided)
     if count is not None and count > known and len(undecided) == 1:
         left = count - known
@@ -159,14 +165,14 @@ def _with_the_wide(
             "from the count alone"
         )
         return uops_of([*verdict.usage, (undecided[0].mask, left)]), (text,)
-    if not verdict.usage and r_max is not None and is_at_limit(bench.cycles(scheme), r_max):
+    if not verdict.usage and r_max is not None and is_at_limit(context.cycles(scheme), r_max):
         text = f"as quick as the bottleneck lets anything be: one µop on the ports of {names}, or none at all"
         return ((undecided[0].mask, 1),), (text,)
-    alone = bench.alone[scheme]
+    alone = context.alone[scheme]
     explained = alone_cycles(verdict.usage, len(found.known.ports), r_max, alone.experiment)
-    cycles = bench.cycles(scheme)
+    cycles = context.cycles(scheme)
     more = ""
-    if cycles > explained + bench.settings.alone_epsilon:
+    if cycles > explained + context.settings.alone_epsilon:
         more = f"; alone it takes {cycles:.3g} cycles, of which what was found explains {explained:.3g}"
     text = (
         f"whether it has µops on the ports of {names} cannot be seen: as many as the bottleneck passes{more}"
@@ -195,7 +201,7 @@ def _other_masks(found: Conclusion, table: Sequence[BlockingClass]) -> list[dict
     return masks
 
 
-def _alternatives(verdict: Verdict, usage: Uops, others: Sequence[dict[str, int]]) -> tuple[Uops, ...]:
+def _alternatives(verdict: RunVerdict, usage: Uops, others: Sequence[dict[str, int]]) -> tuple[Uops, ...]:
     """What the same surpluses mean if another mapping of the blocking instructions is the true one."""
     found: dict[Uops, None] = {}
     for masks in others:
@@ -208,7 +214,7 @@ def _alternatives(verdict: Verdict, usage: Uops, others: Sequence[dict[str, int]
     return tuple(found)
 
 
-def _in_words(verdict: Verdict, ports: Sequence[str]) -> str:
-    if verdict.reason is Reason.NONE:
+def _in_words(verdict: RunVerdict, ports: Sequence[str]) -> str:
+    if verdict.reason is NotCharacterised.NONE:
         return described(verdict.usage, ports)
     return f"{verdict.reason.value}: {verdict.text}" if verdict.text else verdict.reason.value

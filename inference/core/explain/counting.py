@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inference.core.explain.sampling import Reading
+from inference.core.explain.sampling import SampledCycles
 from inference.core.explain.settings import AUTO, COUNTER, TABLE, THROUGHPUT, ZEN_MACRO_OPS
 
 COUNTED = "uops"
@@ -25,7 +25,7 @@ def source_of_counts(wanted: str, table: bool, counter: bool) -> str:
     return TABLE if table else COUNTER if counter else THROUGHPUT
 
 
-def counted(reading: Reading, rule: str) -> float | None:
+def counted(reading: SampledCycles, rule: str) -> float | None:
     """µops by the counter, after the rule; None where it did not count."""
     count = reading.counters.get(COUNTED)
     if count is None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
-from inference.core.explain.bench import Bench
 from inference.core.explain.classes import PORT
+from inference.core.explain.context import ExplainContext
 from inference.core.explain.problem import Seen, Witness
 from inference.core.explain.settings import PORT_COUNTERS
 from inference.core.mapping import Uops, ports_in
@@ -119,8 +119,8 @@ class Test:
 class Floods:
     """Runs blocking experiments and reads them."""
 
-    def __init__(self, bench: Bench, ports: Sequence[str]) -> None:
-        self._bench = bench
+    def __init__(self, context: ExplainContext, ports: Sequence[str]) -> None:
+        self._bench = context
         self._ports = ports
         self._since: dict[tuple[Experiment, int], int] = {}
 
@@ -134,11 +134,11 @@ class Floods:
 
     def test(self, scheme: str, blocker: Blocker) -> Test:
         """The experiments for a scheme and a blocker; of recorded data, with as many copies as there are."""
-        bench = self._bench
+        context = self._bench
         copies = copies_to_flood(
-            blocker.width, bench.cycles(scheme), bench.uops(scheme), bench.settings.most_copies
+            blocker.width, context.cycles(scheme), context.uops(scheme), context.settings.most_copies
         )
-        recorded = bench.sampler.floods(blocker.scheme, scheme)
+        recorded = context.sampler.floods(blocker.scheme, scheme)
         if recorded and copies not in recorded:
             copies = max(recorded)
         base, tested = flooded(blocker.scheme, copies), flooded(blocker.scheme, copies, scheme)
@@ -146,54 +146,54 @@ class Floods:
 
     def measure(self, tests: Sequence[Test], run: int) -> None:
         """All of them, anew for every run where the measurer can."""
-        bench = self._bench
-        sampler = bench.sampler
+        context = self._bench
+        sampler = context.sampler
         wanted: dict[Experiment, int] = {}
         for test in tests:
             if self._is_blind(test.blocker):
                 continue
-            settings, width = bench.settings, test.blocker.width
+            settings, width = context.settings, test.blocker.width
             wanted[test.base] = sampler.enough(test.base, BASE_ERROR / width, settings.samples)
             if (test.tested, run) in self._since:
                 continue
             already = sampler.count(test.tested) if run > 1 else 0
             self._since[test.tested, run] = already
             wanted[test.tested] = already + sampler.enough(test.tested, ERROR / width, settings.samples)
-        bench.measure(wanted)
+        context.measure(wanted)
 
     def witness(self, test: Test, found: Mapping[int, int], run: int) -> Witness:
         """What a test shows, given what was found on smaller port sets."""
-        bench = self._bench
+        context = self._bench
         if self._is_blind(test.blocker):
             return _undecided(test, run)
         blocker, width = test.blocker, test.blocker.width
         since = self._since.get((test.tested, run), 0)
-        if not bench.sampler.repeats or since >= bench.sampler.count(test.tested):
+        if not context.sampler.repeats or since >= context.sampler.count(test.tested):
             since = 0
-        base, tested = bench.sampler.reading(test.base), bench.sampler.reading(test.tested, since)
+        base, tested = context.sampler.reading(test.base), context.sampler.reading(test.tested, since)
         surplus, tolerance, seen = None, 0.0, Seen.FAILED
         below = uops = 0
-        counting = bench.settings.evidence == PORT_COUNTERS
+        counting = context.settings.evidence == PORT_COUNTERS
         ports = [PORT + self._ports[k] for k in ports_in(blocker.mask)] if counting else []
         uncounted = not tested.counters.keys() >= set(ports)
         if base.cycles is not None and tested.cycles is not None and not uncounted:
             if counting:
                 surplus = surplus_by_counters(tested.counters, ports, test.copies)
-                tolerance = bench.settings.whole_epsilon
+                tolerance = context.settings.whole_epsilon
             else:
                 surplus = surplus_by_time(base.cycles, tested.cycles, width)
-                error = bench.sampler.error(base) + bench.sampler.error(tested)
-                tolerance = min(0.49, bench.settings.whole_epsilon + error * width)
+                error = context.sampler.error(base) + context.sampler.error(tested)
+                tolerance = min(0.49, context.settings.whole_epsilon + error * width)
             whole = round(surplus)
             if not counting and abs(surplus - whole) > tolerance:
                 whole = math.floor(surplus)
             split = divided(whole, blocker.mask, found)
             below, uops = split.below, split.uops
             seen = Seen.USES if uops > 0 else Seen.EVADES
-            lost = bench.settings.wasted if whole >= 0 and not counting else 0.0
+            lost = context.settings.wasted if whole >= 0 and not counting else 0.0
             if uops < 0 or not whole - tolerance <= surplus <= whole + max(tolerance, lost):
                 seen = Seen.ODD
-            if bench.is_unstable(test.tested) or bench.is_unstable(test.base):
+            if context.is_unstable(test.tested) or context.is_unstable(test.base):
                 seen = Seen.UNSTABLE
         return Witness(
             blocker=blocker.scheme,

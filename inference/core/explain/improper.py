@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from inference.core.experiment import Experiment
 from inference.core.explain.alone import width_of
-from inference.core.explain.bench import Bench
-from inference.core.explain.judging import Verdict, alone_cycles
+from inference.core.explain.context import ExplainContext
+from inference.core.explain.judging import RunVerdict, alone_cycles
 from inference.core.explain.ports import Improper
-from inference.core.explain.problem import Reason
+from inference.core.explain.problem import NotCharacterised
 from inference.core.mapping import Uops
 
 MOST = 4
@@ -23,8 +23,8 @@ _MOST_TRIED = 8  # schemes that are asked whether they have the same unknown µo
 
 
 def improper_schemes(
-    bench: Bench,
-    verdicts: Mapping[str, Verdict],
+    context: ExplainContext,
+    verdicts: Mapping[str, RunVerdict],
     known: Collection[int],
     n_ports: int,
     r_max: float | None,
@@ -35,78 +35,78 @@ def improper_schemes(
     looks like a µop on all of it: but then the scheme alone is slower than its µops explain.
     """
     groups: dict[tuple[int, Uops], list[str]] = {}
-    for scheme in sorted(verdicts, key=lambda s: (s not in bench.problem.improper, bench.preference(s))):
-        width = _unknown_width(bench, scheme, verdicts[scheme], known, n_ports, r_max)
+    for scheme in sorted(verdicts, key=lambda s: (s not in context.problem.improper, context.preference(s))):
+        width = _unknown_width(context, scheme, verdicts[scheme], known, n_ports, r_max)
         if width is not None:
             groups.setdefault((width, verdicts[scheme].usage), []).append(scheme)
     # The wider the ports of the µop beside, the less it is in the way.
     widest = sorted(groups.items(), key=lambda each: -max(mask.bit_count() for mask, _ in each[0][1]))
-    firsts = _different(bench, [Improper(members[0], width) for (width, _), members in widest])[:MOST]
-    partners = [partner for each in firsts if (partner := _partner(bench, each, verdicts)) is not None]
+    firsts = _different(context, [Improper(members[0], width) for (width, _), members in widest])[:MOST]
+    partners = [partner for each in firsts if (partner := _partner(context, each, verdicts)) is not None]
     return [*firsts, *(each for each in partners if each not in firsts)][:MOST]
 
 
 def _unknown_width(
-    bench: Bench,
+    context: ExplainContext,
     scheme: str,
-    verdict: Verdict,
+    verdict: RunVerdict,
     known: Collection[int],
     n_ports: int,
     r_max: float | None,
 ) -> int | None:
     """The size of the unknown µop's port set, None for schemes that will not do."""
-    if verdict.reason not in (Reason.MISSING, Reason.SLOW):
+    if verdict.reason not in (NotCharacterised.MISSING, NotCharacterised.SLOW):
         return None
     found = sum(count for _, count in verdict.usage)
     masks = [mask for mask, _ in verdict.usage]
-    if bench.uops(scheme) not in (2, None) or found not in (1, 2) or not set(masks) <= set(known):
+    if context.uops(scheme) not in (2, None) or found not in (1, 2) or not set(masks) <= set(known):
         return None
-    cycles, alone = bench.cycles(scheme), bench.alone[scheme].experiment
-    if cycles <= alone_cycles(verdict.usage, n_ports, r_max, alone) + bench.settings.epsilon:
+    cycles, alone = context.cycles(scheme), context.alone[scheme].experiment
+    if cycles <= alone_cycles(verdict.usage, n_ports, r_max, alone) + context.settings.epsilon:
         return None
-    width = width_of(cycles, bench.settings.epsilon)
+    width = width_of(cycles, context.settings.epsilon)
     widest = max(mask.bit_count() for mask in masks)
     return width if width is not None and (found == 1 or width < widest) else None
 
 
-def _different(bench: Bench, found: Sequence[Improper]) -> list[Improper]:
+def _different(context: ExplainContext, found: Sequence[Improper]) -> list[Improper]:
     """One for each unknown port set: those whose times add up share theirs."""
     firsts: list[Improper] = []
     for each in found:
-        alike = (k for k in firsts if k.width == each.width and _add_up(bench, k.scheme, each.scheme))
+        alike = (k for k in firsts if k.width == each.width and _add_up(context, k.scheme, each.scheme))
         if next(alike, None) is None:
             firsts.append(each)
     return firsts
 
 
-def _partner(bench: Bench, first: Improper, verdicts: Mapping[str, Verdict]) -> Improper | None:
+def _partner(context: ExplainContext, first: Improper, verdicts: Mapping[str, RunVerdict]) -> Improper | None:
     """A scheme with the same unknown µop and another one beside it.
 
     One alone cannot tell which of its µops is which (§6.3.4): a store with four additions looks like an
     addition on one port with a load.
     """
     tried: set[Uops] = {verdicts[first.scheme].usage}
-    for scheme in sorted(verdicts, key=bench.preference):
+    for scheme in sorted(verdicts, key=context.preference):
         usage = verdicts[scheme].usage
         if len(tried) > _MOST_TRIED:
             return None
         if usage in tried or sum(count for _, count in usage) not in (1, 2):
             continue
-        if bench.uops(scheme) not in (2, None) or scheme == first.scheme or len(usage) < 1:
+        if context.uops(scheme) not in (2, None) or scheme == first.scheme or len(usage) < 1:
             continue
-        if width_of(bench.cycles(scheme), bench.settings.epsilon) != first.width:
+        if width_of(context.cycles(scheme), context.settings.epsilon) != first.width:
             continue
-        if bench.uops(scheme) is None and len(usage) < 2:
+        if context.uops(scheme) is None and len(usage) < 2:
             continue  # without counts, a single µop found may be all that there is
         tried.add(usage)
-        if _add_up(bench, first.scheme, scheme):
+        if _add_up(context, first.scheme, scheme):
             return Improper(scheme, first.width)
     return None
 
 
-def _add_up(bench: Bench, first: str, second: str) -> bool:
+def _add_up(context: ExplainContext, first: str, second: str) -> bool:
     pair = Experiment.of([first, second])
-    error = bench.settings.epsilon * pair.length
-    bench.measure({pair: bench.sampler.enough(pair, error / 4, bench.settings.samples)})
-    together = bench.sampler.reading(pair).cycles
-    return together is not None and abs(together - bench.cycles(first) - bench.cycles(second)) <= error
+    error = context.settings.epsilon * pair.length
+    context.measure({pair: context.sampler.enough(pair, error / 4, context.settings.samples)})
+    together = context.sampler.reading(pair).cycles
+    return together is not None and abs(together - context.cycles(first) - context.cycles(second)) <= error

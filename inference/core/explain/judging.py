@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
-from inference.core.explain.bench import Bench
+from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import surplus_by_time
-from inference.core.explain.problem import Fact, Reason, Seen, Witness
+from inference.core.explain.problem import Fact, NotCharacterised, Seen, Witness
 from inference.core.mapping import PortMapping, Uops, uops_of
 from inference.core.throughput import inverse_throughput
 
@@ -21,7 +21,7 @@ _CLEAR = 0.5  # of the tolerance
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RunVerdict:
     """What one run says: the surplus beside each blocker, or why there is none to trust.
 
     `clear` where every surplus was so close to a whole number that nothing else can be meant.
@@ -29,7 +29,7 @@ class Verdict:
 
     surpluses: Mapping[str, int]
     usage: Uops
-    reason: Reason
+    reason: NotCharacterised
     text: str = ""
     facts: tuple[Fact, ...] = ()
     clear: bool = False
@@ -37,28 +37,28 @@ class Verdict:
     @property
     def key(self) -> Uops | None:
         """What has to be equal for two runs to agree: the µops, or that there are none to tell of."""
-        return self.usage if self.reason is Reason.NONE else None
+        return self.usage if self.reason is NotCharacterised.NONE else None
 
 
 def judged(
-    bench: Bench, scheme: str, witnesses: Sequence[Witness], n_ports: int, r_max: float | None
-) -> Verdict:
+    context: ExplainContext, scheme: str, witnesses: Sequence[Witness], n_ports: int, r_max: float | None
+) -> RunVerdict:
     """The verdict of one run on a scheme with these witnesses, narrow port sets first."""
     surpluses = {w.blocker: w.below + w.uops for w in witnesses if w.seen in (Seen.USES, Seen.EVADES)}
     usage = uops_of((w.mask, w.uops) for w in witnesses if w.seen is Seen.USES)
     reason, text, facts = _doubtful(witnesses)
-    if reason is Reason.NONE:
-        reason, text, facts = _implausible(bench, scheme, usage, witnesses, n_ports, r_max)
-    clear = reason is Reason.NONE and all(
+    if reason is NotCharacterised.NONE:
+        reason, text, facts = _implausible(context, scheme, usage, witnesses, n_ports, r_max)
+    clear = reason is NotCharacterised.NONE and all(
         w.surplus is not None and abs(w.surplus - round(w.surplus)) <= _CLEAR * w.tolerance for w in witnesses
     )
-    return Verdict(surpluses, usage, reason, text, tuple(facts), clear)
+    return RunVerdict(surpluses, usage, reason, text, tuple(facts), clear)
 
 
-Finding = tuple[Reason, str, list[Fact]]
+Finding = tuple[NotCharacterised, str, list[Fact]]
 """Why there is nothing to conclude, with its numbers, and the experiments that show it."""
 
-NOTHING_WRONG: Finding = (Reason.NONE, "", [])
+NOTHING_WRONG: Finding = (NotCharacterised.NONE, "", [])
 
 
 def _doubtful(witnesses: Sequence[Witness]) -> Finding:
@@ -66,13 +66,16 @@ def _doubtful(witnesses: Sequence[Witness]) -> Finding:
     if sluggish := delays_all_alike(witnesses):
         cycles = sum(_delay(w) for w in sluggish) / len(sluggish)
         text = f"delays all {len(sluggish)} floods by {cycles:.2g} cycles, whatever ports they block"
-        return Reason.MICROCODE, text, [_fact(w) for w in sluggish]
-    for seen, reason in ((Seen.FAILED, Reason.UNMEASURED), (Seen.UNSTABLE, Reason.UNSTABLE)):
+        return NotCharacterised.MICROCODE, text, [_fact(w) for w in sluggish]
+    for seen, reason in (
+        (Seen.FAILED, NotCharacterised.UNMEASURED),
+        (Seen.UNSTABLE, NotCharacterised.UNSTABLE),
+    ):
         if shown := [w for w in witnesses if w.seen is seen]:
             return reason, f"beside {shown[0].blocker}", [_fact(w) for w in shown]
     if odd := [w for w in witnesses if w.seen is Seen.ODD]:
         first = odd[0]
-        reason = Reason.NEGATIVE if all(w.uops < 0 for w in odd) else Reason.NOT_WHOLE
+        reason = NotCharacterised.NEGATIVE if all(w.uops < 0 for w in odd) else NotCharacterised.NOT_WHOLE
         assert first.surplus is not None, "odd is said of a number"
         text = f"{first.surplus:.2f} µops beside {first.blocker}, {first.below} of them found on fewer ports"
         return reason, text, [_fact(w) for w in odd]
@@ -97,7 +100,7 @@ def delays_all_alike(witnesses: Sequence[Witness]) -> list[Witness]:
 
 
 def _implausible(
-    bench: Bench,
+    context: ExplainContext,
     scheme: str,
     usage: Uops,
     witnesses: Sequence[Witness],
@@ -106,22 +109,22 @@ def _implausible(
 ) -> Finding:
     """What the scheme alone, and the number of its µops, say against those found."""
     undecided = any(w.seen is Seen.UNDECIDED for w in witnesses)
-    if not usage and bench.uops(scheme) is None:
-        return _without_uops(bench, scheme, r_max, undecided=undecided)
-    explained = alone_cycles(usage, n_ports, r_max, bench.alone[scheme].experiment)
-    miscounted = _miscounted(bench, scheme, usage, witnesses, explained, undecided=undecided)
-    return miscounted or _mistimed(bench, scheme, explained, undecided=undecided)
+    if not usage and context.uops(scheme) is None:
+        return _without_uops(context, scheme, r_max, undecided=undecided)
+    explained = alone_cycles(usage, n_ports, r_max, context.alone[scheme].experiment)
+    miscounted = _miscounted(context, scheme, usage, witnesses, explained, undecided=undecided)
+    return miscounted or _mistimed(context, scheme, explained, undecided=undecided)
 
 
-def _without_uops(bench: Bench, scheme: str, r_max: float | None, *, undecided: bool) -> Finding:
-    alone, cycles = bench.alone[scheme].experiment, bench.cycles(scheme)
+def _without_uops(context: ExplainContext, scheme: str, r_max: float | None, *, undecided: bool) -> Finding:
+    alone, cycles = context.alone[scheme].experiment, context.cycles(scheme)
     if undecided:
         return NOTHING_WRONG
     if r_max is not None and is_at_limit(cycles, r_max):
         text = f"{1 / cycles:.2g} per cycle, the bottleneck's rate, and it delays no flood"
-        return Reason.NO_PORTS, text, [Fact(alone, 1 / r_max, cycles)]
+        return NotCharacterised.NO_PORTS, text, [Fact(alone, 1 / r_max, cycles)]
     return (
-        Reason.MISSING,
+        NotCharacterised.MISSING,
         f"takes {cycles:.3g} cycles alone, yet it delays no flood",
         [Fact(alone, None, cycles)],
     )
@@ -133,7 +136,7 @@ def is_at_limit(cycles: float, r_max: float) -> bool:
 
 
 def _miscounted(
-    bench: Bench,
+    context: ExplainContext,
     scheme: str,
     usage: Uops,
     witnesses: Sequence[Witness],
@@ -142,26 +145,38 @@ def _miscounted(
     undecided: bool,
 ) -> Finding | None:
     """Where µops are counted; None where as many were found."""
-    count, found = bench.uops(scheme), sum(count for _, count in usage)
+    count, found = context.uops(scheme), sum(count for _, count in usage)
     if count is None or found == count:
         return None
     if found > count:
         uses = [_fact(w) for w in witnesses if w.seen is Seen.USES]
-        return Reason.MORE_UOPS, f"{found} µops were found, {count} counted", uses
+        return NotCharacterised.MORE_UOPS, f"{found} µops were found, {count} counted", uses
     if undecided:
         return NOTHING_WRONG
     text = f"{count} µops are counted, {found} of them use ports that are blocked"
-    return Reason.MISSING, text, [Fact(bench.alone[scheme].experiment, explained, bench.cycles(scheme))]
+    return (
+        NotCharacterised.MISSING,
+        text,
+        [Fact(context.alone[scheme].experiment, explained, context.cycles(scheme))],
+    )
 
 
-def _mistimed(bench: Bench, scheme: str, explained: float, *, undecided: bool) -> Finding:
-    alone, cycles = bench.alone[scheme], bench.cycles(scheme)
-    off = bench.settings.alone_epsilon + bench.sampler.error(alone)
+def _mistimed(context: ExplainContext, scheme: str, explained: float, *, undecided: bool) -> Finding:
+    alone, cycles = context.alone[scheme], context.cycles(scheme)
+    off = context.settings.alone_epsilon + context.sampler.error(alone)
     fits = Fact(alone.experiment, explained, cycles)
     if cycles > explained + off and not undecided:
-        return Reason.SLOW, f"takes {cycles:.3g} cycles alone; its µops explain {explained:.3g}", [fits]
+        return (
+            NotCharacterised.SLOW,
+            f"takes {cycles:.3g} cycles alone; its µops explain {explained:.3g}",
+            [fits],
+        )
     if cycles < explained - off:
-        return Reason.FAST, f"takes {cycles:.3g} cycles alone; its µops need {explained:.3g}", [fits]
+        return (
+            NotCharacterised.FAST,
+            f"takes {cycles:.3g} cycles alone; its µops need {explained:.3g}",
+            [fits],
+        )
     return NOTHING_WRONG
 
 

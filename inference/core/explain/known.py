@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from inference.core.errors import CoreError
-from inference.core.explain.bench import Bench
 from inference.core.explain.classes import PORT, busy_ports
+from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, sorted_blockers, usage_from
 from inference.core.explain.improper import improper_schemes
-from inference.core.explain.judging import Verdict, alone_cycles
+from inference.core.explain.judging import RunVerdict, alone_cycles
 from inference.core.explain.ports import Improper, Solver, blockers_of, class_table
-from inference.core.explain.problem import BlockingAnswer, BlockingClass, Reason
+from inference.core.explain.problem import BlockingAnswer, BlockingClass, NotCharacterised
 from inference.core.mapping import PortMapping, Uops
 
 
@@ -25,11 +25,11 @@ class Known(Protocol):
     answer: BlockingAnswer | None
     improper: list[Improper]
 
-    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+    def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """Find more of them in what a first run could not explain; False where there are none."""
         ...
 
-    def choose(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+    def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """Of mappings of them that fit equally, take what all schemes fit best; whether that is another."""
         ...
 
@@ -43,13 +43,13 @@ class ByTime:
 
     def __init__(
         self,
-        bench: Bench,
+        context: ExplainContext,
         solver: Solver,
         classes: list[list[str]],
         answer: BlockingAnswer,
         r_max: float | None,
     ) -> None:
-        self._widths = bench.widths
+        self._widths = context.widths
         self._solver = solver
         self._classes = classes
         self.improper: list[Improper] = []
@@ -64,24 +64,24 @@ class ByTime:
         found = blockers_of(self._classes, self.improper, answer.mapping, self._r_max)
         self.blockers = sorted_blockers(found)
 
-    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+    def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """See `Known`; §6.3.4."""
         known = [each.mask for each in self.blockers]
         heads = {members[0] for members in self._classes}  # a store can be one: it blocks its port already
         found = [
             each
-            for each in improper_schemes(bench, verdicts, known, len(self.ports), self._r_max)
+            for each in improper_schemes(context, verdicts, known, len(self.ports), self._r_max)
             if each.scheme not in heads
         ]
         if not found:
             return False
         while found:
             names = "; ".join(each.scheme for each in found)
-            bench.teller.log(f"µops that no scheme has alone; blocked with {names}")
+            context.teller.log(f"µops that no scheme has alone; blocked with {names}")
             try:
                 classes, answer = self._solver.solve(self._classes, found)
             except CoreError as error:
-                bench.warn(f"µops that only {names} have stay unknown: {error}")
+                context.warn(f"µops that only {names} have stay unknown: {error}")
                 found = found[: len(found) // 2]  # each makes the question much harder
             else:
                 self._classes = classes
@@ -90,39 +90,43 @@ class ByTime:
                 return True
         return False
 
-    def choose(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+    def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """See `Known`; the alternatives that contradict more schemes than the best one are none."""
         answer = self.answer
         assert answer is not None, "there is one from the start"
         fitting = [answer.mapping, *answer.alternatives]
-        counts = [self._contradicted(bench, verdicts, mapping) for mapping in fitting]
+        counts = [self._contradicted(context, verdicts, mapping) for mapping in fitting]
         least = min(counts)
         best, *others = [m for m, count in zip(fitting, counts, strict=True) if count == least]
         if len(others) < len(answer.alternatives):
-            bench.teller.log(
+            context.teller.log(
                 f"{len(fitting) - len(others) - 1} mappings of the blocking instructions are contradicted by "
                 f"schemes with several µops"
             )
         self._take(replace(answer, mapping=best, alternatives=tuple(others)))
         return best is not answer.mapping
 
-    def _contradicted(self, bench: Bench, verdicts: Mapping[str, Verdict], mapping: PortMapping) -> int:
+    def _contradicted(
+        self, context: ExplainContext, verdicts: Mapping[str, RunVerdict], mapping: PortMapping
+    ) -> int:
         """How many schemes would be faster than their µops allow, if this were the mapping."""
         found = blockers_of(self._classes, self.improper, mapping, self._r_max)
         masks = {each.scheme: each.mask for each in found}
         return sum(
-            self._is_impossible(bench, scheme, verdict, masks)
+            self._is_impossible(context, scheme, verdict, masks)
             for scheme, verdict in verdicts.items()
-            if verdict.reason in (Reason.NONE, Reason.FAST, Reason.NEGATIVE)
+            if verdict.reason in (NotCharacterised.NONE, NotCharacterised.FAST, NotCharacterised.NEGATIVE)
         )
 
-    def _is_impossible(self, bench: Bench, scheme: str, verdict: Verdict, masks: Mapping[str, int]) -> bool:
+    def _is_impossible(
+        self, context: ExplainContext, scheme: str, verdict: RunVerdict, masks: Mapping[str, int]
+    ) -> bool:
         usage = usage_from({blocker: verdict.surpluses.get(blocker, 0) for blocker in masks}, masks)
         if usage is None:
             return True
-        alone = bench.alone[scheme].experiment
+        alone = context.alone[scheme].experiment
         needed = alone_cycles(usage, len(self.ports), self._r_max, alone)
-        return bench.cycles(scheme) < needed - bench.settings.alone_epsilon
+        return context.cycles(scheme) < needed - context.settings.alone_epsilon
 
     def table(self) -> list[BlockingClass]:
         """See `Known`."""
@@ -140,16 +144,19 @@ class ByCounters:
         self.improper: list[Improper] = []
         self.blockers = sorted_blockers([Blocker(each.blocker, each.mask) for each in classes])
 
-    def extend(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+    def extend(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """The ports on which the one µop is counted that no blocking instruction accounts for."""
         names = [PORT + port for port in self.ports]
         known = {each.mask for each in self.blockers}
         found: dict[int, tuple[str, Uops]] = {}
-        for scheme in sorted(verdicts, key=bench.preference):
+        for scheme in sorted(verdicts, key=context.preference):
             verdict = verdicts[scheme]
-            if verdict.reason not in (Reason.MISSING, Reason.SLOW) or bench.uops(scheme) != 2:
+            if (
+                verdict.reason not in (NotCharacterised.MISSING, NotCharacterised.SLOW)
+                or context.uops(scheme) != 2
+            ):
                 continue
-            busy = busy_ports(bench, scheme, names)
+            busy = busy_ports(context, scheme, names)
             beside = tuple(uop for uop in verdict.usage if uop[0] & busy == uop[0])
             mask = busy & ~sum(uop[0] for uop in beside)
             if len(beside) == 1 and beside[0][1] == 1 and mask and mask not in known:
@@ -161,9 +168,9 @@ class ByCounters:
         self.blockers = sorted_blockers([*self.blockers, *more])
         return bool(found)
 
-    def choose(self, bench: Bench, verdicts: Mapping[str, Verdict]) -> bool:
+    def choose(self, context: ExplainContext, verdicts: Mapping[str, RunVerdict]) -> bool:
         """See `Known`: the counters leave no choice."""
-        del bench, verdicts
+        del context, verdicts
         return False
 
     def table(self) -> list[BlockingClass]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inference.core.explain.bench import Bench
+from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import LEAST_COPIES, NEAR_R_MAX, Blocker, flooded
 from inference.core.explain.problem import (
     BlockingAnswer,
@@ -13,7 +13,7 @@ from inference.core.explain.problem import (
     BlockingQuestion,
     BlockingSolver,
     Fact,
-    Reason,
+    NotCharacterised,
 )
 from inference.core.explain.sampling import Medians
 from inference.core.explain.telling import Quiet
@@ -35,12 +35,14 @@ class Improper:
 class Solver:
     """Asks for the ports of classes, replacing representatives that contradict the others."""
 
-    def __init__(self, bench: Bench, solver: BlockingSolver, seed: int, r_max: float | None) -> None:
-        self._bench = bench
+    def __init__(
+        self, context: ExplainContext, solver: BlockingSolver, seed: int, r_max: float | None
+    ) -> None:
+        self._bench = context
         self._solver = solver
         self._seed = seed
         self._r_max = r_max
-        self._medians = Medians(bench.sampler, bench.settings.samples, bench.settings.epsilon / 5)
+        self._medians = Medians(context.sampler, context.settings.samples, context.settings.epsilon / 5)
 
     def solve(
         self, classes: Sequence[list[str]], improper: Sequence[Improper] = ()
@@ -57,7 +59,7 @@ class Solver:
             again = False
             for members in lost:
                 text = answer.dropped[members[0]]
-                self._bench.exclude(members[0], "blocking", Reason.CLASH, text)
+                self._bench.exclude(members[0], "blocking", NotCharacterised.CLASH, text)
                 number = tried.pop(members[0])
                 rest = self._sound(members[1:]) if number < MOST_HEADS else []
                 where = kept.index(members)
@@ -72,12 +74,12 @@ class Solver:
                 return self._hinted(kept, improper, answer)
 
     def _ask(self, classes: Sequence[list[str]], improper: Sequence[Improper]) -> BlockingAnswer:
-        settings, bench = self._bench.settings, self._bench
+        settings, context = self._bench.settings, self._bench
         heads = [members[0] for members in classes]
-        domains = bench.problem.domains
+        domains = context.problem.domains
         question = BlockingQuestion(
             schemes=(*heads, *(each.scheme for each in improper)),
-            widths={head: bench.widths[head] for head in heads},
+            widths={head: context.widths[head] for head in heads},
             improper=tuple(each.scheme for each in improper),
             ports=settings.ports,
             most_ports=settings.most_ports,
@@ -87,32 +89,34 @@ class Solver:
             trust={members[0]: len(members) for members in classes},
             domains={head: domains[head] for head in heads if head in domains},
         )
-        quiet = Quiet(bench.teller.pace, "looking for the ports of the blocking instructions")
+        quiet = Quiet(context.teller.pace, "looking for the ports of the blocking instructions")
         return self._solver(question, self._medians, quiet, self._seed)
 
     def _sound(self, members: Sequence[str]) -> list[str]:
         """The members from the first on that floods its ports as it should; the others follow."""
-        bench = self._bench
+        context = self._bench
         left = list(members)
         for scheme in members[:MOST_HEADS]:
-            width = bench.widths[scheme]
+            width = context.widths[scheme]
             flood = flooded(scheme, width * max(1, LEAST_COPIES // width))
-            error = bench.settings.epsilon * flood.length
-            bench.measure({flood: bench.sampler.enough(flood, error / 4, bench.settings.samples)})
+            error = context.settings.epsilon * flood.length
+            context.measure({flood: context.sampler.enough(flood, error / 4, context.settings.samples)})
             expected = flood.length / width
-            seen = bench.sampler.reading(flood).cycles
-            if seen is not None and abs(seen - expected) <= error and not bench.is_unstable(flood):
+            seen = context.sampler.reading(flood).cycles
+            if seen is not None and abs(seen - expected) <= error and not context.is_unstable(flood):
                 return left
             left.remove(scheme)
             text = "" if seen is None else f"{flood.length} of it take {seen:.3g} cycles, not {expected:.3g}"
-            bench.exclude(scheme, "blocking", Reason.UNSTABLE, text, [Fact(flood, expected, seen)])
+            context.exclude(
+                scheme, "blocking", NotCharacterised.UNSTABLE, text, [Fact(flood, expected, seen)]
+            )
         return []
 
     def _give_up(self, members: Sequence[str], head: str, text: str) -> None:
         for scheme in members:
             if scheme not in self._bench.excluded:
                 why = f"its ports are those of {head}, which were not found: {text}"
-                self._bench.exclude(scheme, "blocking", Reason.CLASH, why)
+                self._bench.exclude(scheme, "blocking", NotCharacterised.CLASH, why)
 
     def _hinted(
         self, kept: list[list[str]], improper: Sequence[Improper], answer: BlockingAnswer
@@ -124,25 +128,25 @@ class Solver:
         be to blame: starting from what is documented, those are kept with which something fits. The members
         of the others are tested beside floods like any scheme.
         """
-        hint, bench = self._bench.problem.hint, self._bench
+        hint, context = self._bench.problem.hint, self._bench
         if hint is None:
             return kept, answer
-        fitting = by_hint(bench, answer, hint)
+        fitting = by_hint(context, answer, hint)
         if fitting is not None:
             return kept, fitting
         sure = [members for members in kept if members[0] in hint.usage]
         if sure and (found := self._fitting(sure, improper, hint)) is not None:
-            for members in sorted(kept, key=lambda one: (-bench.widths[one[0]], -len(one))):
+            for members in sorted(kept, key=lambda one: (-context.widths[one[0]], -len(one))):
                 if members in sure:
                     continue
                 more = self._fitting([*sure, members], improper, hint)
                 if more is None:
-                    bench.teller.log(f"left out, since then nothing has the documented ports: {members[0]}")
+                    context.teller.log(f"left out, since then nothing has the documented ports: {members[0]}")
                 else:
                     sure, found = [*sure, members], more
             return sure, found
         names = "; ".join(sorted(hint.usage.keys() & answer.mapping.usage.keys()))
-        bench.warn(f"no mapping that explains the measurements has the documented ports of {names}")
+        context.warn(f"no mapping that explains the measurements has the documented ports of {names}")
         return kept, answer
 
     def _fitting(
@@ -153,7 +157,7 @@ class Solver:
         return None if answer.dropped else by_hint(self._bench, answer, hint)
 
 
-def by_hint(bench: Bench, answer: BlockingAnswer, hint: PortMapping) -> BlockingAnswer | None:
+def by_hint(context: ExplainContext, answer: BlockingAnswer, hint: PortMapping) -> BlockingAnswer | None:
     """Of the mappings that fit, those that agree with what is documented, its names for their ports.
 
     Only what a user documents of the schemes asked for counts, up to a renaming of ports. None where no
@@ -161,7 +165,7 @@ def by_hint(bench: Bench, answer: BlockingAnswer, hint: PortMapping) -> Blocking
     """
     known = sorted(hint.usage.keys() & answer.mapping.usage.keys())
     if not known:
-        bench.warn("the hint says nothing of the blocking instructions: it decides nothing")
+        context.warn("the hint says nothing of the blocking instructions: it decides nothing")
         return answer
     wanted = _part(hint, known)
     fitting = [m for m in (answer.mapping, *answer.alternatives) if _agree(wanted, _part(m, known))]

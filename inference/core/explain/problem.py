@@ -115,7 +115,7 @@ class Outcome(StrEnum):
     EXCLUDED = "excluded"
 
 
-class Reason(StrEnum):
+class NotCharacterised(StrEnum):
     """Why a scheme is not characterised."""
 
     NONE = ""
@@ -136,22 +136,22 @@ class Reason(StrEnum):
     DISAGREEMENT = "runs disagree"
 
 
-REASONS: Mapping[Reason, str] = {
-    Reason.UNMEASURED: "no usable measurement of it",
-    Reason.UNSTABLE: "repeated measurements of the same experiment differ by far more than the noise",
-    Reason.NO_PORTS: "runs at the bottleneck's rate whatever is blocked: it uses no port",
-    Reason.SLOW: "takes longer than its µops and their ports explain",
-    Reason.FAST: "takes less time than its µops need on their ports",
-    Reason.COUNT: "the µop counter does not show a whole number",
-    Reason.CONTRADICTORY: "shares its ports with schemes whose ports differ",
-    Reason.CLASH: "no assignment of ports explains its measurements together with others",
-    Reason.NOT_WHOLE: "blocking costs it a time that is no whole number of µops",
-    Reason.NEGATIVE: "fewer µops on a port set than on subsets of it",
-    Reason.MORE_UOPS: "more µops were found than the processor counts",
-    Reason.MICROCODE: "delays every port alike, as the microcode sequencer does: its µops cannot be seen",
-    Reason.MISSING: "some of its µops use ports that no blocking instruction blocks",
-    Reason.TOO_SLOW: "takes so long alone that what blocking adds would be lost in it",
-    Reason.DISAGREEMENT: "repeated tests disagree",
+REASONS: Mapping[NotCharacterised, str] = {
+    NotCharacterised.UNMEASURED: "no usable measurement of it",
+    NotCharacterised.UNSTABLE: "repeated measurements of the same experiment differ by far more than the noise",
+    NotCharacterised.NO_PORTS: "runs at the bottleneck's rate whatever is blocked: it uses no port",
+    NotCharacterised.SLOW: "takes longer than its µops and their ports explain",
+    NotCharacterised.FAST: "takes less time than its µops need on their ports",
+    NotCharacterised.COUNT: "the µop counter does not show a whole number",
+    NotCharacterised.CONTRADICTORY: "shares its ports with schemes whose ports differ",
+    NotCharacterised.CLASH: "no assignment of ports explains its measurements together with others",
+    NotCharacterised.NOT_WHOLE: "blocking costs it a time that is no whole number of µops",
+    NotCharacterised.NEGATIVE: "fewer µops on a port set than on subsets of it",
+    NotCharacterised.MORE_UOPS: "more µops were found than the processor counts",
+    NotCharacterised.MICROCODE: "delays every port alike, as the microcode sequencer does: its µops cannot be seen",
+    NotCharacterised.MISSING: "some of its µops use ports that no blocking instruction blocks",
+    NotCharacterised.TOO_SLOW: "takes so long alone that what blocking adds would be lost in it",
+    NotCharacterised.DISAGREEMENT: "repeated tests disagree",
 }
 """In words, to be read after the scheme."""
 
@@ -223,7 +223,7 @@ class Characterisation:
     scheme: str
     outcome: Outcome
     stage: str
-    reason: Reason = Reason.NONE
+    reason: NotCharacterised = NotCharacterised.NONE
     text: str = ""
     usage: Uops = ()
     cycles: float | None = None

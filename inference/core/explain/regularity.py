@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.core.mapping import Uops, described, uops_of
-from inference.isa.reading import Key, Reading, read
+from inference.isa.reading import Key, SchemeNameParts, read
 from inference.isa.register_forms import is_move, memory_forms, memory_of
 
 
@@ -37,7 +37,7 @@ PATTERNS: Mapping[Pattern, str] = {
 
 
 @dataclass(frozen=True)
-class Check:
+class RegularityCheck:
     """A scheme beside the one that it should resemble. Any of `expected` is regular; the first is usual."""
 
     scheme: str
@@ -67,17 +67,17 @@ class Regularity:
     where no storing move tells. `schemes`: how many were looked at.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[RegularityCheck, ...]
     loads: Mapping[int, Uops]
     store: Uops
     schemes: int
 
-    def checked(self, pattern: Pattern) -> list[Check]:
+    def checked(self, pattern: Pattern) -> list[RegularityCheck]:
         """The schemes to which the pattern applies."""
         return [check for check in self.checks if check.pattern is pattern]
 
     @property
-    def breakers(self) -> list[Check]:
+    def breakers(self) -> list[RegularityCheck]:
         """What does not follow a pattern that applies to it."""
         return [check for check in self.checks if not check.follows]
 
@@ -91,7 +91,7 @@ class Regularity:
         """Schemes that follow every pattern that applies to them."""
         return self.judged - len({check.scheme for check in self.breakers})
 
-    def of(self, scheme: str) -> list[Check]:
+    def of(self, scheme: str) -> list[RegularityCheck]:
         """What was checked of one scheme."""
         return [check for check in self.checks if check.scheme == scheme]
 
@@ -122,7 +122,7 @@ def _is_register(name: str) -> bool:
     return name.startswith(("gpr[", *_VECTORS))
 
 
-def _loads(readings: Mapping[str, Reading], usage: Mapping[str, Uops]) -> dict[int, Uops]:
+def _loads(readings: Mapping[str, SchemeNameParts], usage: Mapping[str, Uops]) -> dict[int, Uops]:
     """What loading moves have in common, as often as most of each width have it.
 
     Many of them have a µop beside, to extend a sign or to deliver the data, but not all the same.
@@ -175,7 +175,7 @@ class _Store:
         return tuple(sorted((Counter(dict(uops)) | Counter(dict(self.general))).items()))
 
 
-def _store(readings: Mapping[str, Reading], usage: Mapping[str, Uops]) -> _Store:
+def _store(readings: Mapping[str, SchemeNameParts], usage: Mapping[str, Uops]) -> _Store:
     general: Counter[Uops] = Counter()
     vector: Counter[Uops] = Counter()
     for scheme, reading in readings.items():
@@ -196,7 +196,7 @@ class _Family:
 
     def __init__(
         self,
-        readings: Mapping[str, Reading],
+        readings: Mapping[str, SchemeNameParts],
         usage: Mapping[str, Uops],
         loads: Mapping[int, Uops],
         store: _Store,
@@ -210,14 +210,16 @@ class _Family:
     def _partner(self, keys: Iterable[Key]) -> str | None:
         return next((self._by_key[key] for key in keys if key in self._by_key), None)
 
-    def wide(self) -> Iterator[Check]:
+    def wide(self) -> Iterator[RegularityCheck]:
         """Against the form with vectors half as wide."""
         for scheme, reading in self.readings.items():
             other = self._partner(_narrower(reading))
             if other is not None:
                 once = self.usage[other]
                 twice = tuple((mask, 2 * count) for mask, count in once)
-                yield Check(scheme, Pattern.WIDE, other, self.usage[scheme], tuple({once: 1, twice: 1}))
+                yield RegularityCheck(
+                    scheme, Pattern.WIDE, other, self.usage[scheme], tuple({once: 1, twice: 1})
+                )
 
     def _with_memory(self, access: str) -> Iterator[tuple[str, int, str]]:
         """(scheme, bits of its memory, its register form)."""
@@ -225,13 +227,13 @@ class _Family:
             if each.access == access:
                 yield each.scheme, each.bits, each.register_form
 
-    def loading(self) -> Iterator[Check]:
+    def loading(self) -> Iterator[RegularityCheck]:
         """Against the register form and a load."""
         if not self.loads:
             return
         for scheme, bits, other in self._with_memory("r"):
             expected = tuple(_sum(self.usage[other], load) for load in self._loads_of(bits))
-            yield Check(scheme, Pattern.LOAD, other, self.usage[scheme], expected)
+            yield RegularityCheck(scheme, Pattern.LOAD, other, self.usage[scheme], expected)
 
     def _loads_of(self, bits: int) -> list[Uops]:
         if bits in self.loads:
@@ -240,7 +242,7 @@ class _Family:
         twice = tuple((mask, 2 * count) for mask, count in usual)
         return [usual, twice] if bits >= _DOUBLED else [usual]
 
-    def modifying(self) -> Iterator[Check]:
+    def modifying(self) -> Iterator[RegularityCheck]:
         """Against the register form and a store.
 
         Whether a load is another µop (it is on Intel's cores, not on Zen) is what most schemes of 32 bits and
@@ -257,7 +259,7 @@ class _Family:
             loads = self._loads_of(bits) if self.loads else [()]
             usual = _sum(stored, loads[0]) if separate else stored
             narrow = (_sum(usual, loads[0]),) if bits < _SUB_WORD and loads[0] else ()
-            yield Check(scheme, Pattern.MODIFY, other, self.usage[scheme], (usual, *narrow))
+            yield RegularityCheck(scheme, Pattern.MODIFY, other, self.usage[scheme], (usual, *narrow))
 
     def _loads_are_separate(self, pairs: Sequence[tuple[str, int, str, Uops]]) -> bool:
         votes = 0
@@ -268,7 +270,7 @@ class _Family:
         return votes > 0
 
 
-def _narrower(reading: Reading) -> Iterator[Key]:
+def _narrower(reading: SchemeNameParts) -> Iterator[Key]:
     """The form with vectors half as wide, with memory as narrow or as it is."""
     if not any(name.startswith(tuple(_NARROWER)) for name in reading.operands):
         return

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inference.core.explain.bench import Bench
+from inference.core.explain.context import ExplainContext
 from inference.core.explain.flooding import Blocker, Floods, sorted_blockers
-from inference.core.explain.judging import Verdict, judged
+from inference.core.explain.judging import RunVerdict, judged
 from inference.core.explain.known import Known
 from inference.core.explain.problem import Witness
 from inference.core.explain.settings import DOUBTFUL, NEEDED, UNTIL_COUNTED, ExplainSettings
@@ -22,7 +22,7 @@ class Conclusion:
     """What the last stage found: verdicts of all runs, and the witnesses of each, by scheme."""
 
     known: Known
-    verdicts: Mapping[str, Sequence[Verdict]]
+    verdicts: Mapping[str, Sequence[RunVerdict]]
     witnesses: Mapping[str, Sequence[Sequence[Witness]]]
 
 
@@ -30,43 +30,43 @@ class Conclusion:
 class Remaining:
     """The last stage of a search."""
 
-    bench: Bench
+    context: ExplainContext
     known: Known
     r_max: float | None
-    _verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
+    _verdicts: dict[str, list[RunVerdict]] = field(default_factory=dict)
     _witnesses: dict[str, list[list[Witness]]] = field(default_factory=dict)
 
     def run(self) -> Conclusion:
         """All runs that are needed."""
-        bench = self.bench
-        schemes = bench.left
-        floods = Floods(bench, self.known.ports)
+        context = self.context
+        schemes = context.left
+        floods = Floods(context, self.known.ports)
         first = self._tested(floods, schemes, 1)
-        if self.known.extend(bench, first):
-            schemes = bench.left
-            floods = Floods(bench, self.known.ports)
+        if self.known.extend(context, first):
+            schemes = context.left
+            floods = Floods(context, self.known.ports)
             first = self._tested(floods, schemes, 1)
-        if self.known.choose(bench, {scheme: first[scheme] for scheme in schemes}):
+        if self.known.choose(context, {scheme: first[scheme] for scheme in schemes}):
             self._tested(floods, schemes, 1)
-        bench.teller.classes(self.known.table(), self.known.ports)
+        context.teller.classes(self.known.table(), self.known.ports)
         self._tell(schemes, 1)
-        for run in range(2, bench.settings.runs + 1):
-            schemes = [s for s in schemes if agreed(self._verdicts[s], bench.settings) is None]
-            if not schemes or not bench.sampler.repeats:
+        for run in range(2, context.settings.runs + 1):
+            schemes = [s for s in schemes if agreed(self._verdicts[s], context.settings) is None]
+            if not schemes or not context.sampler.repeats:
                 break
             self._tested(floods, schemes, run)
             self._tell(schemes, run)
-        bench.teller.flush()
+        context.teller.flush()
         return Conclusion(self.known, self._verdicts, self._witnesses)
 
-    def _tested(self, floods: Floods, schemes: Sequence[str], run: int) -> dict[str, Verdict]:
+    def _tested(self, floods: Floods, schemes: Sequence[str], run: int) -> dict[str, RunVerdict]:
         found = {}
         for start in range(0, len(schemes), _CHUNK):
             chunk = schemes[start : start + _CHUNK]
             tested = self._measure(floods, chunk, run)
             for scheme in chunk:
                 found[scheme] = self._judge(floods, scheme, tested[scheme], run)
-            self.bench.teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
+            self.context.teller.progress(f"remaining, run {run}", start + len(chunk), len(schemes), "schemes")
         return found
 
     def _measure(self, floods: Floods, chunk: Sequence[str], run: int) -> dict[str, list[Blocker]]:
@@ -74,7 +74,7 @@ class Remaining:
 
         Where nothing is bound to a port set, nothing is bound to subsets of it.
         """
-        floods_wanted = self.bench.settings.floods
+        floods_wanted = self.context.settings.floods
         order = self.known.blockers if floods_wanted == UNTIL_COUNTED else self.known.blockers[::-1]
         done: dict[str, list[Blocker]] = {scheme: [] for scheme in chunk}
         free: dict[str, list[int]] = {scheme: [] for scheme in chunk}
@@ -82,7 +82,7 @@ class Remaining:
             open_ = [s for s in chunk if not any(blocker.mask & mask == blocker.mask for mask in free[s])]
             if floods_wanted == UNTIL_COUNTED:
                 open_ = [s for s in open_ if not self._is_complete(floods, s, done[s], run)]
-            if not self.bench.sampler.repeats:
+            if not self.context.sampler.repeats:
                 open_ = [s for s in open_ if floods.can(s, blocker)]
             floods.measure([floods.test(scheme, blocker) for scheme in open_], run)
             for scheme in open_:
@@ -92,14 +92,14 @@ class Remaining:
         return {scheme: sorted_blockers(tested) for scheme, tested in done.items()}
 
     def _is_complete(self, floods: Floods, scheme: str, before: Sequence[Blocker], run: int) -> bool:
-        count = self.bench.uops(scheme)
+        count = self.context.uops(scheme)
         return count is not None and count == sum(
             max(0, witness.uops) for witness in floods.witnesses(scheme, before, run)
         )
 
-    def _judge(self, floods: Floods, scheme: str, blockers: Sequence[Blocker], run: int) -> Verdict:
+    def _judge(self, floods: Floods, scheme: str, blockers: Sequence[Blocker], run: int) -> RunVerdict:
         witnesses = floods.witnesses(scheme, blockers, run)
-        verdict = judged(self.bench, scheme, witnesses, len(self.known.ports), self.r_max)
+        verdict = judged(self.context, scheme, witnesses, len(self.known.ports), self.r_max)
         verdicts = self._verdicts.setdefault(scheme, [])
         shown = self._witnesses.setdefault(scheme, [])
         del verdicts[run - 1 :], shown[run - 1 :]
@@ -113,10 +113,12 @@ class Remaining:
             verdict = self._verdicts[scheme][run - 1]
             usage = described(verdict.usage, self.known.ports)
             told.append((scheme, verdict.reason.value or "characterised", verdict.text or usage))
-        self.bench.teller.verdicts(run, told)
+        self.context.teller.verdicts(run, told)
 
 
-def agreed(verdicts: Sequence[Verdict], settings: ExplainSettings, *, last: bool = False) -> Verdict | None:
+def agreed(
+    verdicts: Sequence[RunVerdict], settings: ExplainSettings, *, last: bool = False
+) -> RunVerdict | None:
     """The verdict that more than half of the runs agree on, however others turn out; None for none yet.
 
     Where only what is doubtful is confirmed, a single clear one will do; and the `last` there is, where

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.protocols import Json, Measurer, RepeatingMeasurer
 
@@ -32,7 +32,7 @@ LEAST_NOISE = 2e-4
 
 
 @dataclass(frozen=True)
-class Reading:
+class SampledCycles:
     """The median of an experiment's samples; `cycles` is None where none is usable, and `note` says why.
 
     `samples` are those that count. `counters`: medians of what was counted, per execution of the experiment.
@@ -51,7 +51,7 @@ class Sampler:
     `noise` is the standard deviation of a sample in cycles per instruction, as far as is known.
     """
 
-    def __init__(self, measurer: Measurer, pace: Pace, most: int) -> None:
+    def __init__(self, measurer: Measurer, pace: PacedReporter, most: int) -> None:
         self._measurer = measurer
         self._pace = pace
         self._most = most if isinstance(measurer, RepeatingMeasurer) else 1
@@ -124,14 +124,14 @@ class Sampler:
         """Samples there are, usable or not."""
         return len(self._samples.get(experiment, ()))
 
-    def reading(self, experiment: Experiment, since: int = 0) -> Reading:
+    def reading(self, experiment: Experiment, since: int = 0) -> SampledCycles:
         """What the samples say, from the one with that number on."""
         samples = self._samples[experiment]
         usable = [each for each in samples[since:] if each.usable]
         if not usable:
-            return Reading(experiment, None, 0, note=_why(samples))
+            return SampledCycles(experiment, None, 0, note=_why(samples))
         times = [each.cycles for each in usable if each.cycles is not None]
-        return Reading(experiment, statistics.median(times), len(times), _counters(usable))
+        return SampledCycles(experiment, statistics.median(times), len(times), _counters(usable))
 
     def is_unstable(self, experiment: Experiment, off: float) -> bool:
         """Whether a quarter of the samples, and at least two, are `off` cycles or more from the median.
@@ -157,7 +157,7 @@ class Sampler:
         alone = MEDIAN_LOSS * self.noise * experiment.length / error
         return min(self._most, max(least, math.ceil(alone * alone)))
 
-    def error(self, reading: Reading) -> float:
+    def error(self, reading: SampledCycles) -> float:
         """The median's standard error in cycles, by the usual noise."""
         one = self.noise * reading.experiment.length
         return one if reading.samples < 2 else MEDIAN_LOSS * one / math.sqrt(reading.samples)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inference.core.errors import InvalidInputError
-from inference.core.events import Log, Pace, PhaseStarted, Progress
+from inference.core.events import Log, PacedReporter, PhaseStarted, Progress
 from inference.core.explain.events import Blocked, Excluded, Funnel, Verdicts
-from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, Reason
+from inference.core.explain.problem import STAGES, BlockingClass, ExplainProblem, NotCharacterised
 from inference.core.protocols import Checkpoint, Event, Json
 
 # What a checkpoint holds: how much of its story a search has told. Answers are the measurer's to keep.
@@ -68,7 +68,7 @@ class Teller:
     """
 
     def __init__(
-        self, pace: Pace, problem: ExplainProblem, seed: int, told_before: int, seconds_before: float
+        self, pace: PacedReporter, problem: ExplainProblem, seed: int, told_before: int, seconds_before: float
     ) -> None:
         self.pace = pace
         self._start = pace.clock() - seconds_before
@@ -99,7 +99,7 @@ class Teller:
         """A sentence for the log."""
         self.tell(Log(level, text))
 
-    def excluded(self, scheme: str, stage: str, reason: Reason, text: str) -> None:
+    def excluded(self, scheme: str, stage: str, reason: NotCharacterised, text: str) -> None:
         """A scheme is left out; told in batches."""
         self._excluded.append((scheme, reason.value, text))
         self._stage = stage
@@ -139,7 +139,7 @@ class Quiet:
     `doing`, a sentence's beginning, is told now and then instead, with the newest numbers of the events.
     """
 
-    def __init__(self, pace: Pace, doing: str) -> None:
+    def __init__(self, pace: PacedReporter, doing: str) -> None:
         self._pace = pace
         self._doing = doing
         self._numbers: dict[str, int] = {}

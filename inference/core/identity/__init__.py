@@ -15,19 +15,19 @@ scheme that is all there is; there, equality of the µops is finer than equality
 """
 
 from inference.core.identity.canonical import canonical, same_up_to_renaming
-from inference.core.identity.comparison import ComparedScheme, Comparison, Kind, compare
+from inference.core.identity.comparison import ComparedScheme, MappingComparison, SchemeRelation, compare
 from inference.core.identity.deciding import deciding_experiment
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
-from inference.core.identity.hidden import Agreement, structural_agreement
+from inference.core.identity.hidden import StructuralAgreement, structural_agreement
 from inference.core.identity.renaming import Renaming, best_renaming
 
 __all__ = [
-    "Agreement",
     "ComparedScheme",
-    "Comparison",
     "Distinction",
-    "Kind",
+    "MappingComparison",
     "Renaming",
+    "SchemeRelation",
+    "StructuralAgreement",
     "best_renaming",
     "canonical",
     "compare",

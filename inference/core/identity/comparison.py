@@ -11,7 +11,7 @@ from enum import StrEnum
 from inference.core.experiment import Experiment
 from inference.core.hidden_uops import hidden_kinds
 from inference.core.identity.distinguishing import Distinction, distinguishing_experiment
-from inference.core.identity.hidden import Agreement, structural_agreement
+from inference.core.identity.hidden import StructuralAgreement, structural_agreement
 from inference.core.mapping import PortMapping, Uops
 from inference.core.throughput import inverse_throughput
 
@@ -23,7 +23,7 @@ CONSTRUCTED = 2_000_000
 """Pairs of a set of classes and a class that are looked at: about a second."""
 
 
-class Kind(StrEnum):
+class SchemeRelation(StrEnum):
     """How two mappings stand to each other on a scheme."""
 
     DIFFERENT = "different"
@@ -37,12 +37,12 @@ class ComparedScheme:
     """A scheme in two mappings: its µops, None where a mapping does not describe it, and cycles of one
     instance.
 
-    The µops of the second mapping are under the best renaming, with the indices of `Comparison.ports`.
+    The µops of the second mapping are under the best renaming, with the indices of `MappingComparison.ports`.
     `differs_in_hidden`: only in µops that no experiment can show, each of the mapping that has it.
     """
 
     scheme: str
-    kind: Kind
+    kind: SchemeRelation
     uops: tuple[Uops | None, Uops | None]
     cycles: tuple[float | None, float | None]
     differs_in_hidden: bool = False
@@ -68,7 +68,7 @@ class ComparedScheme:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MappingComparison:
     """Two mappings up to a renaming of the second one's ports.
 
     `ports`: the first mapping's port names, then those of the second that have no partner. `schemes`: all
@@ -79,7 +79,7 @@ class Comparison:
     """
 
     ports: tuple[str, ...]
-    agreement: Agreement
+    agreement: StructuralAgreement
     schemes: tuple[ComparedScheme, ...]
     limits: tuple[dict[str, float], dict[str, float]]
     other_slots: tuple[str, ...]
@@ -110,13 +110,13 @@ class Comparison:
         return max(apart, key=lambda each: each.factor, default=None)
 
 
-def compare(a: PortMapping, b: PortMapping) -> Comparison:
+def compare(a: PortMapping, b: PortMapping) -> MappingComparison:
     """All that can be said about two mappings side by side; a fraction of a second for thousands of
     schemes."""
     agreement = structural_agreement(a, b)
     renamed = agreement.renaming.apply(b)
     distinction, noise = _distinction(a, b)
-    return Comparison(
+    return MappingComparison(
         ports=renamed.ports,
         agreement=agreement,
         schemes=tuple(_side_by_side(a, renamed, agreement)),
@@ -134,12 +134,12 @@ def _other_slots(a: PortMapping, b: PortMapping) -> tuple[str, ...]:
     return tuple(sorted(scheme for scheme in common if a.slots_of(scheme) != b.slots_of(scheme)))
 
 
-def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Iterator[ComparedScheme]:
+def _side_by_side(a: PortMapping, b: PortMapping, agreement: StructuralAgreement) -> Iterator[ComparedScheme]:
     kinds = {
-        **dict.fromkeys(agreement.agreeing, Kind.EQUAL),
-        **dict.fromkeys(agreement.differing, Kind.DIFFERENT),
-        **dict.fromkeys(agreement.only_first, Kind.ONLY_FIRST),
-        **dict.fromkeys(agreement.only_second, Kind.ONLY_SECOND),
+        **dict.fromkeys(agreement.agreeing, SchemeRelation.EQUAL),
+        **dict.fromkeys(agreement.differing, SchemeRelation.DIFFERENT),
+        **dict.fromkeys(agreement.only_first, SchemeRelation.ONLY_FIRST),
+        **dict.fromkeys(agreement.only_second, SchemeRelation.ONLY_SECOND),
     }
     known: dict[tuple[int, Uops, int], float] = {}
     hidden = hidden_kinds(a), hidden_kinds(b)
@@ -160,7 +160,7 @@ def _side_by_side(a: PortMapping, b: PortMapping, agreement: Agreement) -> Itera
             kinds[scheme],
             (first, second),
             (cycles[0], cycles[1]),
-            kinds[scheme] is Kind.DIFFERENT and _differ_in(hidden, first or (), second or ()),
+            kinds[scheme] is SchemeRelation.DIFFERENT and _differ_in(hidden, first or (), second or ()),
         )
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from inference.core.flow import densest_ports
-from inference.core.identity.question import Question
+from inference.core.identity.question import DistinguishingQuestion
 from inference.core.mapping import MAX_PORTS, PortMapping, Uops, ports_in, uops_of
 
 # Parts of mappings, with their ports numbered anew.
@@ -52,7 +52,7 @@ def part_of(mapping: PortMapping, schemes: Iterable[str], n_ports: int) -> PortM
 Answer = tuple[int, ...]
 
 
-def constructed(question: Question, max_length: int | None) -> Answer | None:
+def constructed(question: DistinguishingQuestion, max_length: int | None) -> Answer | None:
     """The first of the smallest answers to a question, of up to `max_length` instructions if given."""
     sides = [_Side(question, slow=slow) for slow in (0, 1)]
     length = 0
@@ -86,7 +86,7 @@ class _Goal:
 class _Side:
     """One mapping is to be slower than the other: `slow` is its index."""
 
-    def __init__(self, question: Question, *, slow: int) -> None:
+    def __init__(self, question: DistinguishingQuestion, *, slow: int) -> None:
         self._slow = [_port_set(each.uops[slow]) for each in question.classes]
         self._port_sets = set(self._slow)
         self._fast = [_port_set(each.uops[1 - slow]) for each in question.classes]

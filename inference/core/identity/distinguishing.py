@@ -10,7 +10,7 @@ from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
 from inference.core.identity.canonical import same_up_to_renaming
 from inference.core.identity.constructing import constructed, part_of
-from inference.core.identity.question import Question, SchemeClass, decimal
+from inference.core.identity.question import DistinguishingQuestion, SchemeClass, decimal
 from inference.core.identity.searching import searched
 from inference.core.mapping import R_MAX_RANGE, PortMapping
 from inference.core.throughput import inverse_throughput
@@ -84,7 +84,7 @@ def distinguishing_experiment(
 
 def _question(
     a: PortMapping, b: PortMapping, noise: float, r_max: float | None, schemes: Sequence[str] | None
-) -> Question:
+) -> DistinguishingQuestion:
     if not (math.isfinite(noise) and noise >= 0):
         raise InvalidInputError(
             f"noise must be a finite number of cycles per instruction >= 0, not {noise!r}"
@@ -95,8 +95,8 @@ def _question(
     unknown = [scheme for scheme in chosen if scheme not in a.usage or scheme not in b.usage]
     if unknown:
         raise UnknownSchemeError(unknown)
-    return Question(
-        classes=Question.classes_of(
+    return DistinguishingQuestion(
+        classes=DistinguishingQuestion.classes_of(
             SchemeClass(scheme, (a.usage[scheme], b.usage[scheme]), (a.slots_of(scheme), b.slots_of(scheme)))
             for scheme in chosen
         ),
@@ -106,7 +106,7 @@ def _question(
     )
 
 
-def _are_equal(a: PortMapping, b: PortMapping, question: Question) -> bool:
+def _are_equal(a: PortMapping, b: PortMapping, question: DistinguishingQuestion) -> bool:
     """Whether a renaming of ports makes equal what the question is about."""
     if question.per_slot[0] != question.per_slot[1] or any(
         each.slots[0] != each.slots[1] for each in question.classes if any(question.per_slot)

@@ -21,7 +21,7 @@ from inference.core.throughput import inverse_throughput, issue_bound, port_boun
 
 
 @dataclass(frozen=True)
-class Agreement:
+class StructuralAgreement:
     """What two mappings say of their schemes, the second with its ports renamed; each tuple is sorted.
 
     `agreeing` and `differing` are the schemes that both describe, with equal and with different µops.
@@ -40,14 +40,14 @@ class Agreement:
         return len(self.agreeing) / common if common else None
 
 
-def structural_agreement(a: PortMapping, b: PortMapping) -> Agreement:
+def structural_agreement(a: PortMapping, b: PortMapping) -> StructuralAgreement:
     """Compare the µops of all schemes under the best renaming of ports, of which `best_renaming` says
     more.
     """
     renaming = best_renaming(a, b)
     renamed = renaming.apply(b).usage
     common = sorted(a.usage.keys() & b.usage.keys())
-    return Agreement(
+    return StructuralAgreement(
         agreeing=tuple(scheme for scheme in common if a.usage[scheme] == renamed[scheme]),
         differing=tuple(scheme for scheme in common if a.usage[scheme] != renamed[scheme]),
         only_first=tuple(sorted(a.usage.keys() - b.usage.keys())),

@@ -28,7 +28,7 @@ class SchemeClass:
 
 
 @dataclass(frozen=True)
-class Question:
+class DistinguishingQuestion:
     """Find an experiment with |t₁ - t₂| > `margin` · |e|; tᵢ = max(tp⁻¹ᵢ, |e| / ratesᵢ, slots / widthsᵢ).
 
     `classes`: what experiments are made of, in ascending order of their schemes. `margin`: cycles per

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.flow import densest_ports
-from inference.core.identity.question import Question
+from inference.core.identity.question import DistinguishingQuestion
 from inference.core.mapping import Uops
 
 Answer = tuple[int, ...]
@@ -34,8 +34,8 @@ _MOST_UOPS = 1 << 31  # that a table can count
 _BLOCK = 1 << 19  # entries of a table that are looked at together: they stay in the cache
 
 
-def searched(question: Question, max_length: int) -> Answer | None:
-    """The first of the smallest answers with up to `max_length` instructions; see `Question`."""
+def searched(question: DistinguishingQuestion, max_length: int) -> Answer | None:
+    """The first of the smallest answers with up to `max_length` instructions; see `DistinguishingQuestion`."""
     families = [_unions(question, mapping) for mapping in (0, 1)]
     uops = max(sum(count for _, count in uops) for each in question.classes for uops in each.uops)
     uops = max(uops, *(slots for each in question.classes for slots in each.slots))
@@ -44,7 +44,9 @@ def searched(question: Question, max_length: int) -> Answer | None:
     return _search(question, [family for family in families if family is not None], uops, max_length)
 
 
-def _search(question: Question, families: list[list[int]], uops: int, max_length: int) -> Answer | None:
+def _search(
+    question: DistinguishingQuestion, families: list[list[int]], uops: int, max_length: int
+) -> Answer | None:
     unit = math.lcm(
         question.margin.denominator,
         *(cycles.denominator for cycles in (*question.floors, *question.per_slot)),
@@ -91,7 +93,12 @@ class _Table:
     """
 
     def __init__(
-        self, question: Question, mapping: int, family: list[int], unit: int, exact: type[np.generic]
+        self,
+        question: DistinguishingQuestion,
+        mapping: int,
+        family: list[int],
+        unit: int,
+        exact: type[np.generic],
     ) -> None:
         self.height = max(1, len(family))  # of schemes without µops only slots can tell
         self._unit = unit
@@ -137,7 +144,7 @@ def _confined(classes: Sequence[Uops], family: Sequence[int]) -> Ints:
     return confined
 
 
-def _unions(question: Question, mapping: int) -> list[int] | None:
+def _unions(question: DistinguishingQuestion, mapping: int) -> list[int] | None:
     """All unions of port sets in use, narrow ones first; None if there are too many."""
     unions = {0}
     for mask in sorted({mask for each in question.classes for mask, _ in each.uops[mapping]}):
@@ -147,7 +154,7 @@ def _unions(question: Question, mapping: int) -> list[int] | None:
     return sorted(unions - {0}, key=lambda union: (union.bit_count(), union))
 
 
-def _one_by_one(question: Question, max_length: int) -> Answer | None:
+def _one_by_one(question: DistinguishingQuestion, max_length: int) -> Answer | None:
     for length in range(1, max_length + 1):
         for answer in itertools.combinations_with_replacement(range(len(question.classes)), length):
             first, second = (_time(question, mapping, answer) for mapping in (0, 1))
@@ -156,7 +163,7 @@ def _one_by_one(question: Question, max_length: int) -> Answer | None:
     return None
 
 
-def _time(question: Question, mapping: int, answer: Answer) -> Fraction:
+def _time(question: DistinguishingQuestion, mapping: int, answer: Answer) -> Fraction:
     work: Counter[int] = Counter()
     for k in answer:
         work.update(dict(question.classes[k].uops[mapping]))

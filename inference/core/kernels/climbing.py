@@ -7,7 +7,7 @@ import numpy as np
 from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import size_of
-from inference.core.kernels.layout import Desk, Mixes, Number, Rows
+from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
 from inference.core.kernels.loops import refresh
 from inference.core.kernels.preparing import prepare, prepare_one
 from inference.core.loss import Loss
@@ -15,7 +15,7 @@ from inference.core.loss import Loss
 
 @compiled_in_place
 def climb(
-    desk: Desk,
+    arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
     schemes: Integers,
@@ -45,9 +45,9 @@ def climb(
     Scratch: `masks` as long as any row; `cycles`, `trial` and `errors`, one per experiment. Returns the sum
     of errors of the final mapping.
     """
-    prepare(desk, rows, np.int64(0), schemes)
+    prepare(arrays, rows, np.int64(0), schemes)
     n = len(everything)
-    total = refresh(desk, rows, mixes, everything, measured, loss, largest, cycles, errors)
+    total = refresh(arrays, rows, mixes, everything, measured, loss, largest, cycles, errors)
     for s in range(len(schemes)):
         which = members[starts[s] : starts[s + 1]]
         n_kinds = rows.ends[s] - rows.starts[s]
@@ -57,10 +57,20 @@ def climb(
             change, moved = np.int64(-1), False
             while True:
                 at = _place_of(rows, s, masks[k])
-                if at >= 0 and _allowed(desk, rows, s, at, change, keep_last, most_uops):
+                if at >= 0 and _allowed(arrays, rows, s, at, change, keep_last, most_uops):
                     _change(rows, s, at, change)
                     after = total + _try(
-                        desk, rows, mixes, np.int64(s), which, measured, loss, largest, cycles, trial, errors
+                        arrays,
+                        rows,
+                        mixes,
+                        np.int64(s),
+                        which,
+                        measured,
+                        loss,
+                        largest,
+                        cycles,
+                        trial,
+                        errors,
                     )
                     worse = error_slope * (after * unit / n - total * unit / n)
                     worse += volume_slope * (change * size_of(masks[k]))
@@ -70,7 +80,7 @@ def climb(
                             errors[which[j]] = trial[j]
                         continue
                     _undo(rows, s, at, masks[k], change)
-                    prepare_one(desk, rows, np.int64(0), np.int64(s))
+                    prepare_one(arrays, rows, np.int64(0), np.int64(s))
                 if moved or change > 0:
                     break
                 change = np.int64(1)
@@ -79,7 +89,7 @@ def climb(
 
 @compiled_in_place
 def _try(
-    desk: Desk,
+    arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
     scheme: Number,
@@ -92,8 +102,8 @@ def _try(
     errors: Integers,
 ) -> Number:
     """Into `trial` the errors of the experiments with a scheme that has changed; how much their sum rises."""
-    prepare_one(desk, rows, np.int64(0), scheme)
-    more = refresh(desk, rows, mixes, which, measured, loss, largest, cycles, trial)
+    prepare_one(arrays, rows, np.int64(0), scheme)
+    more = refresh(arrays, rows, mixes, which, measured, loss, largest, cycles, trial)
     for j in range(len(which)):
         more -= errors[which[j]]
     return more
@@ -109,10 +119,16 @@ def _place_of(rows: Rows, scheme: Number, mask: Number) -> Number:
 
 @compiled_in_place
 def _allowed(
-    desk: Desk, rows: Rows, scheme: Number, at: Number, change: Number, keep_last: Number, most_uops: Number
+    arrays: EvaluationArrays,
+    rows: Rows,
+    scheme: Number,
+    at: Number,
+    change: Number,
+    keep_last: Number,
+    most_uops: Number,
 ) -> bool:
     if change > 0:
-        return bool(desk.mass[scheme] < most_uops)
+        return bool(arrays.mass[scheme] < most_uops)
     last = rows.ends[scheme] - rows.starts[scheme] == 1 and rows.counts[at] == 1
     return not (bool(last) and bool(keep_last))
 

@@ -21,7 +21,7 @@ from inference.core.kernels.layout import (
     MOST_CROSSED,
     MOST_IN_ROW,
     MOST_IN_SUM,
-    Desk,
+    EvaluationArrays,
     Number,
     Rows,
 )
@@ -43,36 +43,36 @@ def size_of(ports: Number) -> Number:
 
 
 @inlined
-def cycles_alone(desk: Desk, place: Number, repeats: Number) -> Number:
+def cycles_alone(arrays: EvaluationArrays, place: Number, repeats: Number) -> Number:
     """Cycles of some repeats of one scheme."""
-    return (repeats * desk.alone_mass[place]) / desk.alone_width[place]
+    return (repeats * arrays.alone_mass[place]) / arrays.alone_width[place]
 
 
 @inlined
 def cycles_of_two(
-    desk: Desk, rows: Rows, base: Number, a: Number, times_a: Number, b: Number, times_b: Number
+    arrays: EvaluationArrays, rows: Rows, base: Number, a: Number, times_a: Number, b: Number, times_b: Number
 ) -> Number:
     """Cycles of `times_a` executions of the scheme at place a with `times_b` of that at b, a ≠ b."""
-    listed_a, listed_b = desk.listed[a], desk.listed[b]
-    mass = times_a * desk.mass[a] + times_b * desk.mass[b]
-    if listed_a >= 0 and listed_b >= 0 and listed_a * listed_b <= desk.cross_limit and mass <= MOST_CROSSED:
+    listed_a, listed_b = arrays.listed[a], arrays.listed[b]
+    mass = times_a * arrays.mass[a] + times_b * arrays.mass[b]
+    if listed_a >= 0 and listed_b >= 0 and listed_a * listed_b <= arrays.cross_limit and mass <= MOST_CROSSED:
         if times_b == 1 and (times_a > 1 or listed_a <= listed_b):
-            return _crossed(desk, a, times_a, b)
+            return _crossed(arrays, a, times_a, b)
         if times_a == 1:
-            return _crossed(desk, b, times_b, a)
-    kinds = desk.n_kinds[a] + desk.n_kinds[b]
-    heaviest = max(desk.mass[a], desk.mass[b])
-    if heaviest <= MOST_IN_ROW and _tables_pay(desk, np.int64(2), kinds, mass):
-        see_to_table(desk, rows, base, a)
-        see_to_table(desk, rows, base, b)
-        return two_tables(desk, a, times_a, b, times_b)
-    n = gather_row(desk, rows, base + a, times_a, np.int64(0))
-    return _densest(desk, gather_row(desk, rows, base + b, times_b, n))
+            return _crossed(arrays, b, times_b, a)
+    kinds = arrays.n_kinds[a] + arrays.n_kinds[b]
+    heaviest = max(arrays.mass[a], arrays.mass[b])
+    if heaviest <= MOST_IN_ROW and _tables_pay(arrays, np.int64(2), kinds, mass):
+        see_to_table(arrays, rows, base, a)
+        see_to_table(arrays, rows, base, b)
+        return two_tables(arrays, a, times_a, b, times_b)
+    n = gather_row(arrays, rows, base + a, times_a, np.int64(0))
+    return _densest(arrays, gather_row(arrays, rows, base + b, times_b, n))
 
 
 @inlined
 def cycles_of_many(
-    desk: Desk,
+    arrays: EvaluationArrays,
     rows: Rows,
     base: Number,
     places: Integers,
@@ -86,53 +86,53 @@ def cycles_of_many(
     most, filled = np.int64(1), True
     for t in range(n_terms):
         place, times = np.uint64(places[at + t]), np.int64(repeats[first + t])
-        kinds += desk.n_kinds[place]
-        mass += desk.mass[place] * times
-        heaviest = max(heaviest, desk.mass[place])
+        kinds += arrays.n_kinds[place]
+        mass += arrays.mass[place] * times
+        heaviest = max(heaviest, arrays.mass[place])
         most = max(most, times)
-        filled &= desk.filled[place] != 0
-    if heaviest <= MOST_IN_ROW and _tables_pay(desk, n_terms, kinds, mass):
+        filled &= arrays.filled[place] != 0
+    if heaviest <= MOST_IN_ROW and _tables_pay(arrays, n_terms, kinds, mass):
         if not filled:
             for t in range(n_terms):
-                see_to_table(desk, rows, base, np.int64(places[at + t]))
+                see_to_table(arrays, rows, base, np.int64(places[at + t]))
         if most == 1 and mass <= MOST_IN_ROW:
-            return added_tables(desk, places, at, n_terms)
-        return repeated_tables(desk, places, at, repeats, first, n_terms)
+            return added_tables(arrays, places, at, n_terms)
+        return repeated_tables(arrays, places, at, repeats, first, n_terms)
     n = np.int64(0)
     for t in range(n_terms):
-        n = gather_row(desk, rows, base + np.int64(places[at + t]), np.int64(repeats[first + t]), n)
-    return _densest(desk, n)
+        n = gather_row(arrays, rows, base + np.int64(places[at + t]), np.int64(repeats[first + t]), n)
+    return _densest(arrays, n)
 
 
 @inlined
-def _tables_pay(desk: Desk, n_terms: Number, kinds: Number, mass: Number) -> Number:
+def _tables_pay(arrays: EvaluationArrays, n_terms: Number, kinds: Number, mass: Number) -> Number:
     """Whether there are tables, wide enough for this many µops, and quicker than branch and bound."""
-    return 0 < n_terms * _TABLE_COST * desk.columns.size <= _BOUNDING_COST * kinds and mass <= MOST_IN_SUM
+    return 0 < n_terms * _TABLE_COST * arrays.columns.size <= _BOUNDING_COST * kinds and mass <= MOST_IN_SUM
 
 
 @inlined
-def _densest(desk: Desk, n: Number) -> Number:
-    """Cycles of the first n kinds of `desk.kinds`."""
+def _densest(arrays: EvaluationArrays, n: Number) -> Number:
+    """Cycles of the first n kinds of `arrays.kinds`."""
     mass, width = densest_union(
-        desk.kinds, desk.amounts, n, desk.held, desk.held_mass, desk.placed, desk.ports
+        arrays.kinds, arrays.amounts, n, arrays.held, arrays.held_mass, arrays.placed, arrays.ports
     )
     return mass / width
 
 
 @inlined
-def _crossed(desk: Desk, a: Number, times_a: Number, b: Number) -> Number:
+def _crossed(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number) -> Number:
     """All unions of place a with all unions of place b, which has one execution.
 
     Mass by ports is compared as mass times a whole number, `weights[ports]` = `scale` / ports: a division
     takes longer than everything else here. Whole numbers below 2^53 are exact as floats, whose maximum is one
     instruction when written so. Two rows of the cross at a time keep the processor busy.
     """
-    unions, masses, weights = desk.unions, desk.masses, desk.weights
-    best = times_a * desk.alone_mass[a] * weights[np.uint64(desk.alone_width[a])]
-    other = desk.alone_mass[b] * weights[np.uint64(desk.alone_width[b])]
+    unions, masses, weights = arrays.unions, arrays.masses, arrays.weights
+    best = times_a * arrays.alone_mass[a] * weights[np.uint64(arrays.alone_width[a])]
+    other = arrays.alone_mass[b] * weights[np.uint64(arrays.alone_width[b])]
     # Unsigned indices: the compiler need not provide for counting from the end.
     i, start = np.uint64(a * LISTED), np.uint64(b * LISTED)
-    end_a, end = i + np.uint64(desk.listed[a]), start + np.uint64(desk.listed[b])
+    end_a, end = i + np.uint64(arrays.listed[a]), start + np.uint64(arrays.listed[b])
     while i + np.uint64(1) < end_a:
         union, next_union = unions[i], unions[i + np.uint64(1)]
         mass, next_mass = masses[i] * times_a, masses[i + np.uint64(1)] * times_a
@@ -151,13 +151,13 @@ def _crossed(desk: Desk, a: Number, times_a: Number, b: Number) -> Number:
             value = (mass + masses[j]) * weights[np.uint64(size_of(union | unions[j]))]
             best = value if value > best else best
             j += np.uint64(1)
-    return max(best, other) / desk.scale
+    return max(best, other) / arrays.scale
 
 
 @inlined
-def gather_row(desk: Desk, rows: Rows, row: Number, repeats: Number, n: Number) -> Number:
-    """Add the µops of a row to the first n kinds of `desk.kinds`; returns how many kinds there are then."""
-    kinds, amounts = desk.kinds, desk.amounts
+def gather_row(arrays: EvaluationArrays, rows: Rows, row: Number, repeats: Number, n: Number) -> Number:
+    """Add the µops of a row to the first n kinds of `arrays.kinds`; returns how many kinds there are then."""
+    kinds, amounts = arrays.kinds, arrays.amounts
     before = np.uint64(n)
     for u in range(rows.starts[row], rows.ends[row]):
         mask, amount = np.uint64(rows.masks[u]), np.int64(rows.counts[u]) * repeats
@@ -187,7 +187,7 @@ def densest_union(
 
     A union with mass m that may gain at most r more loses for good once (m + r) / size is no denser than the
     best: its size can only grow. Widest kinds come first: what is left by then is narrow, and fits inside.
-    The other arguments are the scratch room of a desk.
+    The other arguments are the scratch room of a arrays.
     """
     _sort_by_width(kinds, amounts, n)
     rest, best, width = _first_guess(kinds, amounts, n)

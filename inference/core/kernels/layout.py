@@ -1,6 +1,6 @@
 """The arrays that the compiled loops work on.
 
-A *row* is the µops of one scheme in one mapping. Row numbers are those of `Rows`; a `Desk` has a place for
+A *row* is the µops of one scheme in one mapping. Row numbers are those of `Rows`; a `EvaluationArrays` has a place for
 each row of a block of consecutive rows (one mapping, say), so that place p belongs to row `base + p`.
 """
 
@@ -72,7 +72,7 @@ class Mixes(NamedTuple):
     floor: Floats
 
 
-class Desk(NamedTuple):
+class EvaluationArrays(NamedTuple):
     """Room for what is known of each place, and scratch room for one experiment at a time; one per thread.
 
     `n_kinds`, `mass` int64[places]: kinds and number of the µops of each place.
@@ -116,8 +116,10 @@ class Desk(NamedTuple):
     ports: Integers
 
 
-def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, tables: bool) -> Desk:
-    """An empty desk for `n_ports` ports; `tables`: with room for tables, where these are any good.
+def make_desk(
+    n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, tables: bool
+) -> EvaluationArrays:
+    """An empty arrays for `n_ports` ports; `tables`: with room for tables, where these are any good.
 
     Room that is filled before it is looked at is not cleared.
     """
@@ -125,7 +127,7 @@ def make_desk(n_places: int, n_ports: int, most_kinds: int, most_terms: int, *, 
     if tables and n_ports <= MAX_TABLE_PORTS:
         columns, weights, table_scale = _in_lanes(n_ports)
     scale = math.lcm(*range(1, n_ports + 1)) if n_ports <= MAX_SCALED_PORTS else 0
-    return Desk(
+    return EvaluationArrays(
         n_kinds=np.zeros(n_places, dtype=np.int64),
         mass=np.zeros(n_places, dtype=np.int64),
         unions=np.empty(n_places * LISTED, dtype=np.uint64),

@@ -7,21 +7,21 @@ import numpy as np
 from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
-from inference.core.kernels.layout import Desk, Mixes, Number, Rows
+from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
 from inference.core.kernels.preparing import prepare, prepare_one
 from inference.core.loss import ERROR_UNIT, Loss
 
 
 @inlined
-def cycles_of(desk: Desk, rows: Rows, base: Number, mixes: Mixes, e: Number) -> Number:
+def cycles_of(arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, e: Number) -> Number:
     """Inverse throughput of experiment e under the mapping whose scheme s has row `base + s`."""
     first, last = mixes.offsets[e], mixes.offsets[e + 1]
     n_terms = last - first
     if n_terms == 1:
-        ports = cycles_alone(desk, np.int64(mixes.scheme[first]), np.int64(mixes.repeats[first]))
+        ports = cycles_alone(arrays, np.int64(mixes.scheme[first]), np.int64(mixes.repeats[first]))
     elif n_terms == 2:
         ports = cycles_of_two(
-            desk,
+            arrays,
             rows,
             base,
             np.int64(mixes.scheme[first]),
@@ -30,7 +30,7 @@ def cycles_of(desk: Desk, rows: Rows, base: Number, mixes: Mixes, e: Number) -> 
             np.int64(mixes.repeats[first + 1]),
         )
     else:
-        ports = cycles_of_many(desk, rows, base, mixes.scheme, first, mixes.repeats, first, n_terms)
+        ports = cycles_of_many(arrays, rows, base, mixes.scheme, first, mixes.repeats, first, n_terms)
     return max(ports, mixes.floor[e])
 
 
@@ -56,15 +56,17 @@ def units_of(cycles: Number, measured: Number, loss: Loss, largest: Number) -> N
 
 
 @compiled_in_place
-def evaluate(desk: Desk, rows: Rows, base: Number, mixes: Mixes, which: Integers, out: Floats) -> None:
-    """Cycles of the experiments `which`, in order, under the mapping that the desk was prepared for."""
+def evaluate(
+    arrays: EvaluationArrays, rows: Rows, base: Number, mixes: Mixes, which: Integers, out: Floats
+) -> None:
+    """Cycles of the experiments `which`, in order, under the mapping that the arrays was prepared for."""
     for k in range(len(which)):
-        out[k] = cycles_of(desk, rows, base, mixes, which[k])
+        out[k] = cycles_of(arrays, rows, base, mixes, which[k])
 
 
 @compiled_in_place
 def fill_cycles(
-    desk: Desk,
+    arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
     occurring: Integers,
@@ -75,15 +77,15 @@ def fill_cycles(
 
     `occurring`: the numbers of the schemes that occur; rows are numbered mapping by mapping.
     """
-    n_schemes = len(desk.listed)
+    n_schemes = len(arrays.listed)
     for m in range(len(out)):
-        prepare(desk, rows, m * n_schemes, occurring)
-        evaluate(desk, rows, m * n_schemes, mixes, which, out[m])
+        prepare(arrays, rows, m * n_schemes, occurring)
+        evaluate(arrays, rows, m * n_schemes, mixes, which, out[m])
 
 
 @compiled_in_place
 def add_errors(
-    desk: Desk,
+    arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
     occurring: Integers,
@@ -98,10 +100,10 @@ def add_errors(
 
     `cycles` float64[n]: scratch.
     """
-    n_schemes = len(desk.listed)
+    n_schemes = len(arrays.listed)
     for m in range(len(errors)):
-        prepare(desk, rows, m * n_schemes, occurring)
-        evaluate(desk, rows, m * n_schemes, mixes, which, cycles)
+        prepare(arrays, rows, m * n_schemes, occurring)
+        evaluate(arrays, rows, m * n_schemes, mixes, which, cycles)
         total = np.int64(0)
         for k in range(len(which)):
             total += units_of(cycles[k], measured[which[k]], loss, largest)
@@ -110,7 +112,7 @@ def add_errors(
 
 @compiled_in_place
 def refresh(
-    desk: Desk,
+    arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
     which: Integers,
@@ -120,11 +122,11 @@ def refresh(
     cycles: Floats,
     errors: Integers,
 ) -> Number:
-    """Cycles and losses of the experiments `which`, in order, under the mapping on the desk.
+    """Cycles and losses of the experiments `which`, in order, under the mapping on the arrays.
 
     Returns the sum of losses.
     """
-    evaluate(desk, rows, np.int64(0), mixes, which, cycles)
+    evaluate(arrays, rows, np.int64(0), mixes, which, cycles)
     total = np.int64(0)
     for k in range(len(which)):
         errors[k] = units_of(cycles[k], measured[which[k]], loss, largest)
@@ -133,11 +135,13 @@ def refresh(
 
 
 @compiled_in_place
-def write_row(desk: Desk, rows: Rows, scheme: Number, masks: Integers, counts: Integers) -> None:
+def write_row(
+    arrays: EvaluationArrays, rows: Rows, scheme: Number, masks: Integers, counts: Integers
+) -> None:
     """Give a scheme other µops; there must be room for them."""
     start = rows.starts[scheme]
     for k in range(len(masks)):
         rows.masks[start + k] = masks[k]
         rows.counts[start + k] = counts[k]
     rows.ends[scheme] = start + len(masks)
-    prepare_one(desk, rows, np.int64(0), scheme)
+    prepare_one(arrays, rows, np.int64(0), scheme)

@@ -7,50 +7,50 @@ import numpy as np
 from inference.core.arrays import Integers
 from inference.core.compiling import compiled_in_place
 from inference.core.kernels.densest import densest_union, gather_row, size_of
-from inference.core.kernels.layout import LISTED, Desk, Number, Rows
+from inference.core.kernels.layout import LISTED, EvaluationArrays, Number, Rows
 
 _FEW_KINDS = 6
 """More kinds of µops than this rarely have as few unions as are listed; then it is not tried."""
 
 
 @compiled_in_place
-def prepare(desk: Desk, rows: Rows, base: Number, places: Integers) -> None:
-    """Bring the listed places of a desk in line with their rows."""
+def prepare(arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers) -> None:
+    """Bring the listed places of a arrays in line with their rows."""
     for place in places:
-        prepare_one(desk, rows, base, np.int64(place))
+        prepare_one(arrays, rows, base, np.int64(place))
 
 
 @compiled_in_place
-def prepare_one(desk: Desk, rows: Rows, base: Number, place: Number) -> None:
+def prepare_one(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
     """The unions of the port sets in row `base + place`, each with the most µops that it holds.
 
     A union that arises in several ways is listed once, with the way that has the most µops: all those inside.
     """
-    desk.filled[place] = 0
-    if desk.scaled[0] == place:
-        desk.scaled[0] = -1
-    desk.mass[place] = rows.counts[rows.starts[base + place] : rows.ends[base + place]].sum()
-    desk.n_kinds[place] = rows.ends[base + place] - rows.starts[base + place]
-    unions = desk.unions[place * LISTED : (place + 1) * LISTED]
-    masses = desk.masses[place * LISTED : (place + 1) * LISTED]
+    arrays.filled[place] = 0
+    if arrays.scaled[0] == place:
+        arrays.scaled[0] = -1
+    arrays.mass[place] = rows.counts[rows.starts[base + place] : rows.ends[base + place]].sum()
+    arrays.n_kinds[place] = rows.ends[base + place] - rows.starts[base + place]
+    unions = arrays.unions[place * LISTED : (place + 1) * LISTED]
+    masses = arrays.masses[place * LISTED : (place + 1) * LISTED]
     first, last = rows.starts[base + place], rows.ends[base + place]
     count = 0 if last - first <= _FEW_KINDS else -1
     for u in range(first, last):
         if count >= 0:
             kind, amount = np.uint64(rows.masks[u]), np.float64(rows.counts[u])
             count = _grow(unions, masses, count, kind, amount)
-    desk.listed[place] = count
+    arrays.listed[place] = count
     best, width = np.int64(0), np.int64(1)
     if count < 0:
-        n = gather_row(desk, rows, base + place, np.int64(1), np.int64(0))
+        n = gather_row(arrays, rows, base + place, np.int64(1), np.int64(0))
         best, width = densest_union(
-            desk.kinds, desk.amounts, n, desk.held, desk.held_mass, desk.placed, desk.ports
+            arrays.kinds, arrays.amounts, n, arrays.held, arrays.held_mass, arrays.placed, arrays.ports
         )
     for k in range(count):
         mass, size = np.int64(masses[k]), size_of(unions[k])
         if mass * width > best * size:
             best, width = mass, size
-    desk.alone_mass[place], desk.alone_width[place] = best, width
+    arrays.alone_mass[place], arrays.alone_width[place] = best, width
 
 
 @compiled_in_place

@@ -12,33 +12,33 @@ import numpy as np
 
 from inference.core.arrays import Integers
 from inference.core.compiling import compiled_in_place, inlined
-from inference.core.kernels.layout import MOST_IN_ROW, Desk, Number, Rows
+from inference.core.kernels.layout import MOST_IN_ROW, EvaluationArrays, Number, Rows
 from inference.core.kernels.vectors import narrow_many, narrow_two, wide_many, wide_two
 
 
 @inlined
-def see_to_table(desk: Desk, rows: Rows, base: Number, place: Number) -> None:
+def see_to_table(arrays: EvaluationArrays, rows: Rows, base: Number, place: Number) -> None:
     """Fill the table of a place, unless that was done since it got its row."""
-    if not desk.filled[place]:
-        desk.filled[place] = 1
+    if not arrays.filled[place]:
+        arrays.filled[place] = 1
         first, last = rows.starts[base + place], rows.ends[base + place]
         masks, counts = rows.masks[first:last], rows.counts[first:last]
-        _fill_table(desk.tables[place], desk.filling, desk.columns, masks, counts)
+        _fill_table(arrays.tables[place], arrays.filling, arrays.columns, masks, counts)
 
 
 @inlined
-def two_tables(desk: Desk, a: Number, times_a: Number, b: Number, times_b: Number) -> Number:
+def two_tables(arrays: EvaluationArrays, a: Number, times_a: Number, b: Number, times_b: Number) -> Number:
     """Cycles of two schemes whose tables are filled; at most `MOST_IN_SUM` µops."""
-    mass = desk.mass[a] * times_a + desk.mass[b] * times_b
+    mass = arrays.mass[a] * times_a + arrays.mass[b] * times_b
     if mass > MOST_IN_ROW or min(times_a, times_b) > 1:
-        heaviest = _wide_two(desk.tables, a, times_a, b, times_b, desk.table_weights)
+        heaviest = _wide_two(arrays.tables, a, times_a, b, times_b, arrays.table_weights)
     elif times_b > 1:
-        heaviest = _narrow_two(desk.tables, a, _scaled(desk, b, times_b), desk.table_weights)
+        heaviest = _narrow_two(arrays.tables, a, _scaled(arrays, b, times_b), arrays.table_weights)
     elif times_a > 1:
-        heaviest = _narrow_two(desk.tables, b, _scaled(desk, a, times_a), desk.table_weights)
+        heaviest = _narrow_two(arrays.tables, b, _scaled(arrays, a, times_a), arrays.table_weights)
     else:
-        heaviest = _narrow_two(desk.tables, a, b, desk.table_weights)
-    return heaviest / desk.table_scale
+        heaviest = _narrow_two(arrays.tables, a, b, arrays.table_weights)
+    return heaviest / arrays.table_scale
 
 
 # The vectors stay out of the loops over experiments, which have better use for the processor's registers.
@@ -77,12 +77,12 @@ def _wide_many(
 
 
 @inlined
-def _scaled(desk: Desk, place: Number, times: Number) -> Number:
+def _scaled(arrays: EvaluationArrays, place: Number, times: Number) -> Number:
     """Where the table of a place times a number is; kept for the next experiment with the same."""
-    last = np.int64(len(desk.tables) - 1)
-    if desk.scaled[0] != place or desk.scaled[1] != times:
-        desk.scaled[0], desk.scaled[1] = place, times
-        _fill_scaled(desk.tables[last], desk.tables[place], desk.tables.dtype.type(times))
+    last = np.int64(len(arrays.tables) - 1)
+    if arrays.scaled[0] != place or arrays.scaled[1] != times:
+        arrays.scaled[0], arrays.scaled[1] = place, times
+        _fill_scaled(arrays.tables[last], arrays.tables[place], arrays.tables.dtype.type(times))
     return last
 
 
@@ -94,18 +94,18 @@ def _fill_scaled(target: Integers, table: Integers, times: Number) -> None:
 
 
 @inlined
-def added_tables(desk: Desk, places: Integers, at: Number, n_terms: Number) -> Number:
+def added_tables(arrays: EvaluationArrays, places: Integers, at: Number, n_terms: Number) -> Number:
     """Cycles of three or more schemes, once each, whose tables are filled; at most `MOST_IN_ROW` µops."""
-    return _narrow_many(desk.tables, places, at, n_terms, desk.table_weights) / desk.table_scale
+    return _narrow_many(arrays.tables, places, at, n_terms, arrays.table_weights) / arrays.table_scale
 
 
 @inlined
 def repeated_tables(
-    desk: Desk, places: Integers, at: Number, repeats: Integers, first: Number, n_terms: Number
+    arrays: EvaluationArrays, places: Integers, at: Number, repeats: Integers, first: Number, n_terms: Number
 ) -> Number:
     """Cycles of three or more schemes whose tables are filled; at most `MOST_IN_SUM` µops."""
-    heaviest = _wide_many(desk.tables, places, at, repeats, first, n_terms, desk.table_weights)
-    return heaviest / desk.table_scale
+    heaviest = _wide_many(arrays.tables, places, at, repeats, first, n_terms, arrays.table_weights)
+    return heaviest / arrays.table_scale
 
 
 @compiled_in_place

@@ -12,7 +12,7 @@ import numpy as np
 from inference.core.arrays import Floats, Integers
 from inference.core.compiling import compiled_in_place, inlined
 from inference.core.kernels.densest import cycles_alone, cycles_of_many, cycles_of_two
-from inference.core.kernels.layout import Desk, Mixes, Number, Rows
+from inference.core.kernels.layout import EvaluationArrays, Mixes, Number, Rows
 from inference.core.kernels.loops import units_of
 from inference.core.loss import Loss
 
@@ -81,7 +81,7 @@ def _equal(rows: Rows, a: Number, b: Number) -> bool:
 
 @compiled_in_place
 def add_shared_errors(
-    desk: Desk,
+    arrays: EvaluationArrays,
     rows: Rows,
     mixes: Mixes,
     variant: Integers,
@@ -104,7 +104,7 @@ def add_shared_errors(
     A group of which the mappings have more than `most` combinations is left out, and marked in `left`
     bool[all groups].
 
-    The desk has a place for each variant, prepared; `rows` are the variants' rows; those of scheme s are at
+    The arrays has a place for each variant, prepared; `rows` are the variants' rows; those of scheme s are at
     the places from `begin[s]` to `begin[s + 1]`. `variant` is as from `number_variants`. Group g has the
     experiments `members[starts[g]:starts[g + 1]]`, all with the same schemes. `table` int64 is scratch for as
     many combinations as any group has, `seen`, `fresh` int32[mappings] for those that occur.
@@ -125,7 +125,7 @@ def add_shared_errors(
             e = members[k]
             for f in range(n_fresh):
                 c = np.int64(fresh[f])
-                cycles = _combination(desk, rows, mixes, begin, e, c)
+                cycles = _combination(arrays, rows, mixes, begin, e, c)
                 table[np.uint64(c)] += units_of(cycles, measured[e], loss, largest)
         for m in range(len(errors)):
             errors[m] += table[np.uint64(seen[m])]
@@ -150,23 +150,25 @@ def _find_combinations(
 
 
 @inlined
-def _combination(desk: Desk, rows: Rows, mixes: Mixes, begin: Integers, e: Number, c: Number) -> Number:
+def _combination(
+    arrays: EvaluationArrays, rows: Rows, mixes: Mixes, begin: Integers, e: Number, c: Number
+) -> Number:
     """Inverse throughput of experiment e under combination c of its variants, the last scheme's first."""
     first, last = mixes.offsets[e], mixes.offsets[e + 1]
     n_terms = last - first
     for t in range(n_terms - 1, -1, -1):
         s = mixes.scheme[first + t]
         width = begin[s + 1] - begin[s]
-        desk.places[t] = begin[s] + c % width
+        arrays.places[t] = begin[s] + c % width
         c //= width
     if n_terms == 1:
-        ports = cycles_alone(desk, np.int64(desk.places[0]), np.int64(mixes.repeats[first]))
+        ports = cycles_alone(arrays, np.int64(arrays.places[0]), np.int64(mixes.repeats[first]))
     elif n_terms == 2:
-        a, b = np.int64(desk.places[0]), np.int64(desk.places[1])
+        a, b = np.int64(arrays.places[0]), np.int64(arrays.places[1])
         repeats_a, repeats_b = np.int64(mixes.repeats[first]), np.int64(mixes.repeats[first + 1])
-        ports = cycles_of_two(desk, rows, np.int64(0), a, repeats_a, b, repeats_b)
+        ports = cycles_of_two(arrays, rows, np.int64(0), a, repeats_a, b, repeats_b)
     else:
         ports = cycles_of_many(
-            desk, rows, np.int64(0), desk.places, np.int64(0), mixes.repeats, first, n_terms
+            arrays, rows, np.int64(0), arrays.places, np.int64(0), mixes.repeats, first, n_terms
         )
     return max(ports, mixes.floor[e])

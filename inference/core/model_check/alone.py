@@ -20,7 +20,7 @@ SHORT_CYCLES = 3.0
 _MOST_PORTS = 20
 
 
-class Verdict(StrEnum):
+class AloneVerdict(StrEnum):
     """What became of a scheme; only the first two are counted in the share."""
 
     WITHIN = "within"
@@ -42,13 +42,13 @@ class Alone:
     scheme: str
     measured: float | None
     modelled: float | None
-    verdict: Verdict
+    verdict: AloneVerdict
     note: str = ""
 
     @property
     def compared(self) -> bool:
         """Whether it counts in the share of schemes that follow the model."""
-        return self.verdict in (Verdict.WITHIN, Verdict.DISCREPANCY)
+        return self.verdict in (AloneVerdict.WITHIN, AloneVerdict.DISCREPANCY)
 
     @property
     def error(self) -> float | None:
@@ -65,7 +65,7 @@ class Alone:
     def of_row(cls, row: Sequence[Any]) -> Alone:
         """What `as_row` gave."""
         scheme, measured, modelled, verdict, note = row
-        return cls(scheme, measured, modelled, Verdict(verdict), note)
+        return cls(scheme, measured, modelled, AloneVerdict(verdict), note)
 
 
 def judge_alone(
@@ -83,28 +83,31 @@ def judge_alone(
     return Alone(scheme, measured, modelled, *_verdict(result, modelled, exclusion))
 
 
-def _verdict(result: Measured, modelled: float | None, exclusion: str) -> tuple[Verdict, str]:
+def _verdict(result: Measured, modelled: float | None, exclusion: str) -> tuple[AloneVerdict, str]:
     """What the measurement allows to say, with the reason."""
     if result.cycles is None:
-        return Verdict.NOT_MEASURED, result.note or "failed"
+        return AloneVerdict.NOT_MEASURED, result.note or "failed"
     if exclusion:
-        return Verdict.EXCLUDED, exclusion
+        return AloneVerdict.EXCLUDED, exclusion
     if result.state is MeasurementState.SETTLED:
         return _compared(result.cycles, modelled)
     disturbed = result.state is MeasurementState.CONTENDED
     why = "the computer was too disturbed" if disturbed else "its measurements did not agree"
-    return Verdict.NOT_SETTLED, why
+    return AloneVerdict.NOT_SETTLED, why
 
 
-def _compared(measured: float, modelled: float | None) -> tuple[Verdict, str]:
+def _compared(measured: float, modelled: float | None) -> tuple[AloneVerdict, str]:
     if modelled is None:
-        return Verdict.NOT_DESCRIBED, "the reference does not describe it"
+        return AloneVerdict.NOT_DESCRIBED, "the reference does not describe it"
     if modelled == 0:
-        return Verdict.NO_PORTS, "it uses no port according to the reference"
+        return AloneVerdict.NO_PORTS, "it uses no port according to the reference"
     if abs(modelled - measured) <= NEAR * measured:
-        return Verdict.WITHIN, ""
+        return AloneVerdict.WITHIN, ""
     far = 100 * abs(measured - modelled) / modelled
-    return Verdict.DISCREPANCY, f"{far:.0f} % {'slower' if measured > modelled else 'faster'} than modelled"
+    return (
+        AloneVerdict.DISCREPANCY,
+        f"{far:.0f} % {'slower' if measured > modelled else 'faster'} than modelled",
+    )
 
 
 def nearest_single_uop(cycles: float) -> float:
@@ -125,7 +128,7 @@ class AloneSummary:
     compared: int
     within: int
     short: int
-    verdicts: dict[Verdict, int]
+    verdicts: dict[AloneVerdict, int]
 
     @property
     def share(self) -> float | None:
@@ -146,7 +149,7 @@ def summary_of(alone: Iterable[Alone]) -> AloneSummary:
     return AloneSummary(
         asked=len(rows),
         compared=len(compared),
-        within=counts[Verdict.WITHIN],
+        within=counts[AloneVerdict.WITHIN],
         short=sum(measured <= SHORT_CYCLES for measured in compared),
-        verdicts={verdict: counts[verdict] for verdict in Verdict},
+        verdicts={verdict: counts[verdict] for verdict in AloneVerdict},
     )

@@ -27,7 +27,7 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.experiment import Experiment
 from inference.core.pmevo.congruence import Classes, Likeness
-from inference.core.pmevo.ledger import Ledger, Question
+from inference.core.pmevo.ledger import Ledger, LedgerExperiment
 
 CHECKS = 1
 """Members of a class that are measured with each representative that came later. Eight of them, at twice the
@@ -44,12 +44,12 @@ FEW = 2
 LEAST = 2
 """Experiments compared, below which nothing can be concluded."""
 
-Plan = Generator[list[Experiment], Sequence[float], "Found"]
+Plan = Generator[list[Experiment], Sequence[float], "CongruenceClasses"]
 """Yields what to measure next, is sent the cycles (NaN for none), returns the classes."""
 
 
 @dataclass(frozen=True)
-class Found:
+class CongruenceClasses:
     """The classes, the representative first, and why each other member is where it is."""
 
     classes: Classes
@@ -74,7 +74,7 @@ def adaptive(
     without a class become classes of their own.
     """
     if not alone:
-        return Found((), {}, 0)
+        return CongruenceClasses((), {}, 0)
     return (yield from _Partition(Ledger(alone, epsilon), evidence, checks, most, domains).rounds())
 
 
@@ -125,7 +125,7 @@ class _Partition:
             self._found(row)  # only where experiments ran out
         return self._result()
 
-    def _affordable(self, questions: list[Question]) -> list[Question]:
+    def _affordable(self, questions: list[LedgerExperiment]) -> list[LedgerExperiment]:
         if self._left is None:
             return questions
         chosen = questions[: self._left]
@@ -139,7 +139,7 @@ class _Partition:
 
     # What to ask
 
-    def _questions(self) -> list[Question]:
+    def _questions(self) -> list[LedgerExperiment]:
         pairs: list[tuple[int, int]] = []
         asked = self._ledger.asked
         representatives = self._representatives().tolist()
@@ -147,7 +147,7 @@ class _Partition:
             pairs += [(row, slot) for slot in self._slots if not asked[row, slot]]
         for which in self._slots:
             pairs += self._checked(which)
-        questions: list[Question] = []
+        questions: list[LedgerExperiment] = []
         for row, slot in pairs:
             if not asked[row, slot]:  # not yet from the side of the other representative
                 questions += self._ledger.pair(row, slot)
@@ -255,7 +255,7 @@ class _Partition:
         self._doubts += open_
         return bool(open_)
 
-    def _result(self) -> Found:
+    def _result(self) -> CongruenceClasses:
         schemes = self._ledger.schemes
         classes, likeness = [], {}
         for which in self._slots:
@@ -268,4 +268,4 @@ class _Partition:
                 different = int(np.count_nonzero(known >= self._ledger.epsilon))
                 likeness[schemes[row]] = Likeness(len(known), different, float(known.max()))
             classes.append((schemes[representative], *sorted(schemes[row] for row in others)))
-        return Found(tuple(sorted(classes)), likeness, self._second_opinions)
+        return CongruenceClasses(tuple(sorted(classes)), likeness, self._second_opinions)

@@ -11,22 +11,23 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.errors import InterruptedRunError
-from inference.core.events import Log, Pace, PhaseStarted, Progress
+from inference.core.events import Log, PacedReporter, PhaseStarted, Progress
+from inference.core.executor import Executor
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.climb import Climb, without_repeats
 from inference.core.pmevo.congruence import congruent_schemes, learnable
 from inference.core.pmevo.events import Congruence, phases
-from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.pmevo.observing import Observations, Observer
 from inference.core.pmevo.plan import ceiling_of
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.problem import EXCESS, FrontPoint, PMEvoProblem, PMEvoResult
 from inference.core.pmevo.refit.bounded import BoundedSearch, best_known_first
-from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Point, cheapest, with_true
 from inference.core.pmevo.refit.preferring import Form
 from inference.core.pmevo.refit.search import Refit
+from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.search_state import (
     SearchState,
@@ -38,7 +39,6 @@ from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.viewing import Viewer
 from inference.core.protocols import Checkpoint, Measurer, Reporter
 from inference.core.tables import Population
-from inference.core.workshop import Workshop
 
 
 def infer(
@@ -47,16 +47,16 @@ def infer(
     reporter: Reporter,
     seed: int,
     resume: Checkpoint | None = None,
-    workshop: Workshop | None = None,
+    executor: Executor | None = None,
 ) -> PMEvoResult:
-    """The port mapping that PMEvo finds for the measurer's processor; `workshop` breeds islands.
+    """The port mapping that PMEvo finds for the measurer's processor; `executor` breeds islands.
 
     The answer depends on the problem, the measurer's answers and the seed alone: not on threads, nor on
     where a search was interrupted and taken up again. Raises `InsufficientDataError` where nothing usable
     was measured, `InvalidInputError` for a checkpoint of another search, and lets `InterruptedRunError`
     from the reporter through.
     """
-    return _Search(problem, measurer, reporter, seed, resume, workshop).run()
+    return _Search(problem, measurer, reporter, seed, resume, executor).run()
 
 
 class _Search:
@@ -67,14 +67,14 @@ class _Search:
         reporter: Reporter,
         seed: int,
         resume: Checkpoint | None,
-        workshop: Workshop | None,
+        executor: Executor | None,
     ) -> None:
-        self.workshop = workshop
+        self.executor = executor
         self.problem = problem
         self.settings = problem.settings
         self.measurer = measurer
         self.seed = seed
-        self.pace = Pace(reporter)
+        self.pace = PacedReporter(reporter)
         self.whose = identity(problem, seed, measurer.offers())
         self.state = (
             SearchState(np.empty(0))
@@ -95,7 +95,7 @@ class _Search:
         classes = self._filter(seen)
         self.settings = self._with_ceiling(seen)
         representatives = tuple(members[0] for members in classes)
-        judge = Judge(
+        judge = FitnessGate(
             *learnable(seen.times, classes, self.settings), representatives, self.settings, self.pace
         )
         viewer = Viewer(classes, judge, self.problem.held_out)
@@ -150,7 +150,7 @@ class _Search:
         self.pace.emit(Log("info", f"R_max = {r_max:.3f}: many experiments reach this rate, none exceeds it"))
         return replace(self.settings, r_max=r_max)
 
-    def _evolve(self, judge: Judge, times: Floats, viewer: Viewer) -> Evolved:
+    def _evolve(self, judge: FitnessGate, times: Floats, viewer: Viewer) -> Evolved:
         self._enter("evolution")
         state = self.state.evolved
         if state is not None and (self.state.climbed is not None or self.state.refit is not None):
@@ -160,7 +160,7 @@ class _Search:
             self._keep(replace(self.state, evolved=generation))
             viewer.show(lambda: viewer.mapping(generation.population, 0))
 
-        evolved = evolve(judge, times.tolist(), self.seed, state, listen, self.workshop)
+        evolved = evolve(judge, times.tolist(), self.seed, state, listen, self.executor)
         converged = evolved.converged(self.settings.convergence)
         self.pace.emit(
             Log("info", f"{'converged' if converged else 'stopped'} after {evolved.generation} generations")
@@ -168,7 +168,7 @@ class _Search:
         return evolved
 
     def _refit(
-        self, judge: Judge, times: Floats, members: Int64s, evolved: Evolved | None, viewer: Viewer
+        self, judge: FitnessGate, times: Floats, members: Int64s, evolved: Evolved | None, viewer: Viewer
     ) -> tuple[PortMapping, float, tuple[FrontPoint, ...]]:
         """From what evolved, or from nothing: the mapping chosen, its error, and the whole front."""
         self._enter("refit")
@@ -203,7 +203,7 @@ class _Search:
 
     def _bounded(
         self,
-        judge: Judge,
+        judge: FitnessGate,
         times: Floats,
         members: Int64s,
         front: tuple[Point, ...],
@@ -212,16 +212,16 @@ class _Search:
     ) -> Point:
         """The mapping with the fewest µops and slots that no measurement contradicts."""
         self._enter("bounded")
-        desk = Desk(judge.evaluator, judge.measured, times, members)
+        arrays = SearchArrays(judge.evaluator, judge.measured, times, members)
         search = BoundedSearch(
-            desk,
+            arrays,
             front,
             self.settings,
             partial(_stream, self.seed, "bounded"),
             self.pace.pulse,
             self.state.bounded,
             partial(
-                best_known_first, desk, self.settings, partial(_stream, self.seed, "known"), self.pace.pulse
+                best_known_first, arrays, self.settings, partial(_stream, self.seed, "known"), self.pace.pulse
             ),
         )
         began, already = self.pace.clock(), search.state.done
@@ -260,7 +260,7 @@ class _Search:
         fittest = without_repeats(evolved, wanted).population
         return [Usage.of(fittest, index % fittest.n_mappings) for index in range(wanted)]
 
-    def _climb(self, judge: Judge, evolved: Evolved) -> tuple[Population, float]:
+    def _climb(self, judge: FitnessGate, evolved: Evolved) -> tuple[Population, float]:
         """Climb from the fittest mappings; equal ones only once."""
         self._enter("climb")
         starts, done = evolved, self.state.climbed

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
-from inference.core.pmevo.fitness import LARGEST_CHUNK, Judge, Slopes
+from inference.core.pmevo.fitness import LARGEST_CHUNK, FitnessGate, Slopes
 from inference.core.pmevo.population import (
     children,
     chosen,
@@ -24,8 +24,8 @@ from inference.core.pmevo.population import (
     random_population,
 )
 from inference.core.pmevo.refit.chain import lists_of, port_sets
-from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Objective, Prices
+from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
 from inference.core.tables import Population
@@ -36,9 +36,9 @@ from inference.core.tables import Population
 class Improver:
     """Re-fits a few schemes of a mapping. `times`: cycles float64[n_schemes] of every scheme alone."""
 
-    def __init__(self, judge: Judge, times: Floats) -> None:
+    def __init__(self, judge: FitnessGate, times: Floats) -> None:
         settings = judge.settings
-        self._desk = Desk(judge.evaluator, judge.measured, times, np.ones(len(times), dtype=np.int64))
+        self._desk = SearchArrays(judge.evaluator, judge.measured, times, np.ones(len(times), dtype=np.int64))
         self._wanted = min(settings.refits, len(times))
         self._sets = port_sets(settings.ports, self._desk.widest)
         self._prices = Prices(
@@ -96,7 +96,7 @@ class Breeder:
     """
 
     def __init__(
-        self, judge: Judge, scheme_times: list[float], seed: int, size: int, stage: tuple[int, ...] = ()
+        self, judge: FitnessGate, scheme_times: list[float], seed: int, size: int, stage: tuple[int, ...] = ()
     ) -> None:
         settings = judge.settings
         self._judge = judge
@@ -234,7 +234,7 @@ def _repeats_last(parts: Sequence[Population], order: Int64s) -> Int64s:
     return np.concatenate([order[first], order[~first]])
 
 
-def _tell_first(judge: Judge, done: int, total: int, start: float) -> None:
+def _tell_first(judge: FitnessGate, done: int, total: int, start: float) -> None:
     """Until there is a generation to count, the mappings of the first one are what moves."""
     if judge.pace.due("first generation"):
         rate = done / max(judge.pace.clock() - start, 1e-9)

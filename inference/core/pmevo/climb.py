@@ -10,7 +10,7 @@ import numpy as np
 from inference.core.arrays import Floats, Int64s
 from inference.core.loss import ERROR_UNIT
 from inference.core.pmevo.breeding import Evolved
-from inference.core.pmevo.fitness import Judge, Slopes
+from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import canonical, chosen, chosen_among
 from inference.core.pmevo.variation import fingerprints
 from inference.core.tables import MOST_COUNTED, Population, row_types
@@ -27,7 +27,7 @@ class Climb:
     judged by the scale of their generation.
     """
 
-    def __init__(self, judge: Judge, starts: Evolved, done: int) -> None:
+    def __init__(self, judge: FitnessGate, starts: Evolved, done: int) -> None:
         self._judge = judge
         self._starts = starts
         self._better: list[tuple[Population, Floats]] = []
@@ -63,7 +63,9 @@ class Climb:
         return self._starts
 
 
-def climbed(judge: Judge, population: Population, picks: Int64s, slopes: Slopes) -> tuple[Population, Floats]:
+def climbed(
+    judge: FitnessGate, population: Population, picks: Int64s, slopes: Slopes
+) -> tuple[Population, Floats]:
     """The local optima next to some mappings, and what the judge says of each.
 
     For each µop of each scheme, its count goes down while the mapping stays at least as fit; if not even
@@ -72,7 +74,7 @@ def climbed(judge: Judge, population: Population, picks: Int64s, slopes: Slopes)
     time, and it was measured to take some.
     """
     from inference.core.kernels.climbing import climb
-    from inference.core.kernels.layout import Desk, Rows
+    from inference.core.kernels.layout import EvaluationArrays, Rows
     from inference.core.populations import desk_maker, mixes_of, picked_rows, rows_of, work_off
 
     evaluator, table = judge.evaluator, judge.table
@@ -89,12 +91,12 @@ def climbed(judge: Judge, population: Population, picks: Int64s, slopes: Slopes)
     most_uops = min(MOST_COUNTED, (EXACT_LIMIT - 1) // int(table.lengths.max(initial=1)))
     totals = np.zeros(len(picks), dtype=np.int64)
 
-    def piece(m: int) -> Callable[[Desk], None]:
+    def piece(m: int) -> Callable[[EvaluationArrays], None]:
         own = slice(m * n_schemes, (m + 1) * n_schemes)
 
-        def work(desk: Desk) -> None:
+        def work(arrays: EvaluationArrays) -> None:
             totals[m] = climb(
-                desk,
+                arrays,
                 Rows(rows.starts[own], rows.ends[own], rows.masks, rows.counts),
                 mixes,
                 schemes,

@@ -10,7 +10,7 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.evaluator import Evaluator
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.loss import RELATIVE, bounded
 from inference.core.mapping import PortMapping
@@ -57,7 +57,7 @@ def _from_zero(values: Floats) -> float:
     return SCALE / largest if largest > 0 else 0.0
 
 
-class Judge:
+class FitnessGate:
     """Evaluates mappings on the experiments learnt from, counting them and keeping the pulse."""
 
     def __init__(
@@ -66,19 +66,23 @@ class Judge:
         measured: Sequence[float],
         schemes: Sequence[str],
         settings: PMEvoSettings,
-        pace: Pace,
+        pace: PacedReporter,
     ) -> None:
         table = ExperimentTable.from_experiments(experiments, schemes)
         self._set_up(table, np.array(measured, dtype=np.float64), settings, pace)
 
     @classmethod
-    def over(cls, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: Pace) -> Judge:
+    def over(
+        cls, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: PacedReporter
+    ) -> FitnessGate:
         """One whose experiments are laid out already."""
         judge = cls.__new__(cls)
         judge._set_up(table, measured, settings, pace)
         return judge
 
-    def _set_up(self, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: Pace) -> None:
+    def _set_up(
+        self, table: ExperimentTable, measured: Floats, settings: PMEvoSettings, pace: PacedReporter
+    ) -> None:
         self.table = table
         self.measured = measured
         self.settings = settings

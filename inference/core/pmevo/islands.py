@@ -13,16 +13,16 @@ import numpy as np
 
 from inference.core.arrays import Floats, Int64s
 from inference.core.checkpoint import decode, encode
-from inference.core.events import Log, Pace
+from inference.core.events import Log, PacedReporter
+from inference.core.executor import Executor, LocalExecutor, TaskContext
 from inference.core.pmevo.breeding import Breeder, Evolved
-from inference.core.pmevo.fitness import Judge, Slopes
+from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.packing import packed_evolved, together, unpacked_evolved
 from inference.core.pmevo.population import chosen
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.telling import Stories, Teller, story
 from inference.core.protocols import Checkpoint, Event, Json
 from inference.core.tables import ExperimentTable
-from inference.core.workshop import Bench, LocalWorkshop, Workshop
 
 # The evolution (§5.1.3, Algorithm 5.1): from random mappings until all agree, on one island or several.
 
@@ -31,23 +31,23 @@ __all__ = ["Evolved", "evolve"]
 
 
 def evolve(
-    judge: Judge,
+    judge: FitnessGate,
     scheme_times: list[float],
     seed: int,
     state: Evolved | None,
     listen: Callable[[Evolved], None],
-    workshop: Workshop | None = None,
+    executor: Executor | None = None,
 ) -> Evolved:
     """From `state` (None: from a random population) to convergence or the limit.
 
     `listen` hears of every generation, the first included; of several islands, of all together after every
-    epoch, in a state from which they can be taken up again. `workshop` breeds islands (default: the threads
+    epoch, in a state from which they can be taken up again. `executor` breeds islands (default: the threads
     of this process); a population that evolves alone needs none.
     """
     settings = judge.settings
     judge.pace.emit(Log("info", "preparing the compiled evaluation; its very first use compiles it"))
     if settings.islands > 1:
-        shop = workshop or LocalWorkshop(settings.threads)
+        shop = executor or LocalExecutor(settings.threads)
         return evolve_apart(judge, scheme_times, seed, state, listen, shop)
     breeder = Breeder(judge, scheme_times, seed, settings.population)
     teller = Teller(judge, state.generation if state is not None else 0)
@@ -68,19 +68,19 @@ _STAGE = 2  # of the random numbers; a population that evolves alone has 0 and 1
 
 
 def evolve_apart(
-    judge: Judge,
+    judge: FitnessGate,
     scheme_times: list[float],
     seed: int,
     state: Evolved | None,
     listen: Callable[[Evolved], None],
-    workshop: Workshop,
+    executor: Executor,
 ) -> Evolved:
     """As `evolution.evolve`, on several islands; `listen` hears of all of them after each epoch.
 
     An epoch ends where `migrate_every` divides the number of the generation. An island that converged by
     itself rests until newcomers arrive. What comes back is the islands together, as one population.
     """
-    archipelago = _Archipelago(judge, scheme_times, seed, workshop)
+    archipelago = _Archipelago(judge, scheme_times, seed, executor)
     teller = Teller(judge, state.generation if state is not None else 0)
     settings = judge.settings
     if state is None:
@@ -94,10 +94,10 @@ def evolve_apart(
 
 
 class _Archipelago:
-    def __init__(self, judge: Judge, scheme_times: list[float], seed: int, workshop: Workshop) -> None:
+    def __init__(self, judge: FitnessGate, scheme_times: list[float], seed: int, executor: Executor) -> None:
         self._judge = judge
         self._settings = judge.settings
-        self._workshop = workshop
+        self._workshop = executor
         self._common = _Common(judge.table, judge.measured, judge.settings, scheme_times, seed)
         self._bytes = self._common.as_bytes()
         share, more = divmod(self._settings.population, self._settings.islands)
@@ -149,12 +149,12 @@ class _Archipelago:
         return state
 
 
-def epoch(common: bytes, piece: bytes, bench: Bench) -> bytes:
-    """Breed one island up to a generation: a `workshop.Task`."""
+def epoch(common: bytes, piece: bytes, context: TaskContext) -> bytes:
+    """Breed one island up to a generation: a `executor.Task`."""
     facts = decode(piece)
     known = _Common.from_bytes(common)
-    settings = replace(known.settings, threads=bench.threads)
-    judge = Judge.over(known.table, known.measured, settings, Pace(_Unheard(bench.pulse)))
+    settings = replace(known.settings, threads=context.threads)
+    judge = FitnessGate.over(known.table, known.measured, settings, PacedReporter(_Unheard(context.pulse)))
     breeder = known.breeder(judge, facts.meta["island"], facts.meta["size"])
     told: list[list[float]] = []
     if facts.meta["evolved"] is None:
@@ -183,7 +183,7 @@ class _Common:
     scheme_times: list[float]
     seed: int
 
-    def breeder(self, judge: Judge, island: int, size: int) -> Breeder:
+    def breeder(self, judge: FitnessGate, island: int, size: int) -> Breeder:
         return Breeder(judge, self.scheme_times, self.seed, size, (_STAGE, island))
 
     def as_bytes(self) -> bytes:
@@ -220,7 +220,7 @@ def _evolved(answer: Checkpoint, n_ports: int) -> Evolved:
 
 
 class _Unheard:
-    """A reporter on a bench: what there is to tell goes back with the answer."""
+    """A reporter on a context: what there is to tell goes back with the answer."""
 
     def __init__(self, pulse: Callable[[], None]) -> None:
         self.pulse = pulse

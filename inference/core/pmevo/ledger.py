@@ -22,7 +22,7 @@ _ROOM = 32  # slots added at a time
 
 
 @dataclass(frozen=True)
-class Question:
+class LedgerExperiment:
     """An experiment with the cells of the table that its answer goes to."""
 
     experiment: Experiment
@@ -96,7 +96,7 @@ class Ledger:
         n = plan.ceiling(max(mine, theirs) / min(mine, theirs), self.epsilon)
         return 0 if n == 1 else n if mine > theirs else -n
 
-    def pair(self, row: int, slot: int) -> list[Question]:
+    def pair(self, row: int, slot: int) -> list[LedgerExperiment]:
         """The experiments of a scheme with the representative of a slot, which are asked with this."""
         other = self.representatives[slot]
         cells = [(row, slot)]
@@ -105,7 +105,7 @@ class Ledger:
         for cell in cells:
             self._asked[cell] = True
         return [
-            Question(experiment, tuple((r, 2 * s + k) for r, s in cells))
+            LedgerExperiment(experiment, tuple((r, 2 * s + k) for r, s in cells))
             for k, experiment in self._experiments(row, slot)
         ]
 
@@ -117,7 +117,7 @@ class Ledger:
         if multiple:
             yield 2, Experiment.of({a: 1, b: multiple} if multiple > 0 else {a: -multiple, b: 1})
 
-    def second_opinion(self, row: int, column: int) -> Question | None:
+    def second_opinion(self, row: int, column: int) -> LedgerExperiment | None:
         """The doubled experiment of a cell; None where it has been asked."""
         slot = (column - 1) // 2
         if column and self.representatives[slot] == row:
@@ -135,9 +135,9 @@ class Ledger:
         for cell in cells:
             self._twice[cell] = True
         double = Experiment.of({scheme: 2 * count for scheme, count in experiment.terms})
-        return Question(double, tuple(cells), second=True)
+        return LedgerExperiment(double, tuple(cells), second=True)
 
-    def answer(self, questions: Iterable[Question], answers: Iterable[float]) -> None:
+    def answer(self, questions: Iterable[LedgerExperiment], answers: Iterable[float]) -> None:
         """Enter cycles, NaN for those without a usable one."""
         for question, cycles in zip(questions, answers, strict=True):
             if np.isnan(cycles):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inference.core.errors import InsufficientDataError, InvalidInputError
-from inference.core.events import Log, Pace, Progress
+from inference.core.events import Log, PacedReporter, Progress
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.core.pmevo import plan
 from inference.core.pmevo.adaptive import adaptive
@@ -52,7 +52,7 @@ class Observer:
     def __init__(
         self,
         measurer: Measurer,
-        pace: Pace,
+        pace: PacedReporter,
         seed: int,
         answered: Cycles,
         unusable: Mapping[str, int],

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from inference.core.events import SHOW_EVERY, Progress
 from inference.core.pmevo.breeding import PHASE, Evolved
 from inference.core.pmevo.events import Cloud, Generation
-from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.fitness import FitnessGate
 
 Stories = npt.NDArray[np.float64]
 _ERRORS, _VOLUMES = slice(0, 4), slice(4, 8)
@@ -26,7 +26,7 @@ def story(state: Evolved) -> list[float]:
 class Teller:
     """Tells of generations, counting from the one where the search was taken up."""
 
-    def __init__(self, judge: Judge, first: int) -> None:
+    def __init__(self, judge: FitnessGate, first: int) -> None:
         self._judge = judge
         self._first = first
         self._start = judge.pace.clock()

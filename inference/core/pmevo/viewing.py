@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from inference.core.evaluator import Evaluator
-from inference.core.events import SHOW_EVERY, Pace
+from inference.core.events import SHOW_EVERY, PacedReporter
 from inference.core.experiment import Experiment, Measured
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.events import Snapshot
-from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.fitness import FitnessGate
 from inference.core.tables import ExperimentTable, Population
 
 
@@ -19,11 +19,11 @@ class Viewer:
     """Shows the fittest mapping: on held-out results, or where there are none on those learnt from."""
 
     def __init__(
-        self, classes: Sequence[Sequence[str]], judge: Judge, held_out_results: Sequence[Measured]
+        self, classes: Sequence[Sequence[str]], judge: FitnessGate, held_out_results: Sequence[Measured]
     ) -> None:
         self.classes = classes
         self._settings = judge.settings
-        self._pace: Pace = judge.pace
+        self._pace: PacedReporter = judge.pace
         known = {scheme for members in classes for scheme in members}
         held_out: dict[Experiment, float] = {
             result.experiment: result.cycles

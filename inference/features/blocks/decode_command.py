@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from inference.formats.exegesis import decoded_json
-from inference.isa.x86.blocks import BlockError, Piece, Reading, read
+from inference.isa.x86.blocks import BlockError, BlocksOfText, Piece, read
 from inference.web.data_command import text_of_file
 
 MOST_BLOCKS = 100_000
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps({"error": message, "line": line, "column": column}, ensure_ascii=False))
         sys.exit(1)
 
-    def _write(self, reading: Reading) -> None:
+    def _write(self, reading: BlocksOfText) -> None:
         for piece in reading.pieces:
             for line in _table(piece):
                 self.stdout.write(line)

@@ -55,7 +55,7 @@ def _shade(cycles: float, most: float) -> int:
 
 
 @dataclass(frozen=True)
-class Row:
+class InstructionRow:
     """One instruction; `scheme_row` is None for a scheme that the site does not have."""
 
     hex: str
@@ -66,12 +66,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Shown:
+class BlockView:
     """A block; `result` is what a run says of it, {} while it has not come. `number` counts from 1."""
 
     number: int
     block: Block
-    rows: tuple[Row, ...]
+    rows: tuple[InstructionRow, ...]
     predictions: Sequence[tuple[BlockPrediction, float | None]]
     """each with its difference from the measurement in per cent"""
     obstacle: str
@@ -82,7 +82,7 @@ class Shown:
 
 def shown(
     blocks: Sequence[Block], isa: ISA | None, results: Mapping[int, Json] | None = None, first: int = 1
-) -> list[Shown]:
+) -> list[BlockView]:
     """Blocks numbered from `first`; `results` by these numbers."""
     known = {} if isa is None else scheme_rows(blocks, isa)
     predicted = [[] for _ in blocks] if isa is None else predictions_of(blocks, isa, known)
@@ -91,7 +91,7 @@ def shown(
         result = (results or {}).get(number, {})
         compared = [(each, _change(each.cycles, result)) for each in predictions]
         found.append(
-            Shown(
+            BlockView(
                 number,
                 block,
                 rows_of(block, known),
@@ -104,15 +104,17 @@ def shown(
     return found
 
 
-def rows_of(block: Block, known: Mapping[str, int]) -> tuple[Row, ...]:
+def rows_of(block: Block, known: Mapping[str, int]) -> tuple[InstructionRow, ...]:
     """The instructions, the jump that closes a loop last; `known`: {text of a scheme: its row id}."""
     rows = [
-        Row(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
+        InstructionRow(one.code.hex(), one.text, one.scheme, known.get(one.scheme or ""), one.obstacle)
         for one in block.instructions
     ]
     if block.closing is not None:
         rows.append(
-            Row(block.closing.code.hex(), block.closing_text, None, None, "leads back to the beginning")
+            InstructionRow(
+                block.closing.code.hex(), block.closing_text, None, None, "leads back to the beginning"
+            )
         )
     return tuple(rows)
 

@@ -12,7 +12,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.core.deviating import Sampling
-from inference.core.identity import ComparedScheme, Comparison, Kind
+from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
 from inference.core.mapping import Uops, ports_in
 from inference.core.metrics import Unit as Units
 from inference.features.comparing.query import (
@@ -145,7 +145,9 @@ def list_compared_schemes(
 ) -> Any:
     """The schemes of both mappings, the largest differences first."""
     row, _, found = _compared(mapping_id, other_id)
-    schemes = [each for each in differences_first(found.schemes) if not show or each.kind == Kind(show)]
+    schemes = [
+        each for each in differences_first(found.schemes) if not show or each.kind == SchemeRelation(show)
+    ]
     if q.strip():
         wanted = texts_found(row.isa_id, q)
         schemes = [each for each in schemes if each.scheme in wanted]
@@ -170,14 +172,14 @@ def export_comparison(request: HttpRequest, mapping_id: Id, other_id: Id) -> Htt
     return attachment(text, "text/csv; charset=utf-8", f"{row.name} and {other.name}", "csv")
 
 
-def _compared(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping, Comparison]:
+def _compared(mapping_id: int, other_id: int) -> tuple[PortMapping, PortMapping, MappingComparison]:
     """Both rows; raises `ExchangeError` for different instruction sets."""
     rows = PortMapping.objects.select_related("isa", "machine", "run")
     row, other = get_object_or_404(rows, pk=mapping_id), get_object_or_404(rows, pk=other_id)
     return row, other, comparison_of(row, other)
 
 
-def _renaming(row: PortMapping, other: PortMapping, found: Comparison) -> dict[str, str | None]:
+def _renaming(row: PortMapping, other: PortMapping, found: MappingComparison) -> dict[str, str | None]:
     partners = found.agreement.renaming.ports
     return {
         there: None if index is None else row.ports[index]

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from inference.core.deviating import Deviation, Sampling
 from inference.core.errors import InvalidInputError
 from inference.core.holdout import MIX_LENGTH
-from inference.core.identity import Comparison, Kind
+from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import described
 from inference.core.metrics import Scores, Unit
 from inference.features.comparing.query import (
@@ -188,7 +188,7 @@ def _deviation_json(found: Deviation, options: dict[str, Any]) -> dict[str, Any]
 def _told(
     row: PortMapping,
     other: PortMapping,
-    comparison: Comparison,
+    comparison: MappingComparison,
     found: list[Witness],
     spoken: Mapping[str, Contradiction],
 ) -> Iterator[str]:
@@ -198,7 +198,9 @@ def _told(
         said = witness.distinction
         measured = "not measured" if witness.measured is None else f"measured {witness.measured:.3f}"
         yield f"Told apart by {said.experiment}: {said.first:.3f} and {said.second:.3f} cycles, {measured}"
-    different = [each for each in differences_first(comparison.schemes) if each.kind is Kind.DIFFERENT]
+    different = [
+        each for each in differences_first(comparison.schemes) if each.kind is SchemeRelation.DIFFERENT
+    ]
     for each in different[:LISTED]:
         first, second = (described(uops or (), comparison.ports) for uops in each.uops)
         yield f"  {each.scheme}: {first} | {second}"
@@ -211,7 +213,9 @@ def _told(
         yield f"  … and {len(different) - LISTED} more; --csv writes them all"
 
 
-def _ports(row: PortMapping, other: PortMapping, comparison: Comparison) -> list[tuple[str, str | None]]:
+def _ports(
+    row: PortMapping, other: PortMapping, comparison: MappingComparison
+) -> list[tuple[str, str | None]]:
     """(port of the other mapping, what the first one calls it or None)."""
     partners = comparison.agreement.renaming.ports
     return [
@@ -223,7 +227,7 @@ def _ports(row: PortMapping, other: PortMapping, comparison: Comparison) -> list
 def _as_json(
     row: PortMapping,
     other: PortMapping,
-    comparison: Comparison,
+    comparison: MappingComparison,
     found: list[Witness],
     spoken: Mapping[str, Contradiction],
 ) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from django.utils.http import urlencode
 
 from inference.core.deviating import Deviation, Sampling
 from inference.core.errors import InvalidInputError
-from inference.core.identity import ComparedScheme, Comparison, Kind
+from inference.core.identity import ComparedScheme, MappingComparison, SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.metrics import Unit
 from inference.features.comparing.query import (
@@ -52,16 +52,16 @@ from inference.web.presentation import COLOURS
 from inference.web.requests import file_answer, one_of, whole_number
 
 LABELS = {
-    Kind.DIFFERENT: "different µops",
-    Kind.ONLY_FIRST: "only in this mapping",
-    Kind.ONLY_SECOND: "only in the other",
-    Kind.EQUAL: "same µops",
+    SchemeRelation.DIFFERENT: "different µops",
+    SchemeRelation.ONLY_FIRST: "only in this mapping",
+    SchemeRelation.ONLY_SECOND: "only in the other",
+    SchemeRelation.EQUAL: "same µops",
 }
 LOAD_LABELS = {
-    Kind.DIFFERENT: "other cycles alone",
-    Kind.ONLY_FIRST: "only in this mapping",
-    Kind.ONLY_SECOND: "only in the other",
-    Kind.EQUAL: "same cycles alone",
+    SchemeRelation.DIFFERENT: "other cycles alone",
+    SchemeRelation.ONLY_FIRST: "only in this mapping",
+    SchemeRelation.ONLY_SECOND: "only in the other",
+    SchemeRelation.EQUAL: "same cycles alone",
 }
 RESOURCES = "r"
 """Before the number of a resource mapping in the address."""
@@ -76,7 +76,7 @@ COLUMNS: dict[str, Callable[[ComparedScheme], Any]] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedSchemeRow:
     """A scheme of the table, its id, and what one instance was measured to take.
 
     `loads`: what it takes up in the other mapping, in words, "" where that has ports. `contradiction`: the
@@ -91,7 +91,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Told:
+class DecidingExperiment:
     """An experiment that tells the mappings apart, and where to read on."""
 
     witness: Witness
@@ -112,7 +112,7 @@ def compare_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
     if isinstance(other, ResourceMapping):
         return {**context, **_with_loads(request, row, other, q)}
     comparison = comparison_of(row, other)
-    show = one_of(request, "show", tuple(Kind))
+    show = one_of(request, "show", tuple(SchemeRelation))
     set_id = whole_number(request, "set")
     judged_by = None if set_id is None else get_object_or_404(ExperimentSet, pk=set_id, isa=row.isa_id)
     context |= {
@@ -142,7 +142,7 @@ def compare_tab(request: HttpRequest, row: PortMapping, value: Mapping) -> dict[
 def _with_loads(request: HttpRequest, row: PortMapping, other: ResourceMapping, q: str) -> dict[str, Any]:
     """The table beside a resource mapping."""
     schemes = beside_loads(row, other)
-    show = one_of(request, "show", tuple(Kind))
+    show = one_of(request, "show", tuple(SchemeRelation))
     counts = Counter(each.kind for each in schemes)
     context: dict[str, Any] = {
         "other": other,
@@ -202,12 +202,12 @@ def _rows(
     *,
     loads: Dictionary[str, str] | None = None,
     contradicted: Dictionary[str, Contradiction] | None = None,
-) -> list[Row]:
+) -> list[ComparedSchemeRow]:
     texts = [each.scheme for each in shown]
     ids = ids_of_schemes(row.isa_id, texts)
     singletons = measured_singletons(row.isa)
     return [
-        Row(
+        ComparedSchemeRow(
             ids[each.scheme],
             each,
             singletons.get(ids[each.scheme]),
@@ -218,7 +218,9 @@ def _rows(
     ]
 
 
-def _renamed(comparison: Comparison, row: PortMapping, other: PortMapping) -> list[tuple[str, str, int]]:
+def _renamed(
+    comparison: MappingComparison, row: PortMapping, other: PortMapping
+) -> list[tuple[str, str, int]]:
     """(port there, port here or "", its colour), in the order of this mapping's ports."""
     last = len(row.ports)
     indices = [last if port is None else port for port in comparison.agreement.renaming.ports]
@@ -227,25 +229,25 @@ def _renamed(comparison: Comparison, row: PortMapping, other: PortMapping) -> li
     return [(there, names[index], index % COLOURS) for index, there in pairs]
 
 
-def _count(comparison: Comparison, kind: Kind) -> int:
+def _count(comparison: MappingComparison, kind: SchemeRelation) -> int:
     agreement = comparison.agreement
     return len(
         {
-            Kind.DIFFERENT: agreement.differing,
-            Kind.ONLY_FIRST: agreement.only_first,
-            Kind.ONLY_SECOND: agreement.only_second,
-            Kind.EQUAL: agreement.agreeing,
+            SchemeRelation.DIFFERENT: agreement.differing,
+            SchemeRelation.ONLY_FIRST: agreement.only_first,
+            SchemeRelation.ONLY_SECOND: agreement.only_second,
+            SchemeRelation.EQUAL: agreement.agreeing,
         }[kind]
     )
 
 
-def _told(witness: Witness, row: PortMapping) -> Told:
+def _told(witness: Witness, row: PortMapping) -> DecidingExperiment:
     if witness.experiment_id is not None:
         url = f"{reverse('experiment', args=[witness.experiment_id])}?{urlencode({'mapping': row.pk})}"
     else:
         asked = {"e": str(witness.distinction.experiment), "isa": row.isa_id, "mapping": row.pk}
         url = f"{reverse('experiments')}?{urlencode(asked)}"
-    return Told(witness, url)
+    return DecidingExperiment(witness, url)
 
 
 def mapping_compare_csv(request: HttpRequest, pk: int) -> HttpResponse:
@@ -271,7 +273,7 @@ FIELDS = ("experiments", "length", "seed", "unit", "r_max")
 
 
 @dataclass(frozen=True)
-class Cell:
+class DeviationBin:
     """A bin of the map that is not empty, counted from the top left; `shade` from 1 to `SHADES`."""
 
     x: int
@@ -335,19 +337,19 @@ def _rate(text: str) -> float | None:
         raise InvalidInputError(f"R_max must be a number, not {text[:40]!r}") from None
 
 
-def cells_of(drawn: HeatMap, across: str = "here", upwards: str = "there") -> list[Cell]:
+def cells_of(drawn: HeatMap, across: str = "here", upwards: str = "there") -> list[DeviationBin]:
     """The bins of a map to be drawn small; `across` and `upwards` name the axes in words."""
     return list(_cells(drawn, across, upwards))
 
 
-def _cells(drawn: HeatMap, across: str, upwards: str) -> Iterator[Cell]:
+def _cells(drawn: HeatMap, across: str, upwards: str) -> Iterator[DeviationBin]:
     peak = drawn.peak
     for row, counts in enumerate(drawn.counts):
         for column, count in enumerate(counts):
             if count:
                 share = math.log(1 + count) / math.log(1 + peak)
                 title = f"{count:,}: {across} {drawn.bounds(column)}, {upwards} {drawn.bounds(row)}"
-                yield Cell(column, drawn.bins - 1 - row, max(1, math.ceil(SHADES * share)), title)
+                yield DeviationBin(column, drawn.bins - 1 - row, max(1, math.ceil(SHADES * share)), title)
 
 
 def _experiment_url(found: Deviation, row: PortMapping) -> str:

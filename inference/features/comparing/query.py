@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 
 from inference.core.deviating import Deviation, Sampling, deviation
 from inference.core.experiment import Experiment
-from inference.core.identity import ComparedScheme, Comparison, Distinction, Kind, compare
+from inference.core.identity import ComparedScheme, Distinction, MappingComparison, SchemeRelation, compare
 from inference.core.identity.comparison import NOISE
 from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described
-from inference.core.predicting import MappingPredictor, Predictor
+from inference.core.predicting import MappingPredictor, ThroughputModel
 from inference.core.resources import Conversion, TooManyResourcesError, from_port_mapping
 from inference.core.resources import ResourceMapping as Resources
 from inference.core.resources.mapping import MAX_RESOURCES
@@ -37,7 +37,7 @@ from inference.storage.rows import load_mapping, measurements_of
 SHORT = 3  # instructions of the measured experiments among which one that distinguishes is looked for
 LOOKED_AT = 1000  # of them, at most
 
-_ORDER = {kind: place for place, kind in enumerate(Kind)}
+_ORDER = {kind: place for place, kind in enumerate(SchemeRelation)}
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def comparable(row: PortMapping) -> QuerySet[PortMapping]:
     return PortMapping.objects.filter(isa=row.isa_id).exclude(pk=row.pk).defer("report").order_by("-id")
 
 
-def comparison_of(row: PortMapping, other: PortMapping) -> Comparison:
+def comparison_of(row: PortMapping, other: PortMapping) -> MappingComparison:
     """Both mappings up to a renaming of the other's ports; raises `ExchangeError` for different ISAs."""
     if row.isa_id != other.isa_id:
         raise ExchangeError(
@@ -78,7 +78,7 @@ def comparison_of(row: PortMapping, other: PortMapping) -> Comparison:
 
 
 @lru_cache(maxsize=16)
-def _compared(row: tuple[int, datetime], other: tuple[int, datetime]) -> Comparison:
+def _compared(row: tuple[int, datetime], other: tuple[int, datetime]) -> MappingComparison:
     """Remembered, since what a mapping says never changes; a new mapping has a new number and date."""
     return compare(*(load_mapping(PortMapping.objects.get(pk=pk)) for pk, _ in (row, other)))
 
@@ -108,7 +108,7 @@ def differences_first(rows: Sequence[ComparedScheme]) -> list[ComparedScheme]:
     return sorted(rows, key=lambda row: (_ORDER[row.kind], -row.factor, row.scheme))
 
 
-def witnesses(row: PortMapping, other: PortMapping, comparison: Comparison) -> list[Witness]:
+def witnesses(row: PortMapping, other: PortMapping, comparison: MappingComparison) -> list[Witness]:
     """A smallest experiment that tells the mappings apart, then, if nobody measured it, a measured one that
     does.
 
@@ -124,7 +124,7 @@ def witnesses(row: PortMapping, other: PortMapping, comparison: Comparison) -> l
     return [smallest] if measured is None else [smallest, _witness(row, measured)]
 
 
-def summary(comparison: Comparison) -> str:
+def summary(comparison: MappingComparison) -> str:
     """The comparison in a sentence or two."""
     agreement = comparison.agreement
     told = [_agreement_in_words(comparison)]
@@ -143,7 +143,7 @@ def summary(comparison: Comparison) -> str:
     return " ".join(told)
 
 
-def _agreement_in_words(comparison: Comparison) -> str:
+def _agreement_in_words(comparison: MappingComparison) -> str:
     agreement = comparison.agreement
     common = len(agreement.agreeing) + len(agreement.differing)
     if not common:
@@ -230,7 +230,7 @@ def _deviation(row: _Key, other: _Key, sampling: Sampling) -> Deviation:
 
 
 @lru_cache(maxsize=8)
-def _model(kind: type[Model], pk: int, created: datetime) -> tuple[Predictor, float | None]:
+def _model(kind: type[Model], pk: int, created: datetime) -> tuple[ThroughputModel, float | None]:
     """What predicts without R_max, and its R_max."""
     del created
     row = kind.objects.get(pk=pk)
@@ -272,23 +272,23 @@ def _beside_loads(row: _Key, other: _Key) -> tuple[ComparedScheme, ...]:
     return tuple(found)
 
 
-def _kind(here: float | None, there: float | None) -> Kind:
+def _kind(here: float | None, there: float | None) -> SchemeRelation:
     if there is None:
-        return Kind.ONLY_FIRST
+        return SchemeRelation.ONLY_FIRST
     if here is None:
-        return Kind.ONLY_SECOND
-    return Kind.DIFFERENT if abs(here - there) > NOISE else Kind.EQUAL
+        return SchemeRelation.ONLY_SECOND
+    return SchemeRelation.DIFFERENT if abs(here - there) > NOISE else SchemeRelation.EQUAL
 
 
 def loads_summary(schemes: Collection[ComparedScheme]) -> str:
     """The comparison in a sentence or two."""
     counts = Counter(each.kind for each in schemes)
-    common = counts[Kind.EQUAL] + counts[Kind.DIFFERENT]
+    common = counts[SchemeRelation.EQUAL] + counts[SchemeRelation.DIFFERENT]
     if not common:
         return "No scheme is described by both."
     return (
-        f"{counts[Kind.EQUAL]:,} of {common:,} common schemes take as long alone, within {NOISE:g} cycles. "
-        f"{counts[Kind.ONLY_FIRST]:,} only in the first, {counts[Kind.ONLY_SECOND]:,} only in the second."
+        f"{counts[SchemeRelation.EQUAL]:,} of {common:,} common schemes take as long alone, within {NOISE:g} cycles. "
+        f"{counts[SchemeRelation.ONLY_FIRST]:,} only in the first, {counts[SchemeRelation.ONLY_SECOND]:,} only in the second."
     )
 
 
@@ -325,7 +325,9 @@ HEADER = (
 )
 
 
-def write_comparison_csv(comparison: Comparison, rows: Iterable[ComparedScheme], head: str = "") -> str:
+def write_comparison_csv(
+    comparison: MappingComparison, rows: Iterable[ComparedScheme], head: str = ""
+) -> str:
     """Some schemes of a comparison, in the order given, below the lines of `head`."""
     return written(HEADER, (_cells(comparison, row) for row in rows), head)
 
@@ -336,10 +338,10 @@ def comparison_head(first: PortMapping, second: PortMapping) -> str:
     return "".join(f"# {which}\n{provenance_of(row).commented('#')}" for which, row in both)
 
 
-def _cells(comparison: Comparison, row: ComparedScheme) -> list[object]:
+def _cells(comparison: MappingComparison, row: ComparedScheme) -> list[object]:
     usages = [_usage(uops, comparison.ports) for uops in row.uops]
     cycles = [_finite(value) for value in row.cycles]
-    hidden = int(row.differs_in_hidden) if row.kind is Kind.DIFFERENT else None
+    hidden = int(row.differs_in_hidden) if row.kind is SchemeRelation.DIFFERENT else None
     return [row.scheme, row.kind.value, *usages, *cycles, _finite(row.difference), hidden]
 
 

@@ -50,7 +50,7 @@ COLUMNS: dict[str, Callable[[Doubt], Any]] = {"text": lambda doubt: doubt.scheme
 
 
 @dataclass(frozen=True)
-class Asked:
+class DoubtsRequest:
     """What the address asks for: held against which mapping, judged by which evaluation, above how many per
     cent of error a scheme counts as badly predicted.
     """
@@ -61,7 +61,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Row:
+class DoubtRow:
     """A doubt with its scheme's number, the page of its evidence, and what would decide it."""
 
     doubt: Doubt
@@ -113,9 +113,9 @@ def doubts_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
     return {**context, "page": page, "rows": _rows(row, asked, page.rows)}
 
 
-def _asked(given: Mapping[str, str], row: PortMapping, evaluations: Iterable[Evaluation]) -> Asked:
+def _asked(given: Mapping[str, str], row: PortMapping, evaluations: Iterable[Evaluation]) -> DoubtsRequest:
     """`with` is the number of a mapping or "none", `by` that of an evaluation, `over` is in per cent."""
-    return Asked(_other(given.get("with", ""), row), _evaluation(given, evaluations), _over(given))
+    return DoubtsRequest(_other(given.get("with", ""), row), _evaluation(given, evaluations), _over(given))
 
 
 def _other(text: str, row: PortMapping) -> PortMapping | None:
@@ -148,7 +148,7 @@ def _over(given: Mapping[str, str]) -> float:
     return float(text)
 
 
-def _address(asked: Asked, kind: str) -> dict[str, object]:
+def _address(asked: DoubtsRequest, kind: str) -> dict[str, object]:
     """What is asked for, as parameters of an address."""
     address: dict[str, object] = {"with": NOTHING if asked.other is None else asked.other.pk}
     if asked.evaluation is not None:
@@ -164,7 +164,7 @@ def _chosen(doubts: Iterable[Doubt], row: PortMapping, kind: str, q: str) -> lis
     return [each for each in found if each.scheme in texts]
 
 
-def _rows(row: PortMapping, asked: Asked, doubts: Iterable[Doubt]) -> list[Row]:
+def _rows(row: PortMapping, asked: DoubtsRequest, doubts: Iterable[Doubt]) -> list[DoubtRow]:
     shown = list(doubts)
     texts = [each.scheme for each in shown]
     ids = ids_of_schemes(row.isa_id, texts)
@@ -177,12 +177,12 @@ def _rows(row: PortMapping, asked: Asked, doubts: Iterable[Doubt]) -> list[Row]:
         decision = decided.get(doubt)
         experiment = None if decision is None else decision.distinction.experiment
         decision_url = "" if experiment is None else experiment_url(experiment, row.isa, row)
-        found.append(Row(doubt, pk, url, label, decision, decision_url))
+        found.append(DoubtRow(doubt, pk, url, label, decision, decision_url))
     return found
 
 
 def _evidence(
-    row: PortMapping, asked: Asked, doubt: Doubt, pk: int | None, *, explained: bool
+    row: PortMapping, asked: DoubtsRequest, doubt: Doubt, pk: int | None, *, explained: bool
 ) -> tuple[str, str]:
     """(what it is called, its address); ("", "") where there is nothing to look at."""
     page = reverse("mapping", args=[row.pk])
@@ -242,7 +242,7 @@ def mapping_doubts_measure(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(back) if run is None else redirect("run", run.pk)
 
 
-def _wish(request: HttpRequest, row: PortMapping, asked: Asked) -> tuple[str, Doubt]:
+def _wish(request: HttpRequest, row: PortMapping, asked: DoubtsRequest) -> tuple[str, Doubt]:
     """What is to be measured, and for which doubt. Raises `BadRequest`, `Http404`."""
     wish, _, rest = request.POST.get("ask", "").partition(":")
     kind, _, number = rest.partition(":")

@@ -10,8 +10,8 @@ from statistics import median
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.experiment import Experiment
-from inference.core.explain import REASONS, Outcome, Reason
-from inference.core.identity import Comparison, Distinction, Kind, deciding_experiment
+from inference.core.explain import REASONS, NotCharacterised, Outcome
+from inference.core.identity import Distinction, MappingComparison, SchemeRelation, deciding_experiment
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described
 from inference.core.predicting import MappingPredictor
@@ -101,7 +101,7 @@ def _judged(row: PortMapping, value: Mapping) -> Iterator[Doubt]:
         return
     rows = row.characterisations.exclude(outcome=Outcome.CHARACTERISED.value, doubts=[], alternatives=[])
     for each in rows.select_related("scheme"):
-        reason = REASONS[Reason(each.reason)] if each.reason else ""
+        reason = REASONS[NotCharacterised(each.reason)] if each.reason else ""
         told = [text for text in (reason, each.text, *map(str, each.doubts)) if text]
         others = tuple(tuple((mask, count) for mask, count in uops) for uops in each.alternatives)
         excluded = each.outcome == Outcome.EXCLUDED.value
@@ -149,10 +149,10 @@ def _mispredicted(errors: Iterable[SchemeError], value: Mapping, over: float) ->
         )
 
 
-def _conflicts(comparison: Comparison, name: str) -> Iterator[Doubt]:
+def _conflicts(comparison: MappingComparison, name: str) -> Iterator[Doubt]:
     for each in comparison.schemes:
         here, there = each.uops
-        if each.kind is not Kind.DIFFERENT or there is None:
+        if each.kind is not SchemeRelation.DIFFERENT or there is None:
             continue
         first, second = each.cycles
         alone = "as long alone" if first == second else f"{second:.4g} cycles alone, not {first:.4g}"
@@ -262,7 +262,7 @@ def _loaded(key: _Key) -> Mapping:
 def _between(row: _Key, other: _Key, scheme: str) -> Distinction | None:
     """What tells two mappings apart by this scheme."""
     first, second = (PortMapping.objects.get(pk=key[0]) for key in (row, other))
-    comparison: Comparison = comparison_of(first, second)
+    comparison: MappingComparison = comparison_of(first, second)
     return deciding_experiment(_loaded(row), _loaded(other), scheme, comparison.agreement.agreeing)
 
 

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from inference.core.metrics import Unit
-from inference.core.predicting import Predictor
+from inference.core.predicting import ThroughputModel
 from inference.core.residuals import SchemeError
 from inference.features.evaluations.query import (
     ERROR_ORDERS,
@@ -68,7 +68,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Bin:
+class ExperimentBin:
     """The experiments in one bin of the heat map, the worst first, and its bounds on both axes in words."""
 
     rows: list[Predicted]
@@ -78,7 +78,7 @@ class Bin:
 
 
 def accuracy_tab(
-    request: HttpRequest, row: PortMapping | ResourceMapping, predictor: Predictor
+    request: HttpRequest, row: PortMapping | ResourceMapping, predictor: ThroughputModel
 ) -> dict[str, Any]:
     """The chosen evaluation of what predicts, beside others on the same set; or a button to make it."""
     sources = _sources(row)
@@ -157,12 +157,14 @@ def _evaluation_run(row: PortMapping | ResourceMapping, chosen: Source, unit: Un
     return Run.objects.filter(kind="evaluate", config=asked).exclude(state__in=Run.FINAL).first()
 
 
-def _bin(request: HttpRequest, evaluation: Evaluation, listing: Listing, predictor: Predictor) -> Bin | None:
+def _bin(
+    request: HttpRequest, evaluation: Evaluation, listing: Listing, predictor: ThroughputModel
+) -> ExperimentBin | None:
     heat_map = HeatMap.from_json(evaluation.heat_map)
     place = chosen_bin(request, heat_map.bins)
     if place is None:
         return None
-    return Bin(
+    return ExperimentBin(
         listed(predictor, listing.bins.get(place, ()), Unit(evaluation.unit)),
         heat_map.counts[place[0]][place[1]],
         measured=heat_map.bounds(place[1]),
@@ -207,7 +209,9 @@ def schemes_context(request: HttpRequest, isa: ISA, errors: Sequence[SchemeError
     return {**context, "page": page, "schemes": [SchemeRow(ids.get(row.scheme), row) for row in page.rows]}
 
 
-def scheme_experiments(request: HttpRequest, evaluation: Evaluation, predictor: Predictor) -> OfScheme | None:
+def scheme_experiments(
+    request: HttpRequest, evaluation: Evaluation, predictor: ThroughputModel
+) -> OfScheme | None:
     """The experiments with the scheme that the address names, the worst predicted first."""
     pk = whole_number(request, "scheme")
     if pk is None:

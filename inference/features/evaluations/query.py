@@ -14,7 +14,7 @@ import numpy as np
 from django.db.models import F, QuerySet
 
 from inference.core.metrics import Scores, Unit
-from inference.core.predicting import Predictor
+from inference.core.predicting import ThroughputModel
 from inference.core.residuals import Residuals, SchemeError
 from inference.figures.heatmap import HeatMap
 from inference.models import (
@@ -83,7 +83,7 @@ def _found_again(pk: int, _computed: datetime) -> Listing:
 
 
 def worst_with(
-    evaluation: Evaluation, scheme: InstructionScheme, predictor: Predictor
+    evaluation: Evaluation, scheme: InstructionScheme, predictor: ThroughputModel
 ) -> tuple[list[int], int]:
     """Of the measurements with a scheme: the ids of the `LISTED` predicted worst, and how many there are."""
     if evaluation.experiment_set is not None:
@@ -155,7 +155,7 @@ class Predicted:
         return 100 * (self.predicted - self.measured) / self.measured
 
 
-def listed(predictor: Predictor, ids: Iterable[int], unit: Unit = Unit.CYCLES) -> list[Predicted]:
+def listed(predictor: ThroughputModel, ids: Iterable[int], unit: Unit = Unit.CYCLES) -> list[Predicted]:
     """The measurements with these row ids, in this order, predicted anew.
 
     Without those that have been deleted since the list was made, or have no prediction any more.

@@ -18,7 +18,7 @@ from inference.storage.rows import store_mapping, store_measurements
 
 
 @dataclass(frozen=True)
-class Found:
+class ExamplePages:
     """What the example is looked at by."""
 
     training: ExperimentSet
@@ -26,7 +26,7 @@ class Found:
     mapping: PortMapping
 
 
-def find_example() -> Found | None:
+def find_example() -> ExamplePages | None:
     """The example's sets and mapping; None where any of them is not here (three queries)."""
     sets = ExperimentSet.objects.filter(origin=ExperimentSet.Origin.EXAMPLE).select_related("isa")
     training = sets.filter(source=source_of(SINGLETONS_AND_PAIRS)).first()
@@ -35,7 +35,7 @@ def find_example() -> Found | None:
     mapping = mappings.defer("report").first()
     if training is None or mixes is None or mapping is None:
         return None
-    return Found(training, mixes, mapping)
+    return ExamplePages(training, mixes, mapping)
 
 
 # Puts the recorded example into the database.
@@ -109,7 +109,7 @@ def source_of(file: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Example:
+class RecordedExample:
     """The rows of the recorded example."""
 
     machine: Machine
@@ -120,7 +120,7 @@ class Example:
 
 
 @transaction.atomic
-def load_example() -> Example:
+def load_example() -> RecordedExample:
     """Make whatever of the example is missing; what is there stays as it is, even under another name."""
     isa, _ = load_x86()
     machine = _machine(isa)
@@ -132,7 +132,7 @@ def load_example() -> Example:
     mapping = _mapping(machine)
     if not mapping.evaluations.filter(experiment_set=mixes).exists():
         evaluate(mapping, mixes)
-    return Example(machine, training, mixes, slots, mapping)
+    return RecordedExample(machine, training, mixes, slots, mapping)
 
 
 def _parsed(isa: ISA, file: Path) -> Parsed:

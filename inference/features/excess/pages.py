@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
-from inference.core.excess import LEAST, Exceeding, Group
+from inference.core.excess import LEAST, Exceeding, ExcessGroup
 from inference.core.mapping import PortMapping as Value
 from inference.features.excess.query import MOST, excess_in, sets_for
 from inference.features.inferring.counter_examples import experiment_url
@@ -36,7 +36,7 @@ def excess_tab(request: HttpRequest, row: PortMapping, value: Value) -> dict[str
     }
 
 
-def _shown(row: PortMapping, value: Value, group: Group) -> dict[str, Any]:
+def _shown(row: PortMapping, value: Value, group: ExcessGroup) -> dict[str, Any]:
     def told(each: Exceeding) -> tuple[Exceeding, str]:
         return each, experiment_url(each.experiment, row.isa, row)
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from inference.core.mapping import ports_in
 from inference.core.resources import MAX_RESOURCES, Conversion
-from inference.features.explained.proofs import Proof, Step, again_of, proof_of, untested
+from inference.features.explained.proofs import Proof, ProofStep, again_of, proof_of, untested
 from inference.features.explained.query import (
     VERDICT_COLUMNS,
     Remeasured,
@@ -222,7 +222,7 @@ def _found(mapping_id: int, scheme_id: int) -> tuple[PortMapping, Proof]:
     return row, proof
 
 
-def _step(step: Step, again: list[Remeasured]) -> dict[str, Any]:
+def _step(step: ProofStep, again: list[Remeasured]) -> dict[str, Any]:
     witness = step.witness
     copied = ("blocker", "copies", "base_cycles", "cycles", "samples", "surplus")
     return {

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.explain import REASONS, STAGES, Outcome, Reason
+from inference.core.explain import REASONS, STAGES, NotCharacterised, Outcome
 from inference.core.explain.regularity import PATTERNS, Pattern
 from inference.core.mapping import described
 from inference.features.explained.proofs import proof_json, proof_lines, proof_of
@@ -98,7 +98,7 @@ def _verdicts(row: PortMapping, options: dict[str, Any]) -> Iterator[str]:
         usages = usages_in(row, [each.scheme_id for each in part])
         for each in part:
             uops = usages.get(each.scheme_id)
-            why = each.text or (REASONS[Reason(each.reason)] if each.reason else "")
+            why = each.text or (REASONS[NotCharacterised(each.reason)] if each.reason else "")
             if options["json"]:
                 told = {
                     "scheme": each.scheme.text,

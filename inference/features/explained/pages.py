@@ -13,14 +13,14 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from inference.core.experiment import Experiment
-from inference.core.explain import REASONS, STAGES, BlockingClass, Fact, Outcome, Reason, Seen
+from inference.core.explain import REASONS, STAGES, BlockingClass, Fact, NotCharacterised, Outcome, Seen
 from inference.core.explain.flooding import NEAR_R_MAX
-from inference.core.explain.regularity import PATTERNS, Check, Pattern, Regularity
+from inference.core.explain.regularity import PATTERNS, Pattern, Regularity, RegularityCheck
 from inference.core.mapping import PortMapping as Value
 from inference.core.mapping import Uops, ports_in
 from inference.features.explained.proofs import (
     Proof,
-    Step,
+    ProofStep,
     Untested,
     again_of,
     blocker_uops,
@@ -60,7 +60,7 @@ SHOWN = 200
 
 
 @dataclass(frozen=True)
-class Verdict:
+class VerdictRow:
     """A row of the table: what was concluded, the µops in the mapping, the reason in words."""
 
     row: Characterisation
@@ -74,7 +74,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Choice:
+class VerdictFilter:
     """An entry of a filter with the number of schemes that it leaves."""
 
     value: str
@@ -100,7 +100,7 @@ class Share:
 class Breaker:
     """A scheme that breaks a pattern, and the row of its page."""
 
-    check: Check
+    check: RegularityCheck
     pk: int
     other_pk: int
     pattern: str
@@ -131,7 +131,7 @@ def _listed(
     wanted = Wanted(
         outcome=one_of(request, "outcome", tuple(Outcome)),
         stage=one_of(request, "stage", tuple(STAGES)),
-        reason=one_of(request, "reason", tuple(Reason)),
+        reason=one_of(request, "reason", tuple(NotCharacterised)),
         q=request.GET.get("q", "").strip(),
         doubtful=request.GET.get("doubts") == "1",
         among=_members(explained, blocker),
@@ -152,7 +152,7 @@ def _listed(
     except SearchError as error:
         return {**context, "error": str(error)}
     usages = usages_in(row, [each.scheme_id for each in page.rows])
-    told = [Verdict(each, usages.get(each.scheme_id), _words(each)) for each in page.rows]
+    told = [VerdictRow(each, usages.get(each.scheme_id), _words(each)) for each in page.rows]
     return {**context, "page": page, "verdicts": told}
 
 
@@ -165,11 +165,11 @@ def _members(explained: Explained | None, blocker: str) -> tuple[str, ...]:
 
 def _words(row: Characterisation) -> str:
     """The reason with its numbers; that which holds for all where there is no more to say."""
-    return row.text or (REASONS[Reason(row.reason)] if row.reason else "")
+    return row.text or (REASONS[NotCharacterised(row.reason)] if row.reason else "")
 
 
-def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> list[Choice]:
-    return [Choice(value, label, counts[value]) for value, label in entries if counts.get(value)]
+def _choices(entries: Iterable[tuple[str, str]], counts: Mapping[str, int]) -> list[VerdictFilter]:
+    return [VerdictFilter(value, label, counts[value]) for value, label in entries if counts.get(value)]
 
 
 def _blocking(row: PortMapping, explained: Explained | None) -> list[BlockingLine]:
@@ -227,10 +227,10 @@ WORKING = (Run.State.QUEUED, Run.State.RUNNING)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ProofStepView:
     """A step with its picture, the pages of its two experiments, and what measuring it again gave."""
 
-    step: Step
+    step: ProofStep
     drawing: Drawing | None
     base_url: str
     tested_url: str
@@ -243,7 +243,7 @@ class ShownRun:
 
     number: int
     verdict: str
-    steps: Sequence[Shown]
+    steps: Sequence[ProofStepView]
     untested: Sequence[Untested]
 
 
@@ -282,7 +282,11 @@ def _found(pk: int, scheme: int) -> tuple[PortMapping, Proof]:
 
 
 def _shown_run(
-    row: PortMapping, proof: Proof, number: int, steps: Sequence[Step], known: dict[Any, list[Remeasured]]
+    row: PortMapping,
+    proof: Proof,
+    number: int,
+    steps: Sequence[ProofStep],
+    known: dict[Any, list[Remeasured]],
 ) -> ShownRun:
     told = () if proof.value is None else proof.value.runs
     verdict = told[number - 1] if number <= len(told) else ""
@@ -297,7 +301,7 @@ def _shown_run(
             picture = witness_picture(proof.ports, row.r_max, blocker, usage, witness)
             drawing = drawn(picture, proof.ports)
         shown.append(
-            Shown(
+            ProofStepView(
                 step,
                 drawing,
                 experiment_url(witness.base, row.isa, row),

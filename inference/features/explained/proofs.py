@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inference.core.experiment import Experiment
 from inference.core.explain import REASONS, Characterisation, Outcome, Seen, Witness
-from inference.core.explain.regularity import Check
+from inference.core.explain.regularity import RegularityCheck
 from inference.core.mapping import PortMapping as Mapping
 from inference.core.mapping import Uops, described, ports_in, uops_of
 from inference.core.protocols import Json
@@ -29,7 +29,7 @@ _CONCLUSIONS = {
 
 
 @dataclass(frozen=True)
-class Step:
+class ProofStep:
     """One witness of a proof. `ports`: names of all ports; `pk`: its row; `expected_base`: copies / |Q|,
     unless the bottleneck lets through less.
     """
@@ -96,7 +96,7 @@ class Untested:
     """
 
     sets: tuple[Uops, ...]
-    by: Step | None
+    by: ProofStep | None
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class Proof:
     described: bool
     value: Characterisation | None
     explains: float | None
-    runs: tuple[tuple[int, tuple[Step, ...]], ...]
-    checks: tuple[Check, ...]
+    runs: tuple[tuple[int, tuple[ProofStep, ...]], ...]
+    checks: tuple[RegularityCheck, ...]
     neighbours: tuple[tuple[int, str] | None, tuple[int, str] | None]
 
     @property
@@ -130,7 +130,7 @@ class Proof:
         return "" if self.value is None else REASONS.get(self.value.reason, "")
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[ProofStep]:
         """Those of all runs."""
         return [step for _, steps in self.runs for step in steps]
 
@@ -194,19 +194,19 @@ def _alone(row: PortMapping, scheme: str, usage: Uops) -> float:
 
 def _steps(
     witnesses: Sequence[Witness], pks: Sequence[int], ports: tuple[str, ...], r_max: float | None
-) -> tuple[tuple[int, tuple[Step, ...]], ...]:
+) -> tuple[tuple[int, tuple[ProofStep, ...]], ...]:
     """By run, in the order in which the algorithm of §6.1 goes: narrow port sets first."""
     order = sorted(
         zip(witnesses, pks, strict=True),
         key=lambda each: (each[0].run, each[0].mask.bit_count(), each[0].mask),
     )
-    runs: dict[int, list[Step]] = {}
+    runs: dict[int, list[ProofStep]] = {}
     for witness, pk in order:
         steps = runs.setdefault(witness.run, [])
         base = witness.copies / witness.mask.bit_count()
         if r_max is not None:
             base = max(base, witness.copies / r_max)
-        steps.append(Step(len(steps) + 1, pk, witness, ports, base))
+        steps.append(ProofStep(len(steps) + 1, pk, witness, ports, base))
     return tuple((run, tuple(steps)) for run, steps in runs.items())
 
 
@@ -218,14 +218,14 @@ def _neighbours(row: PortMapping, pk: int) -> tuple[tuple[int, str] | None, tupl
     )
 
 
-def blocker_uops(explained: Explained | None, step: Step) -> Uops:
+def blocker_uops(explained: Explained | None, step: ProofStep) -> Uops:
     """The µops of a step's blocking instruction: the one that blocks, and others where it is improper."""
     known = None if explained is None else explained.blocks(step.witness.mask)
     beside = known.beside if known is not None and known.blocker == step.witness.blocker else ()
     return uops_of([(step.witness.mask, 1), *beside])
 
 
-def untested(explained: Explained | None, steps: Sequence[Step]) -> list[Untested]:
+def untested(explained: Explained | None, steps: Sequence[ProofStep]) -> list[Untested]:
     """The port sets that no step of a run blocks, though others could; by the step that covers them."""
     tested = {step.witness.mask for step in steps}
     masks = {each.mask for each in explained.classes} - tested - {0} if explained else set()
@@ -240,7 +240,7 @@ def untested(explained: Explained | None, steps: Sequence[Step]) -> list[Unteste
     ]
 
 
-def _covers(step: Step, mask: int) -> bool:
+def _covers(step: ProofStep, mask: int) -> bool:
     """Whether the step shows that no µop is bound to these ports."""
     witness = step.witness
     return witness.seen is Seen.EVADES and not witness.below and mask & ~witness.mask == 0
@@ -281,7 +281,7 @@ def proof_lines(proof: Proof, explained: Explained | None) -> Iterator[str]:
     yield from _remarks(proof)
 
 
-def _step_lines(step: Step) -> Iterator[str]:
+def _step_lines(step: ProofStep) -> Iterator[str]:
     witness = step.witness
     yield f"  {step.number}. {step.where}: {step.conclusion}"
     yield f"     {witness.base}: {_times(step.expected_base, witness.base_cycles)}"
@@ -340,7 +340,7 @@ def proof_json(proof: Proof) -> Json:
     }
 
 
-def _witness_json(witness: Witness, step: Step) -> Json:
+def _witness_json(witness: Witness, step: ProofStep) -> Json:
     return {
         "run": witness.run,
         "ports": step.where,

@@ -16,7 +16,7 @@ from inference.core.experiment import Experiment
 from inference.core.explain import Seen, Witness
 from inference.core.explain.judging import Repeated, measured_again
 from inference.core.explain.regularity import Regularity, regularity
-from inference.core.identity import Comparison, Kind
+from inference.core.identity import MappingComparison, SchemeRelation
 from inference.core.mapping import Uops, uops_of
 from inference.models import ISA, Characterisation, ExperimentSet, Measurement, PortMapping, Run
 from inference.models import Experiment as ExperimentRow
@@ -150,7 +150,7 @@ class Contradiction:
 
 
 def contradictions(
-    row: PortMapping, comparison: Comparison, schemes: Collection[str] | None = None
+    row: PortMapping, comparison: MappingComparison, schemes: Collection[str] | None = None
 ) -> dict[str, Contradiction]:
     """{scheme: the witness that contradicts the other mapping most}, for those that differ; none for others.
 
@@ -160,7 +160,7 @@ def contradictions(
     differing = {
         each.scheme: each.uops[1]
         for each in comparison.schemes
-        if each.kind is Kind.DIFFERENT
+        if each.kind is SchemeRelation.DIFFERENT
         and each.uops[1] is not None
         and (schemes is None or each.scheme in schemes)
     }

@@ -122,7 +122,7 @@ def as_text(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferedAlgorithm:
     """An algorithm that the form offers; the fields of its settings class have `help` and `paper`.
 
     `presets` give texts for some settings, the others keep their defaults. `effort` tells how long a run
@@ -254,10 +254,10 @@ EXPLAIN_GROUPS: Mapping[str, Sequence[str]] = {
 }
 
 
-OFFERS: dict[str, Offer] = {
+OFFERS: dict[str, OfferedAlgorithm] = {
     offer.key: offer
     for offer in (
-        Offer(
+        OfferedAlgorithm(
             key="pmevo",
             summary="Improves port mappings until they explain the measured times, by exact re-fit or by "
             "evolution. Needs no counters.",
@@ -268,7 +268,7 @@ OFFERS: dict[str, Offer] = {
             first=("search",),
             groups=PMEVO_GROUPS,
         ),
-        Offer(
+        OfferedAlgorithm(
             key="cegar",
             summary="Asks the experiments that decide between two mappings until only one is left, and tells "
             "what stays undecided. Exact, for some 16 schemes of one µop at most, fewer with several.",
@@ -276,7 +276,7 @@ OFFERS: dict[str, Offer] = {
             effort=_cegar_effort,
             choices={"encoding": ENCODINGS, "on_clash": CLASHES},
         ),
-        Offer(
+        OfferedAlgorithm(
             key="explain",
             summary="Blocks one set of ports after another and sees which µops cannot evade. Every µop comes "
             "with the experiments that show it; whatever does not fit is left out with a reason.",

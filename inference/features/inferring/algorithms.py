@@ -32,7 +32,7 @@ ports by name, {scheme: [port]}."""
 
 
 @dataclass(frozen=True)
-class Question:
+class InferenceTask:
     """What is to be inferred: schemes, complete settings, what is known beforehand, and the seed.
 
     `known` has the fields of `KNOWN` as far as there is something to say. `held_out` judges mappings on the
@@ -99,7 +99,7 @@ class Algorithm(Protocol):
         ...
 
     def infer(
-        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+        self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
     ) -> Inferred:
         """The port mapping of whatever the measurer measures."""
         ...
@@ -132,14 +132,14 @@ class PMEvo:
             )
 
     def infer(
-        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+        self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
     ) -> Inferred:
         """Measure, filter, evolve, climb."""
         settings = PMEvoSettings.parse(question.settings)
         schemes = tuple(question.schemes)
         problem = PMEvoProblem(schemes, settings, question.held_out, forms_among(schemes), undivided(schemes))
-        with open_workshop(settings.threads) as workshop:
-            found = pmevo.infer(problem, measurer, reporter, question.seed, resume, workshop)
+        with open_workshop(settings.threads) as executor:
+            found = pmevo.infer(problem, measurer, reporter, question.seed, resume, executor)
         report: Json = {
             "generations": found.generations,
             "final_error": found.final_error,
@@ -188,7 +188,7 @@ class Cegar:
         CegarProblem((*sorted(named), ""), CegarSettings(), **known)
 
     def infer(
-        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+        self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
     ) -> Inferred:
         """Ask what tells mappings apart; what is known of schemes that are not asked for plays no part."""
         asked = frozenset(question.schemes)
@@ -248,7 +248,7 @@ class Explain:
         hint_of(known.get("documented", {}))
 
     def infer(
-        self, question: Question, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
+        self, question: InferenceTask, measurer: Measurer, reporter: Reporter, resume: Checkpoint | None
     ) -> Inferred:
         """Find blocking instructions and their ports, then block these beside every scheme."""
         known = question.known

@@ -20,7 +20,7 @@ from inference.core.protocols import Json
 from inference.features.comparing.reference import Beside, beside, references, usual_reference
 from inference.features.inferring.query import (
     SCHEME,
-    Example,
+    CounterExample,
     SearchRecord,
     config_without,
     drop_choices,
@@ -32,7 +32,7 @@ from inference.figures.matrix import Matrix, alone, side_by_side
 from inference.isa.search import SearchError
 from inference.models import ISA, PortMapping, Run
 from inference.models.scheme_search import texts_found
-from inference.storage.evidence import Doubt, Evidence, verdict_in_words
+from inference.storage.evidence import Evidence, UndeterminedScheme, verdict_in_words
 from inference.storage.rows import ids_of_schemes, load_mapping
 from inference.web.paging import PAGE_SIZE, Order, page_in_memory
 from inference.web.requests import NOTHING_STARTED, start_or_tell, whole_number
@@ -50,19 +50,19 @@ SURVIVORS = {
 
 
 @dataclass(frozen=True)
-class Line:
+class CounterExampleRow:
     """A row of the log of counter-examples; `url` leads to the experiment's page."""
 
-    example: Example
+    example: CounterExample
     survivor: str
     url: str
 
 
 @dataclass(frozen=True)
-class Shown:
+class CounterExampleView:
     """The counter-example that is looked at, with both candidates as they stood then."""
 
-    line: Line
+    line: CounterExampleRow
     first: Matrix
     second: Matrix
     earlier: int | None
@@ -94,7 +94,7 @@ def found_mapping(request: HttpRequest, row: PortMapping) -> dict[str, Any]:
     candidates = list(references(row))
     reference = _reference(request, row, candidates)
     compared = None if reference is None else beside(value, evidence, reference)
-    doubts: list[Doubt] = evidence.doubts(value)
+    doubts: list[UndeterminedScheme] = evidence.doubts(value)
     matrices = (alone(value), None) if compared is None else side_by_side(value, compared.mapping)
     return {
         "found": row,
@@ -144,11 +144,15 @@ def experiment_url(experiment: Experiment, isa: ISA | None, row: PortMapping | N
     return f"{reverse('experiments')}?{urlencode(asked)}"
 
 
-def _line(example: Example, isa: ISA | None, row: PortMapping | None) -> Line:
-    return Line(example, SURVIVORS[example.survivor], experiment_url(example.experiment, isa, row))
+def _line(example: CounterExample, isa: ISA | None, row: PortMapping | None) -> CounterExampleRow:
+    return CounterExampleRow(
+        example, SURVIVORS[example.survivor], experiment_url(example.experiment, isa, row)
+    )
 
 
-def _shown(lines: Sequence[Line], wanted: int | None, *, always: bool) -> Shown | None:
+def _shown(
+    lines: Sequence[CounterExampleRow], wanted: int | None, *, always: bool
+) -> CounterExampleView | None:
     """The counter-example with that number; without one the newest, where there shall be one always."""
     numbers = [line.example.number for line in lines]
     if wanted not in numbers:
@@ -158,7 +162,7 @@ def _shown(lines: Sequence[Line], wanted: int | None, *, always: bool) -> Shown 
     place = numbers.index(wanted)
     line = lines[place]
     first, second = side_by_side(line.example.first, line.example.second, line.example.experiment)
-    return Shown(
+    return CounterExampleView(
         line,
         first,
         second,

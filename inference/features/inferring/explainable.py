@@ -11,13 +11,13 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from inference.core.explain import REASONS, STAGES, Outcome, Reason
+from inference.core.explain import REASONS, STAGES, NotCharacterised, Outcome
 from inference.core.explain.flooding import NEAR_R_MAX
 from inference.core.explain.settings import COUNTER, ISSUE, TABLE, THROUGHPUT
 from inference.core.mapping import Uops, ports_in
 from inference.core.protocols import Json
 from inference.features.explained.query import verdicts_of
-from inference.features.inferring.records import FIRST, LAST, OPEN, ExplainRecord, Told
+from inference.features.inferring.records import FIRST, LAST, OPEN, ExplainRecord, SchemeOutcome
 from inference.features.runs.query import inferred_by
 from inference.features.runs.record import RunRecord
 from inference.isa.search import SearchError
@@ -38,16 +38,16 @@ REASON_VALUES = tuple(reason.value for reason in REASONS)
 
 
 @dataclass(frozen=True)
-class Line:
+class SchemeOutcomeRow:
     """A scheme with what became of it and the address of its page; `opens` the group with its reason."""
 
-    told: Told
+    told: SchemeOutcome
     url: str
     opens: bool
 
 
 @dataclass(frozen=True)
-class Group:
+class ReasonGroup:
     """A reason within a list, with the address of the list that has nothing else."""
 
     reason: str
@@ -63,7 +63,7 @@ class Listing:
 
     asked: Mapping[str, str]
     title: str
-    groups: Sequence[Group]
+    groups: Sequence[ReasonGroup]
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -71,14 +71,14 @@ class Listing:
         return {group.reason: group.words for group in self.groups}
 
 
-def is_left_out(told: Told) -> bool:
+def is_left_out(told: SchemeOutcome) -> bool:
     """Whether the mapping will be without the scheme."""
     return told.outcome in (Outcome.EXCLUDED, Outcome.AMBIGUOUS)
 
 
 def left_out(
     request: HttpRequest,
-    told: Sequence[Told],
+    told: Sequence[SchemeOutcome],
     classes: Sequence[Json],
     isa: ISA | None,
     row: PortMapping | None,
@@ -103,26 +103,30 @@ def left_out(
     return _listed(request, Listing(asked, title, groups), shown, isa, row)
 
 
-def _of_class(told: Sequence[Told], classes: Sequence[Json], blocker: str) -> list[Told]:
+def _of_class(told: Sequence[SchemeOutcome], classes: Sequence[Json], blocker: str) -> list[SchemeOutcome]:
     known = {each.scheme: each for each in told}
     members = next((each["members"] for each in classes if each["blocker"] == blocker), ())
-    return [known.get(scheme) or Told(scheme, "", OPEN) for scheme in members]
+    return [known.get(scheme) or SchemeOutcome(scheme, "", OPEN) for scheme in members]
 
 
-def _groups(lost: Sequence[Told], stage: str, chosen: str) -> list[Group]:
+def _groups(lost: Sequence[SchemeOutcome], stage: str, chosen: str) -> list[ReasonGroup]:
     """The reasons, the most frequent first; a second press on the chosen one shows all again."""
     count = Counter(each.reason for each in lost)
     groups = []
     for reason, number in sorted(count.items(), key=lambda each: (-each[1], each[0])):
         wanted = {"stage": stage, "reason": "" if reason == chosen else reason}
         query = urlencode({name: value for name, value in wanted.items() if value})
-        words = REASONS[Reason(reason)]
-        groups.append(Group(reason, words, number, f"?{query}#{HERE}", reason == chosen))
+        words = REASONS[NotCharacterised(reason)]
+        groups.append(ReasonGroup(reason, words, number, f"?{query}#{HERE}", reason == chosen))
     return groups
 
 
 def _listed(
-    request: HttpRequest, listing: Listing, told: Sequence[Told], isa: ISA | None, row: PortMapping | None
+    request: HttpRequest,
+    listing: Listing,
+    told: Sequence[SchemeOutcome],
+    isa: ISA | None,
+    row: PortMapping | None,
 ) -> dict[str, Any]:
     """A page of what the search finds, by reason where there are several."""
     q = request.GET.get("q", "").strip()
@@ -139,7 +143,7 @@ def _listed(
     lines = []
     before = None
     for each in page.rows:
-        lines.append(Line(each, urls.get(each.scheme, ""), bool(place) and each.reason != before))
+        lines.append(SchemeOutcomeRow(each, urls.get(each.scheme, ""), bool(place) and each.reason != before))
         before = each.reason
     return {**context, "page": page, "listing_lines": lines}
 
@@ -280,10 +284,12 @@ def characterising(request: HttpRequest, run: Run, record: RunRecord) -> dict[st
     }
 
 
-def told_of(run: Run, record: ExplainRecord, row: PortMapping | None) -> list[Told]:
+def told_of(run: Run, record: ExplainRecord, row: PortMapping | None) -> list[SchemeOutcome]:
     """Of every scheme that has an outcome: as stored with the mapping, before that as the journal tells."""
     if row is not None:
-        return [Told(scheme, stage, outcome, *why) for scheme, stage, outcome, *why in verdicts_of(row)]
+        return [
+            SchemeOutcome(scheme, stage, outcome, *why) for scheme, stage, outcome, *why in verdicts_of(row)
+        ]
     return list(record.told(run.config["settings"]["runs"], over=run.state == Run.State.DONE))
 
 
@@ -298,13 +304,13 @@ def _r_max(run: Run, record: ExplainRecord) -> float | None:
     return found
 
 
-def tally_of(asked: int | None, told: Iterable[Told]) -> Tally:
+def tally_of(asked: int | None, told: Iterable[SchemeOutcome]) -> Tally:
     """The numbers that add up to all schemes."""
     count = Counter(each.outcome for each in told)
     return Tally(asked, count[Outcome.CHARACTERISED], count[Outcome.EXCLUDED], count[Outcome.AMBIGUOUS])
 
 
-def bars(asked: int | None, told: Sequence[Told], states: Mapping[str, str]) -> list[Bar]:
+def bars(asked: int | None, told: Sequence[SchemeOutcome], states: Mapping[str, str]) -> list[Bar]:
     """The funnel: all schemes, then what is left after each stage. `states` are those of the run's stages."""
     lost = Counter(each.stage for each in told if is_left_out(each))
     settled = sum(each.outcome == Outcome.CHARACTERISED for each in told)
@@ -332,11 +338,13 @@ def _widths(asked: int | None, through: int, within: int, lost: int) -> tuple[in
     return widths[0], widths[1], widths[2]
 
 
-def reason_lines(told: Iterable[Told]) -> list[ReasonLine]:
+def reason_lines(told: Iterable[SchemeOutcome]) -> list[ReasonLine]:
     """Why schemes were left out, the most frequent reason first."""
     count = Counter(each.reason for each in told if is_left_out(each))
     return [
-        ReasonLine(reason, REASONS[Reason(reason)], number, f"?{urlencode({'reason': reason})}#{HERE}")
+        ReasonLine(
+            reason, REASONS[NotCharacterised(reason)], number, f"?{urlencode({'reason': reason})}#{HERE}"
+        )
         for reason, number in sorted(count.items(), key=lambda each: (-each[1], each[0]))
     ]
 

@@ -11,7 +11,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
-from inference.features.inferring.algorithm_texts import OFFERS, Offer, Setting
+from inference.features.inferring.algorithm_texts import OFFERS, OfferedAlgorithm, Setting
 from inference.features.inferring.algorithms import ALGORITHMS
 from inference.features.inferring.request import DEFAULT_SEED, MOST_SCHEMES
 from inference.features.measure.pages import search_field
@@ -216,7 +216,7 @@ class InferForm(forms.Form):
 
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
         chosen = (data or initial or {}).get("algorithm", "")
-        self.offer: Offer = OFFERS.get(str(chosen), next(iter(OFFERS.values())))
+        self.offer: OfferedAlgorithm = OFFERS.get(str(chosen), next(iter(OFFERS.values())))
         super().__init__(_completed(data, self.offer), initial=dict(initial or {}))
         for setting in self.offer.tunables():
             self.fields[SETTING + setting.name] = SettingField(self.offer, setting)
@@ -323,7 +323,7 @@ class InferForm(forms.Form):
         )
 
 
-def _completed(data: Any, offer: Offer) -> Any:
+def _completed(data: Any, offer: OfferedAlgorithm) -> Any:
     """The form's data with the defaults of settings that it lacks: those of an algorithm just chosen."""
     missing = [each for each in offer.tunables() if data is not None and SETTING + each.name not in data]
     if not missing:
@@ -344,7 +344,7 @@ def text_of(field: forms.BoundField) -> str:
 class SettingField(forms.CharField):
     """A tunable of an algorithm, checked by the algorithm's own settings class."""
 
-    def __init__(self, offer: Offer, setting: Setting) -> None:
+    def __init__(self, offer: OfferedAlgorithm, setting: Setting) -> None:
         widget: forms.Widget = (
             forms.Select(choices=[(choice, choice) for choice in setting.choices])
             if setting.choices

@@ -15,7 +15,7 @@ from inference.core.predicting import MappingPredictor
 from inference.core.protocols import Event, Json
 from inference.core.residuals import Residuals
 from inference.features.evaluations.job import log_of, scores_of
-from inference.features.inferring.algorithms import ALGORITHMS, Inferred, Question
+from inference.features.inferring.algorithms import ALGORITHMS, InferenceTask, Inferred
 from inference.features.inferring.request import InferConfig, read_config
 from inference.features.inferring.subject import Subject, last_stages, open_subject, own_stages
 from inference.figures.heatmap import heat_map
@@ -25,7 +25,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.facts import documented_width
 from inference.runs.stages import Stages
 from inference.storage.characterisations import store_characterisations
-from inference.storage.evaluating import Comparison, chunk_of, compare_chunks, store_evaluation
+from inference.storage.evaluating import Predictions, chunk_of, compare_chunks, store_evaluation
 from inference.storage.fronts import JudgedPoint, store_front
 from inference.storage.listing import lengths_json, schemes_json
 from inference.storage.names import free_name
@@ -63,7 +63,7 @@ class InferJob:
         )
         task.reporter.draw("snapshot", "heat_map", draw_heat_map, every=_PICTURE_EVERY)
         with open_subject(task, config, stages) as subject:
-            question = Question(
+            question = InferenceTask(
                 subject.schemes, _settings(config, subject), config.known, subject.held_out, config.seed
             )
             inferred = algorithm.infer(question, subject.measurer, stages, task.checkpoint)
@@ -79,7 +79,7 @@ class InferJob:
         return partial(_store, task, config, judge, inferred, judged, front)
 
 
-def _judged(mapping: Mapping, held_out: Chunk) -> Comparison:
+def _judged(mapping: Mapping, held_out: Chunk) -> Predictions:
     return compare_chunks(MappingPredictor(mapping), [held_out], Unit.CYCLES).worked_out()
 
 
@@ -117,7 +117,7 @@ def _store(
     config: InferConfig,
     subject: Subject,
     inferred: Inferred,
-    judged: Comparison,
+    judged: Predictions,
     front: Sequence[JudgedPoint],
 ) -> tuple[Json, Sequence[Entry]]:
     """The mapping and its evaluation; the run's result tells what a script wants to know."""

@@ -18,7 +18,7 @@ from inference.features.inferring.algorithm_texts import OFFERS, as_text
 from inference.features.inferring.algorithms import ALGORITHMS, DEFAULT_PORTS
 from inference.features.inferring.form import SETTING, InferForm, text_of
 from inference.features.inferring.request import MOST_SCHEMES
-from inference.features.machines.pages import Shown, shown
+from inference.features.machines.pages import MachineView, shown
 from inference.features.machines.query import machines
 from inference.features.measure.pages import measurable_schemes
 from inference.features.sets.query import experiment_sets
@@ -293,7 +293,7 @@ def first_selection(machine: Machine) -> str:
 class MachineChoice:
     """A machine that the form offers, with what suits it; `hindered` says why it cannot be chosen."""
 
-    row: Shown
+    row: MachineView
     picked: bool
     ports: int | None
     selection: str

@@ -90,7 +90,7 @@ SCHEME, MNEMONIC, ALWAYS = "scheme", "mnemonic", "always"
 
 
 @dataclass(frozen=True)
-class Choice:
+class LeaveOutChoice:
     """A scheme that could be left out because of a clash, and how many schemes share its mnemonic."""
 
     scheme: str
@@ -107,7 +107,7 @@ def search_of(run: Run) -> SearchRecord:
     return record
 
 
-def drop_choices(search: SearchRecord) -> list[Choice]:
+def drop_choices(search: SearchRecord) -> list[LeaveOutChoice]:
     """The schemes of the last clash, those first that most of its experiments have in common."""
     if not search.clashes:
         return []
@@ -120,7 +120,7 @@ def drop_choices(search: SearchRecord) -> list[Choice]:
     }
     ordered = sorted(counted, key=lambda scheme: (-counted[scheme], scheme))
     return [
-        Choice(scheme, mnemonic(scheme), sum(mnemonic(other) == mnemonic(scheme) for other in left))
+        LeaveOutChoice(scheme, mnemonic(scheme), sum(mnemonic(other) == mnemonic(scheme) for other in left))
         for scheme in ordered
         if len(left) > 1
     ]
@@ -169,7 +169,7 @@ KINDS = ("seeded", "ports", "candidates", "decision", "standing", "contradiction
 
 
 @dataclass
-class Example:
+class CounterExample:
     """A counter-example: two mappings, the experiment that decides, and what measuring it said.
 
     `survivor` is "first", "second", "neither", "open", or "" before there was an answer. Cycles throughout.
@@ -200,7 +200,7 @@ class SearchRecord:
 
     alone: dict[str, float | None] = field(default_factory=dict)
     schemes: dict[str, None] = field(default_factory=dict)
-    examples: dict[int, Example] = field(default_factory=dict)
+    examples: dict[int, CounterExample] = field(default_factory=dict)
     ports: int | None = None
     reason: str = ""
     standing: Json = field(default_factory=dict)
@@ -208,7 +208,7 @@ class SearchRecord:
     undecided: list[Json] = field(default_factory=list)
 
     @property
-    def newest(self) -> Example | None:
+    def newest(self) -> CounterExample | None:
         """The question at hand, or the last one."""
         return self.examples[max(self.examples)] if self.examples else None
 
@@ -225,7 +225,7 @@ class SearchRecord:
         elif kind == "ports":
             self.ports, self.reason = payload["ports"], payload["reason"]
         elif kind == "candidates":
-            self.examples[payload["number"]] = Example(
+            self.examples[payload["number"]] = CounterExample(
                 payload["number"],
                 Experiment.of(dict(payload["experiment"]["terms"])),
                 payload["first_cycles"],

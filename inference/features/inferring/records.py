@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inference.core.explain import REASONS, Outcome, Reason
+from inference.core.explain import REASONS, NotCharacterised, Outcome
 from inference.core.protocols import Json
 
 # What an evolution and its re-fit have told so far, folded from a run's journal; live or years later.
@@ -71,7 +71,7 @@ OPEN = "open"
 
 
 @dataclass(frozen=True)
-class Told:
+class SchemeOutcome:
     """What became of a scheme, and in which stage; `text` is the reason with its numbers, or its µops."""
 
     scheme: str
@@ -90,8 +90,8 @@ class ExplainRecord:
     """
 
     left: dict[str, int] = field(default_factory=dict)
-    excluded: dict[str, Told] = field(default_factory=dict)
-    verdicts: dict[str, dict[int, Told]] = field(default_factory=dict)
+    excluded: dict[str, SchemeOutcome] = field(default_factory=dict)
+    verdicts: dict[str, dict[int, SchemeOutcome]] = field(default_factory=dict)
     classes: list[Json] = field(default_factory=list)
     ports: tuple[str, ...] = ()
     bottleneck: Json = field(default_factory=dict)
@@ -110,7 +110,9 @@ class ExplainRecord:
             self.left[payload["stage"]] = payload["left"]
         elif kind == "excluded":
             for scheme, reason, text in payload["schemes"]:
-                self.excluded[scheme] = Told(scheme, payload["stage"], Outcome.EXCLUDED, reason, text)
+                self.excluded[scheme] = SchemeOutcome(
+                    scheme, payload["stage"], Outcome.EXCLUDED, reason, text
+                )
         elif kind == "bottleneck":
             self.bottleneck = payload
         elif kind == "blocking":
@@ -119,12 +121,12 @@ class ExplainRecord:
             for scheme, said, text in payload["schemes"]:
                 done = said == Outcome.CHARACTERISED
                 outcome, reason = (said, "") if done else (Outcome.EXCLUDED, said)
-                told = Told(scheme, LAST, outcome, reason, text)
+                told = SchemeOutcome(scheme, LAST, outcome, reason, text)
                 self.verdicts.setdefault(scheme, {})[payload["run"]] = told
         elif kind == "log" and payload["level"] == "warning":
             self.warnings[payload["text"]] = None
 
-    def told(self, runs: int, *, over: bool) -> Iterator[Told]:
+    def told(self, runs: int, *, over: bool) -> Iterator[SchemeOutcome]:
         """Every scheme of which something has been said, excluded ones first.
 
         `runs` tests are made of each at most; when they are `over`, those that disagree have an outcome, too.
@@ -135,7 +137,7 @@ class ExplainRecord:
                 yield agreed(verdicts, runs, over=over)
 
 
-def agreed(verdicts: Mapping[int, Told], runs: int, *, over: bool) -> Told:
+def agreed(verdicts: Mapping[int, SchemeOutcome], runs: int, *, over: bool) -> SchemeOutcome:
     """The majority's verdict on a scheme (§6.3.5); what a single run says holds until there are more.
 
     Of several reasons to exclude it, the most frequent counts.
@@ -147,14 +149,14 @@ def agreed(verdicts: Mapping[int, Told], runs: int, *, over: bool) -> Told:
         alike = [told for told in said if _key(told) == most]
         ((reason, _),) = Counter(told.reason for told in alike).most_common(1)
         return next(told for told in alike if told.reason == reason)
-    scheme, text = said[0].scheme, REASONS[Reason.DISAGREEMENT]
+    scheme, text = said[0].scheme, REASONS[NotCharacterised.DISAGREEMENT]
     if len(said) < runs and not over:
-        return Told(scheme, LAST, OPEN, Reason.DISAGREEMENT, text)
+        return SchemeOutcome(scheme, LAST, OPEN, NotCharacterised.DISAGREEMENT, text)
     usages = {told.text for told in said if told.outcome == Outcome.CHARACTERISED}
     outcome = Outcome.AMBIGUOUS if len(usages) > 1 else Outcome.EXCLUDED
-    return Told(scheme, LAST, outcome, Reason.DISAGREEMENT, text)
+    return SchemeOutcome(scheme, LAST, outcome, NotCharacterised.DISAGREEMENT, text)
 
 
-def _key(told: Told) -> str:
+def _key(told: SchemeOutcome) -> str:
     """What has to be equal for two runs to agree: the µops, or that there are none to tell of."""
     return told.text if told.outcome == Outcome.CHARACTERISED else ""

@@ -32,7 +32,7 @@ from inference.features.machines.query import (
 )
 from inference.features.mappings.query import port_mappings
 from inference.features.sets.query import experiment_sets
-from inference.figures.noise import SHADED, Reading, noise_over_time
+from inference.figures.noise import SHADED, NoiseReading, noise_over_time
 from inference.isa.x86.microarchitectures import Microarchitecture
 from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import AgentToken, Machine
@@ -47,7 +47,7 @@ from inference.web.requests import one_of
 
 
 @dataclass(frozen=True)
-class Shown:
+class MachineView:
     """A machine with everything about it that is not a column of its own."""
 
     machine: Machine
@@ -71,9 +71,9 @@ class Shown:
         return None if self.machine.noise is None else 100 * self.machine.noise
 
 
-def shown(machine: Machine) -> Shown:
+def shown(machine: Machine) -> MachineView:
     """A row of `inference.features.machines.query.machines` as the pages show it."""
-    return Shown(machine, condition_of(machine), microarchitecture_of(machine), counts_of(machine))
+    return MachineView(machine, condition_of(machine), microarchitecture_of(machine), counts_of(machine))
 
 
 def machine_list(request: HttpRequest) -> HttpResponse:
@@ -196,7 +196,7 @@ def machine(request: HttpRequest, pk: int) -> HttpResponse:
     """One machine."""
     found = get_object_or_404(machines(), pk=pk)
     state = state_of(found)
-    row: Shown = state["row"]
+    row: MachineView = state["row"]
     hours = one_of(request, "hours", tuple(WINDOWS), "24")
     readings = _readings(found, hours)
     context: dict[str, Any] = {
@@ -236,11 +236,11 @@ def machine_state(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "inference/machines/state.html", state_of(get_object_or_404(machines(), pk=pk)))
 
 
-def _readings(found: Machine, hours: str) -> list[Reading]:
+def _readings(found: Machine, hours: str) -> list[NoiseReading]:
     return readings_of(found, timezone.now() - timedelta(hours=int(hours)))
 
 
-def _facts(row: Shown) -> list[tuple[str, str]]:
+def _facts(row: MachineView) -> list[tuple[str, str]]:
     """What the agent says of its computer, as label and value; what it does not know is left out."""
     facts: Json = row.machine.facts
     virtual = {True: f"yes, {facts.get('hypervisor') or 'unknown host'}", False: "no"}
@@ -276,7 +276,7 @@ def _kind_of_core(facts: Json) -> str | None:
     return f"{kind}, processors {facts.get('core_cpus')}" if kind else None
 
 
-def _microarchitecture(row: Shown) -> str | None:
+def _microarchitecture(row: MachineView) -> str | None:
     known = row.microarchitecture
     return None if known is None else f"{known.name}, {known.ports} ports to infer with"
 
@@ -288,7 +288,7 @@ def _identification(facts: Json) -> str | None:
     return f"{facts.get('vendor') or 'unknown vendor'} " + ", ".join(map(str, numbers))
 
 
-def shares_of(readings: list[Reading]) -> list[tuple[str, str, float]]:
+def shares_of(readings: list[NoiseReading]) -> list[tuple[str, str, float]]:
     """(state, word, per cent of the readings) of the states that occur, the shaded ones last."""
     words = {"idle": "idle", **SHADED}
     counts = {state: sum(each.state == state for each in readings) for state in words}

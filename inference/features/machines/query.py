@@ -12,7 +12,7 @@ from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, 
 from django.db.models.functions import Mod
 from django.utils import timezone
 
-from inference.figures.noise import Reading
+from inference.figures.noise import NoiseReading
 from inference.isa.aarch64.microarchitectures import arm_microarchitecture
 from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
 from inference.measuring.quieting import help_for_unfit
@@ -125,16 +125,16 @@ def counts_of(machine: Machine) -> str:
     return f"{counts}: {why}" if why else counts
 
 
-def readings_of(machine: Machine, since: datetime) -> list[Reading]:
+def readings_of(machine: Machine, since: datetime) -> list[NoiseReading]:
     """The readings since a moment, oldest first; of very many, every n-th (two queries)."""
     rows = machine.readings.filter(at__gte=since).order_by("at")
     step = math.ceil(rows.count() / MOST_READINGS)
     if step > 1:
         rows = rows.annotate(turn=Mod("id", Value(step))).filter(turn=0)
-    return [Reading(*row) for row in rows.values_list("at", "state", "noise", "ghz", "rate")]
+    return [NoiseReading(*row) for row in rows.values_list("at", "state", "noise", "ghz", "rate")]
 
 
-def recent_noise(readings: Sequence[Reading], now: datetime | None = None) -> float | None:
+def recent_noise(readings: Sequence[NoiseReading], now: datetime | None = None) -> float | None:
     """The median noise of the last half hour's readings, as a fraction; None without any."""
     start = (now or timezone.now()) - NOISE_WINDOW
     noises = [each.noise for each in readings if each.noise is not None and each.at >= start]

@@ -16,7 +16,7 @@ from inference import __version__
 from inference.agent import token
 from inference.agent.connection import AddressError
 from inference.agent.reading import ProtocolError
-from inference.agent.session import RefusedError, run_agent
+from inference.agent.session import AgentRefusedError, run_agent
 from inference.core.errors import InvalidInputError
 from inference.core.mapping import PortMapping
 from inference.formats.parsing import AnyNames, parse
@@ -92,7 +92,7 @@ class Command(DataCommand):
         facts = simulated_facts(name, mapping, options["counters"], isa)
         try:
             asyncio.run(_serve(options["server"], secret, harness, facts))
-        except (RefusedError, ProtocolError, AddressError) as error:
+        except (AgentRefusedError, ProtocolError, AddressError) as error:
             raise CommandError(str(error)) from error
 
 

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from inference.features.machines.pages import shares_of, shown
 from inference.features.machines.query import machines, readings_of
-from inference.figures.noise import Reading
+from inference.figures.noise import NoiseReading
 from inference.figures.trust import HEIGHT, WIDTH, disturbed_by_hour, disturbed_spans, trust_picture
-from inference.measuring.drift import EVENT, Verdict
+from inference.measuring.drift import EVENT, DriftVerdict
 from inference.models import ExperimentSet, Machine, Measurement, RunEvent
 from inference.models.run import runs_on
 from inference.storage.set_summary import kept_summary, summarise
@@ -123,7 +123,7 @@ class DriftRound:
     @property
     def checked(self) -> int:
         """Results that were measured again for the first time."""
-        return self.counts.get(Verdict.AGREES, 0) + self.counts.get(Verdict.DOUBTED, 0)
+        return self.counts.get(DriftVerdict.AGREES, 0) + self.counts.get(DriftVerdict.DOUBTED, 0)
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ def drift_rounds(machine: Machine, since: datetime) -> list[DriftRound]:
 def _round(at: datetime, run: int, name: str, payload: Mapping[str, Any]) -> DriftRound:
     compared = payload.get("compared", [])
     counts = Counter(each["verdict"] for each in compared)
-    first = [each for each in compared if each["verdict"] in {Verdict.AGREES, Verdict.DOUBTED}]
+    first = [each for each in compared if each["verdict"] in {DriftVerdict.AGREES, DriftVerdict.DOUBTED}]
     worst = max((abs(each["after"][-1] / each["before"] - 1) for each in first), default=None)
-    notable = [each for each in compared if each["verdict"] != Verdict.AGREES]
+    notable = [each for each in compared if each["verdict"] != DriftVerdict.AGREES]
     return DriftRound(at, run, name, counts, payload.get("unanswered", 0), worst, notable)
 
 
@@ -182,14 +182,14 @@ def shares_by_set(machine: Machine) -> list[Shares]:
 
 
 def findings(
-    readings: Sequence[Reading], rounds: Iterable[DriftRound], shares: Sequence[Shares]
+    readings: Sequence[NoiseReading], rounds: Iterable[DriftRound], shares: Sequence[Shares]
 ) -> list[Finding]:
     """What speaks for and against the machine in the time shown, the worst first."""
     found = [*_of_noise(readings), *_of_disturbance(readings), *_of_drift(rounds), *_of_settling(shares)]
     return sorted(found, key=lambda each: ("change", "mind", "good").index(each.verdict))
 
 
-def _of_noise(readings: Sequence[Reading]) -> list[Finding]:
+def _of_noise(readings: Sequence[NoiseReading]) -> list[Finding]:
     noises = [each.noise for each in readings if each.noise is not None]
     if not noises:
         return []
@@ -199,7 +199,7 @@ def _of_noise(readings: Sequence[Reading]) -> list[Finding]:
     return [Finding(verdict, "Noise", f"{100 * typical:.1f} %", why)]
 
 
-def _of_disturbance(readings: Sequence[Reading]) -> list[Finding]:
+def _of_disturbance(readings: Sequence[NoiseReading]) -> list[Finding]:
     if not readings:
         return []
     share = sum(each.state == "contended" for each in readings) / len(readings)
@@ -212,15 +212,15 @@ def _of_drift(rounds: Iterable[DriftRound]) -> list[Finding]:
     counts: Counter[str] = Counter()
     for each in rounds:
         counts.update(each.counts)
-    checked = counts[Verdict.AGREES] + counts[Verdict.DOUBTED]
+    checked = counts[DriftVerdict.AGREES] + counts[DriftVerdict.DOUBTED]
     if not checked:
         return []
-    agreed = counts[Verdict.AGREES] / checked
-    gone = counts[Verdict.REPLACED] + counts[Verdict.UNSETTLED]
+    agreed = counts[DriftVerdict.AGREES] / checked
+    gone = counts[DriftVerdict.REPLACED] + counts[DriftVerdict.UNSETTLED]
     verdict = "good" if agreed >= GOOD_DRIFT else "mind" if agreed >= 2 * GOOD_DRIFT - 1 else "change"
     why = "Settled results that were measured again later and agreed within the tolerance of both."
     replaced = f", {gone} contradicted twice" if gone else ""
-    told = f"{counts[Verdict.AGREES]:,} of {checked:,} results held{replaced}"
+    told = f"{counts[DriftVerdict.AGREES]:,} of {checked:,} results held{replaced}"
     return [Finding(verdict, "Drift", told, why)]
 
 

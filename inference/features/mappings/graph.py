@@ -11,7 +11,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
-from inference.core.identity import Kind
+from inference.core.identity import SchemeRelation
 from inference.core.mapping import PortMapping as Mapping
 from inference.features.comparing.query import comparable, comparison_of, summary
 from inference.figures.plotly_json import LIGHT, Json
@@ -20,10 +20,10 @@ from inference.models import InstructionScheme, PortMapping
 from inference.web.requests import whole_number
 
 KINDS = {
-    Kind.DIFFERENT: "different µops",
-    Kind.ONLY_FIRST: "only here",
-    Kind.ONLY_SECOND: "only there",
-    Kind.EQUAL: "same µops",
+    SchemeRelation.DIFFERENT: "different µops",
+    SchemeRelation.ONLY_FIRST: "only here",
+    SchemeRelation.ONLY_SECOND: "only there",
+    SchemeRelation.EQUAL: "same µops",
 }
 MEMORY = dict(InstructionScheme.Memory.choices)
 ANY = {"extension": "any extension", "category": "any category", "memory": "any use of memory"}

@@ -42,7 +42,7 @@ from inference.runs.kinds import Store, Task
 from inference.runs.machines.facts import seconds_for
 from inference.runs.machines.measurer import log_breakers, opened, settled_share, within_reach
 from inference.runs.measurements import RunMeasurements
-from inference.runs.stages import Told
+from inference.runs.stages import ProgressMeasurer
 
 PLANS = ("singletons", "pairs", "mixes", "slots", LISTED)
 """Every scheme alone; PMEvo's plan (§5.1.1): alone, and in pairs; random mixes; each scheme among what needs
@@ -195,9 +195,11 @@ class MeasureJob:
             cached, store = _remembered(task, machine, measurer)
             asked = effort(machine, len(schemes), config.plan, config.given).experiments
             if config.plan == LISTED:
-                results = _listed(Told(Turns(cached.again), task.reporter, _STAGE, asked), schemes, config)
+                results = _listed(
+                    ProgressMeasurer(Turns(cached.again), task.reporter, _STAGE, asked), schemes, config
+                )
             else:
-                results = _asked(Told(cached, task.reporter, _STAGE, asked), schemes, config)
+                results = _asked(ProgressMeasurer(cached, task.reporter, _STAGE, asked), schemes, config)
         if store.experiment_set is None:
             raise JobError("there was nothing to measure")
         return partial(_store, store.experiment_set, results)
@@ -232,7 +234,7 @@ def _opened(task: Task, config: MeasureConfig, machine: Machine) -> Iterator[tup
         yield measurer, able
 
 
-def _listed(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+def _listed(told: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
     """Every experiment of the list that can be measured, again and again."""
     able = set(schemes)
     experiments = [each for each in listed_experiments(config.experiments) if able.issuperset(each.schemes)]
@@ -242,7 +244,7 @@ def _listed(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[M
     return [result for _ in range(config.repeats) for result in told.measure(experiments)]
 
 
-def _asked(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+def _asked(told: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
     """All results of the plan."""
     if config.plan == "mixes":
         mixes = random_mixes(schemes, config.mixes, config.seed, config.length)
@@ -259,7 +261,7 @@ def _asked(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Me
     return results
 
 
-def _among_padding(told: Told, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
+def _among_padding(told: ProgressMeasurer, schemes: Sequence[str], config: MeasureConfig) -> list[Measured]:
     """The padding by itself, then each scheme alone and among it."""
     padding = padding_of(config.isa)
     if padding is None:

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.model_check import Alone, Verdict
+from inference.core.model_check import Alone, AloneVerdict
 from inference.features.evaluations.api import HeatMapOut
 from inference.features.model_check.query import TABLES, model_check_of, reference_of
 from inference.formats.provenance import head_of
@@ -23,7 +23,7 @@ from inference.web.api.shapes import Ref, SchemeText, Scores, Text, attachment, 
 
 router = Router()
 KIND = "check-model"
-Wanted = Literal[tuple(each.value for each in Verdict)]  # type: ignore[valid-type]
+Wanted = Literal[tuple(each.value for each in AloneVerdict)]  # type: ignore[valid-type]
 Table = Literal[tuple(TABLES)]  # type: ignore[valid-type]
 
 

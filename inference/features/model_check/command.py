@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from inference.core.model_check import Verdict
+from inference.core.model_check import AloneVerdict
 from inference.core.protocols import Json
 from inference.features.comparing.reference import documented_for
 from inference.features.inferring.request import DEFAULT_SEED
@@ -139,9 +139,9 @@ def _lines(check: ModelCheck) -> list[str]:
     lines += [
         f"  {count} {verdict.value}"
         for verdict, count in found.verdicts.items()
-        if count and verdict is not Verdict.WITHIN
+        if count and verdict is not AloneVerdict.WITHIN
     ]
-    wrong = [each for each in check.alone if each.verdict is Verdict.DISCREPANCY]
+    wrong = [each for each in check.alone if each.verdict is AloneVerdict.DISCREPANCY]
     wrong.sort(key=lambda each: -abs(each.error or 0.0))
     for each in wrong[:SHOWN]:
         lines.append(f"  {each.scheme}: {each.measured:.3f} measured, {each.modelled:.3f} modelled")

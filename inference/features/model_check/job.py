@@ -13,11 +13,11 @@ from inference.core.mapping import PortMapping
 from inference.core.model_check import (
     ORDER_LENGTHS,
     Alone,
+    AloneVerdict,
     MixSummary,
     MixTally,
     OrderSummary,
     OrderTally,
-    Verdict,
     drawn_mixes,
     judge_alone,
     orders_of,
@@ -136,7 +136,7 @@ class _Check:
                 told = len(judged)
         self._tell_alone(judged[told:])
         counted = summary_of(judged)
-        if counted.verdicts[Verdict.NOT_MEASURED] == counted.asked:
+        if counted.verdicts[AloneVerdict.NOT_MEASURED] == counted.asked:
             raise JobError(
                 f"none of the {counted.asked} schemes could be measured: {judged[0].scheme}: {judged[0].note}"
             )
@@ -158,7 +158,7 @@ class _Check:
         Once chosen they stay the same, whatever settles when the run is taken up again: with them the plan.
         """
         cycles = {each.scheme: each.measured for each in alone if each.measured is not None}
-        chosen = [each.scheme for each in alone if each.verdict is Verdict.WITHIN]
+        chosen = [each.scheme for each in alone if each.verdict is AloneVerdict.WITHIN]
         if self._task.checkpoint is not None:
             chosen = [scheme for scheme in self._task.checkpoint.meta[_ELIGIBLE] if scheme in cycles]
         self._stages.save(Checkpoint({_ELIGIBLE: chosen}))

@@ -14,7 +14,7 @@ from django.urls import path, reverse
 
 from inference.core.mapping import Uops
 from inference.core.metrics import Unit, score
-from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, Verdict
+from inference.core.model_check import MIX_LENGTHS, SHORT_CYCLES, Alone, AloneVerdict
 from inference.core.protocols import Json
 from inference.features.comparing.reference import documented_for
 from inference.features.explained.query import usages_in
@@ -179,28 +179,28 @@ HERE = "model-list"
 """The region with the list of schemes, also the anchor that leads there."""
 
 WORDS = {
-    Verdict.WITHIN: "within 10 %",
-    Verdict.DISCREPANCY: "discrepancies",
-    Verdict.EXCLUDED: "outside the model’s scope",
-    Verdict.NO_PORTS: "without ports in the reference",
-    Verdict.NOT_DESCRIBED: "not in the reference",
-    Verdict.NOT_SETTLED: "not settled",
-    Verdict.NOT_MEASURED: "not measurable here",
+    AloneVerdict.WITHIN: "within 10 %",
+    AloneVerdict.DISCREPANCY: "discrepancies",
+    AloneVerdict.EXCLUDED: "outside the model’s scope",
+    AloneVerdict.NO_PORTS: "without ports in the reference",
+    AloneVerdict.NOT_DESCRIBED: "not in the reference",
+    AloneVerdict.NOT_SETTLED: "not settled",
+    AloneVerdict.NOT_MEASURED: "not measurable here",
 }
 
 
 @dataclass(frozen=True)
-class Choice:
+class CheckFilter:
     """A verdict with the number of its schemes and the address of their list."""
 
-    verdict: Verdict
+    verdict: AloneVerdict
     words: str
     count: int
     chosen: bool
 
 
 @dataclass(frozen=True)
-class Line:
+class CheckedScheme:
     """A scheme of the list, with the address of its page and what the reference documents."""
 
     alone: Alone
@@ -281,11 +281,12 @@ def _listed(
 ) -> dict[str, Any]:
     """A page of the schemes with the chosen verdict, the largest errors first."""
     counts = check.summary.verdicts
-    wanted = Verdict(one_of(request, "show", tuple(Verdict), Verdict.DISCREPANCY))
+    wanted = AloneVerdict(one_of(request, "show", tuple(AloneVerdict), AloneVerdict.DISCREPANCY))
     q = request.GET.get("q", "").strip()
     context: dict[str, Any] = {
         "choices": [
-            Choice(verdict, words, counts[verdict], verdict is wanted) for verdict, words in WORDS.items()
+            CheckFilter(verdict, words, counts[verdict], verdict is wanted)
+            for verdict, words in WORDS.items()
         ],
         "show": wanted.value,
         "q": q,
@@ -307,15 +308,15 @@ def _search(q: str, isa: ISA | None) -> Callable[[str], bool]:
     return texts_found(isa.pk, q).__contains__
 
 
-def _lines(shown: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> list[Line]:
+def _lines(shown: Sequence[Alone], isa: ISA | None, reference: PortMapping | None) -> list[CheckedScheme]:
     if isa is None:
-        return [Line(each, "", None) for each in shown]
+        return [CheckedScheme(each, "", None) for each in shown]
     ids = ids_of_schemes(isa.pk, (each.scheme for each in shown))
     usages = {} if reference is None else usages_in(reference, ids.values())
     return [
-        Line(each, reverse("scheme", args=[ids[each.scheme]]), usages.get(ids[each.scheme]))
+        CheckedScheme(each, reverse("scheme", args=[ids[each.scheme]]), usages.get(ids[each.scheme]))
         if each.scheme in ids
-        else Line(each, "", None)
+        else CheckedScheme(each, "", None)
         for each in shown
     ]
 

@@ -72,7 +72,7 @@ SHADES = 4
 
 
 @dataclass(frozen=True)
-class Cell:
+class LoadCell:
     """The load of a class on one resource; `shade` from 1 (little) to 4 (what limits it), 0 for none."""
 
     resource: str
@@ -81,12 +81,12 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class LoadClassRow:
     """A class of schemes with (id, text) of each, and its loads."""
 
     schemes: Sequence[tuple[int, str]]
     cycles: float
-    cells: Sequence[Cell]
+    cells: Sequence[LoadCell]
     further: int = 0
 
 
@@ -118,21 +118,21 @@ def loads_tab(request: HttpRequest, row: ResourceMapping, value: Resources) -> d
     return {**context, "page": page, "matching": sum(len(each.schemes) for each in found)}
 
 
-def _row(each: LoadClass, value: Resources, ids: dict[str, int], wide: bool) -> Row:
+def _row(each: LoadClass, value: Resources, ids: dict[str, int], wide: bool) -> LoadClassRow:
     most = each.cycles
     schemes = [(ids[text], text) for text in each.schemes]
     if not wide:
         loads = dict(each.loads)
         cells = [_cell(name, loads.get(k, 0.0), most) for k, name in enumerate(value.resources)]
-        return Row(schemes, most, cells)
+        return LoadClassRow(schemes, most, cells)
     ordered = sorted(each.loads, key=lambda pair: -pair[1])
     cells = [_cell(value.resources[k], load, most) for k, load in ordered[:LISTED]]
-    return Row(schemes, most, cells, max(0, len(ordered) - LISTED))
+    return LoadClassRow(schemes, most, cells, max(0, len(ordered) - LISTED))
 
 
-def _cell(resource: str, load: float, most: float) -> Cell:
+def _cell(resource: str, load: float, most: float) -> LoadCell:
     shade = 0 if load == 0 else max(1, min(SHADES, int(SHADES * load / most + 1e-9)))
-    return Cell(resource, load, shade)
+    return LoadCell(resource, load, shade)
 
 
 # A resource mapping's page: facts, and one of the views chosen by `?tab=`.

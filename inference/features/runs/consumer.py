@@ -25,7 +25,7 @@ from django.db import OperationalError
 from inference.core.protocols import Json
 from inference.models import Run
 from inference.runs.journal import events_since
-from inference.runs.watcher import Watch, shared_watcher
+from inference.runs.watcher import RunSubscription, shared_watcher
 from inference.web.database_thread import DatabaseThread
 
 NOT_FOUND = 4404
@@ -84,7 +84,7 @@ class _SpeakingConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """The run to be woken for, None for the list."""
         raise NotImplementedError
 
-    async def speak(self, watch: Watch) -> int:
+    async def speak(self, watch: RunSubscription) -> int:
         """Send messages; returns the code to close with when there is nothing more to say."""
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class RunConsumer(_SpeakingConsumer):
         """Whether there is such a run."""
         return bool(await database_sync_to_async(Run.objects.filter(pk=self.watched_run()).exists)())
 
-    async def speak(self, watch: Watch) -> int:
+    async def speak(self, watch: RunSubscription) -> int:
         """Read on from the last event sent whenever the watcher says that there is more."""
         run_id = self.watched_run()
         seq = _since(self.scope)
@@ -124,7 +124,7 @@ class RunListConsumer(_SpeakingConsumer):
     def watched_run(self) -> None:
         """All of them."""
 
-    async def speak(self, watch: Watch) -> int:
+    async def speak(self, watch: RunSubscription) -> int:
         """Send the lines that differ from those sent before."""
         sent: dict[int, Json] = {}
         while True:

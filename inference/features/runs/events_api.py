@@ -18,7 +18,7 @@ from pydantic import Field
 from inference.core.protocols import Json
 from inference.models import Run, RunEvent
 from inference.runs.journal import events_since
-from inference.runs.watcher import Watch, shared_watcher
+from inference.runs.watcher import RunSubscription, shared_watcher
 from inference.web.api import document
 from inference.web.api.access import access
 from inference.web.api.errors import ProblemError
@@ -121,7 +121,7 @@ async def _stream(
         watcher.remove(watch)
 
 
-async def _news(watch: Watch, over: asyncio.Event) -> bool:
+async def _news(watch: RunSubscription, over: asyncio.Event) -> bool:
     """Whether anything came within the time after which silence is broken, be it that it is over."""
     awaited = {asyncio.ensure_future(watch.news()), asyncio.ensure_future(over.wait())}
     try:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from inference.runs.child import LEASE_VARIABLE, bind_to_parent
 from inference.runs.errors import LeaseLostError
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.runs.journal import Lease
 
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             raise CommandError("execute-run is started by a worker: use `manage.py work`")
         bind_to_parent()
         lease = Lease.from_text(os.environ[LEASE_VARIABLE])
-        wishes = Wishes(lease)
+        wishes = StopRequests(lease)
         signal.signal(signal.SIGTERM, lambda _number, _frame: wishes.stop())
         try:
             execute(lease, wishes)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.features.search.query import MOST_TEXT, Found, find, pasted
+from inference.features.search.query import MOST_TEXT, SearchHits, find, pasted
 from inference.web.api.paging import Id
 
 router = Router()
@@ -66,7 +66,7 @@ def search(request: HttpRequest, sought: Query[Sought]) -> Any:
     }
 
 
-def _group(found: Found) -> dict[str, Any]:
+def _group(found: SearchHits) -> dict[str, Any]:
     hits = [
         {"id": hit.pk, "name": hit.name, "detail": hit.detail, "page": reverse(hit.route, args=[hit.pk])}
         for hit in found.hits

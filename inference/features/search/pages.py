@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.http import urlencode
 
-from inference.features.search.query import MOST_TEXT, Found, Hit, Pasted, find, pasted
+from inference.features.search.query import MOST_TEXT, Hit, Pasted, SearchHits, find, pasted
 
 MOST_HITS = 8
 """Hits shown of each group; the list of the group has the others."""
@@ -39,12 +39,12 @@ def block_page(code: Pasted) -> str:
     return f"{reverse('blocks')}?{urlencode({'code': code.code})}"
 
 
-def _linked(group: Found) -> list[tuple[Hit, str]]:
+def _linked(group: SearchHits) -> list[tuple[Hit, str]]:
     """Each hit with the address of its page."""
     return [(hit, reverse(hit.route, args=[hit.pk])) for hit in group.hits]
 
 
-def _listing(group: Found, text: str) -> str:
+def _listing(group: SearchHits, text: str) -> str:
     """The list of a group's kind, filtered by the same text."""
     args = [] if group.listing_of is None else [group.listing_of]
     return f"{reverse(group.listing, args=args)}?{urlencode({'q': text})}"

@@ -49,7 +49,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchHits:
     """What there is of a kind, the best first; `total` counts those that are not among `hits` as well.
 
     `listing` is the name of the page that lists them all by the same text; `listing_of` is what its address
@@ -78,7 +78,7 @@ class Pasted:
     certain: bool
 
 
-Finder = Callable[[str, int], list[Found]]
+Finder = Callable[[str, int], list[SearchHits]]
 """What is found for a text, with at most so many hits in each group."""
 
 _OTHERS: list[str] = []
@@ -90,7 +90,7 @@ def register(path: str) -> None:
         _OTHERS.append(path)
 
 
-def find(text: str, most: int) -> list[Found]:
+def find(text: str, most: int) -> list[SearchHits]:
     """The groups with anything in them; a text of more than `MOST_NAME` characters is no name."""
     text = " ".join(text.split())
     if not text or len(text) > MOST_NAME:
@@ -125,14 +125,14 @@ def with_words(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
     return rows.filter(having_words(text)).order_by(rank, "-pk")
 
 
-def group(empty: Found, rows: QuerySet[Any], most: int, hit: Callable[[Any], Hit]) -> Found:
+def group(empty: SearchHits, rows: QuerySet[Any], most: int, hit: Callable[[Any], Hit]) -> SearchHits:
     """A group with the first rows; they are counted only where there are more (at most two queries)."""
     first = list(rows[: most + 1])
     total = rows.count() if len(first) > most else len(first)
     return replace(empty, hits=[hit(row) for row in first[:most]], total=total)
 
 
-def schemes(text: str, most: int) -> list[Found]:
+def schemes(text: str, most: int) -> list[SearchHits]:
     """A group per instruction set, by the search syntax and in the order of its table."""
     found = []
     for isa in ISA.objects.order_by("pk"):
@@ -140,7 +140,7 @@ def schemes(text: str, most: int) -> list[Found]:
             rows = by_fit(searched_schemes(isa.schemes.all(), text), text)
         except SearchError:
             rows = by_fit(isa.schemes.filter(*(Q(text__icontains=word) for word in text.split())), "")
-        empty = Found("schemes", f"Schemes of {isa.name}", (), 0, "isa", isa.pk)
+        empty = SearchHits("schemes", f"Schemes of {isa.name}", (), 0, "isa", isa.pk)
         found.append(group(empty, rows.order_by(FIT, Length("text"), "text"), most, _scheme))
     return found
 
@@ -149,35 +149,35 @@ def _scheme(row: InstructionScheme) -> Hit:
     return Hit(row.pk, row.text, " · ".join(filter(None, (row.extension, row.category))), "scheme")
 
 
-def named_rows(text: str, most: int) -> list[Found]:
+def named_rows(text: str, most: int) -> list[SearchHits]:
     """Mappings, runs, sets and machines by name and note."""
     return [
         group(
-            Found("mappings", "Port mappings", (), 0, "mappings"),
+            SearchHits("mappings", "Port mappings", (), 0, "mappings"),
             with_words(PortMapping.objects.defer("report").select_related("isa"), text),
             most,
             lambda row: Hit(row.pk, row.name, f"{row.isa.name}, {len(row.ports)} ports", "mapping"),
         ),
         group(
-            Found("resource-mappings", "Resource mappings", (), 0, "resource-mappings"),
+            SearchHits("resource-mappings", "Resource mappings", (), 0, "resource-mappings"),
             with_words(ResourceMapping.objects.select_related("isa"), text),
             most,
             lambda row: Hit(row.pk, row.name, row.isa.name, "resource-mapping"),
         ),
         group(
-            Found("runs", "Runs", (), 0, "runs"),
+            SearchHits("runs", "Runs", (), 0, "runs"),
             with_words(Run.objects.only("name", "note", "kind", "state"), text),
             most,
             lambda row: Hit(row.pk, row.name, f"{row.kind}, {row.get_state_display().lower()}", "run"),
         ),
         group(
-            Found("sets", "Experiment sets", (), 0, "sets"),
+            SearchHits("sets", "Experiment sets", (), 0, "sets"),
             with_words(ExperimentSet.objects.select_related("isa"), text),
             most,
             lambda row: Hit(row.pk, row.name, row.isa.name, "set"),
         ),
         group(
-            Found("machines", "Machines", (), 0, "machines"),
+            SearchHits("machines", "Machines", (), 0, "machines"),
             with_words(Machine.objects.only("name", "note", "cpu"), text),
             most,
             lambda row: Hit(row.pk, row.name, row.cpu, "machine"),

@@ -53,7 +53,7 @@ _WRITERS = {"schemes": write_schemes_csv, "lengths": write_lengths_csv}
 
 
 @dataclass(frozen=True)
-class Bin:
+class ComparisonBin:
     """The experiments in one bin of the heat map, the worst first, and its bounds in words."""
 
     pairs: list[Pair]
@@ -131,11 +131,13 @@ def _short(name: str) -> str:
     return name if len(name) <= 40 else f"{name[:39]}…"
 
 
-def _bin(request: HttpRequest, here: ExperimentSet, there: ExperimentSet, report: SetReport) -> Bin | None:
+def _bin(
+    request: HttpRequest, here: ExperimentSet, there: ExperimentSet, report: SetReport
+) -> ComparisonBin | None:
     place = chosen_bin(request, report.heat_map.bins)
     if place is None:
         return None
-    return Bin(
+    return ComparisonBin(
         pairs_of(here, there, report.listing.bins.get(place, ())),
         report.heat_map.counts[place[0]][place[1]],
         first=report.heat_map.bounds(place[1]),

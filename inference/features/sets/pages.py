@@ -58,7 +58,7 @@ def sets(request: HttpRequest) -> HttpResponse:
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasurementRow:
     """A measurement as its table shows it; `answers` are those of the page's tools, None for no answer."""
 
     stored: StoredMeasurement
@@ -71,13 +71,13 @@ class Row:
         return None if value.cycles is None else value.cycles / value.experiment.length
 
 
-def _rows(page: Page[Measurement]) -> tuple[list[Row], list[str]]:
+def _rows(page: Page[Measurement]) -> tuple[list[MeasurementRow], list[str]]:
     """The page's measurements as values, and the tools that have answers for some of them."""
     found = measurements_of(Measurement.objects.filter(pk__in=[row.pk for row in page.rows]))
     values = {stored.id: stored for stored in found}
     tools = sorted({tool for stored in found for tool in stored.value.annotations})
     rows = [
-        Row(stored, [stored.value.annotations.get(tool) for tool in tools])
+        MeasurementRow(stored, [stored.value.annotations.get(tool) for tool in tools])
         for stored in (values[row.pk] for row in page.rows if row.pk in values)
     ]
     return rows, tools

@@ -101,7 +101,7 @@ def seen_as_chosen(request: HttpRequest, found: Upload, beside: Beside, choices:
 
 
 @dataclass(frozen=True)
-class Offer:
+class NameSuggestion:
     """An unknown name of a file, and the one of the nearest schemes that it is `taken` for, "" for none.
 
     `rows` it is in, the first of which is `row` (None once it is taken); `choices`: (value for the address,
@@ -115,19 +115,19 @@ class Offer:
     taken: str = ""
 
 
-def offers_of(seen: Preview) -> list[Offer]:
+def offers_of(seen: Preview) -> list[NameSuggestion]:
     """The names of the file that no scheme has, those that are taken for one among them."""
     found = []
     for each in seen.parsed.unknown:
         choices = tuple((f"{each.name}{ARROW}{near}", near) for near in each.nearest)
-        found.append(Offer(each.name, each.rows, each.row, choices))
+        found.append(NameSuggestion(each.name, each.rows, each.row, choices))
     if seen.isa is None:
         return found
     names = vocabulary(seen.isa)
     for name, text in seen.taken.items():
         near = dict.fromkeys((text, *names.nearest(name, OFFERED)))
         choices = tuple((f"{name}{ARROW}{other}", other) for other in near)
-        found.append(Offer(name, None, None, choices, text))
+        found.append(NameSuggestion(name, None, None, choices, text))
     return sorted(found, key=lambda offer: offer.name)
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from inference.core.explain import Outcome, Reason, Seen
-from inference.formats.run_archive.parts import Amount, DrawnTold, Told, Uop
+from inference.core.explain import NotCharacterised, Outcome, Seen
+from inference.formats.run_archive.parts import Amount, ArchivedPart, DrawnTold, Uop
 from inference.formats.run_archive.reports import FactTold
 
 FORMAT = "pmweb-run"
@@ -47,12 +47,12 @@ class _RowTold(_Document):
 
 
 class SetTold(_RowTold):
-    """An experiment set. `own`: measured by the run. Its rows are in `sets/ID.jsonl`, one `Row` per line."""
+    """An experiment set. `own`: measured by the run. Its rows are in `sets/ID.jsonl`, one `ArchivedMeasurement` per line."""
 
     identity: Json = {}
 
 
-class Row(_Document):
+class ArchivedMeasurement(_Document):
     """A measurement; `terms` by scheme text, `cycles` per execution."""
 
     terms: dict[str, int]
@@ -101,7 +101,7 @@ class VerdictTold(_Document):
     scheme: str
     outcome: Outcome
     stage: str = Field(max_length=16)
-    reason: Reason = Reason.NONE
+    reason: NotCharacterised = NotCharacterised.NONE
     text: str = ""
     cycles: float | None = None
     counted: float | None = None
@@ -113,7 +113,7 @@ class VerdictTold(_Document):
 
     @model_validator(mode="after")
     def _gives_reasons(self) -> Self:
-        if self.outcome is not Outcome.CHARACTERISED and self.reason is Reason.NONE:
+        if self.outcome is not Outcome.CHARACTERISED and self.reason is NotCharacterised.NONE:
             raise ValueError(f"why {self.scheme[:80]!r} is {self.outcome} is not told")
         return self
 
@@ -162,11 +162,11 @@ class MappingTold(_RowTold):
             yield from verdict.masks()
 
 
-class _Score(Told):
+class _Score(ArchivedPart):
     mape: Amount | None = None
 
 
-class ResultTold(Told):
+class ResultTold(ArchivedPart):
     """The parts of a result that every list of runs shows; a result has more."""
 
     mapping: Id | None = None

@@ -41,13 +41,13 @@ Terms = Annotated[list[Term], AfterValidator(_experiment)]
 Uop = Annotated[tuple[Annotated[int, Field(ge=1, le=2**62)], Count], Field(strict=False)]
 
 
-class Told(BaseModel):
+class ArchivedPart(BaseModel):
     """Part of an event or a report: exact types, and more than is listed here."""
 
     model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
-class DrawnTold(Told):
+class DrawnTold(ArchivedPart):
     """The numbers of a heat map: a row of `bins` counts for each of them."""
 
     bins: int = Field(ge=1, le=1000)
@@ -63,7 +63,7 @@ class DrawnTold(Told):
         return self
 
 
-class ScoresTold(Told):
+class ScoresTold(ArchivedPart):
     """How well predictions agree with measurements."""
 
     n: Count
@@ -72,17 +72,17 @@ class ScoresTold(Told):
     kendall: Signed | None
 
 
-class _ClashRow(Told):
+class _ClashRow(ArchivedPart):
     experiment: str
     cycles: Amount
 
 
-class _ClashAlone(Told):
+class _ClashAlone(ArchivedPart):
     scheme: str
     cycles: Amount
 
 
-class ClashTold(Told):
+class ClashTold(ArchivedPart):
     """Measurements that contradict."""
 
     experiments: list[_ClashRow]
@@ -92,13 +92,13 @@ class ClashTold(Told):
     text: str
 
 
-class BottleneckTold(Told):
+class BottleneckTold(ArchivedPart):
     """Instructions per cycle that pass beside the ports; None: no limit was seen."""
 
     r_max: RMax | None
 
 
-class BlockingTold(Told):
+class BlockingTold(ArchivedPart):
     """A class of blocking instructions."""
 
     blocker: str

@@ -10,11 +10,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from inference.core.cegar import Hidden
-from inference.core.explain import Outcome, Reason
+from inference.core.explain import NotCharacterised, Outcome
 from inference.core.mapping import PortMapping
-from inference.core.model_check import Verdict
+from inference.core.model_check import AloneVerdict
 from inference.formats.run_archive.parts import (
     Amount,
+    ArchivedPart,
     BlockingTold,
     BottleneckTold,
     ClashTold,
@@ -24,7 +25,6 @@ from inference.formats.run_archive.parts import (
     Signed,
     Stage,
     Terms,
-    Told,
     Uop,
     check_masks,
     masks_of,
@@ -32,28 +32,28 @@ from inference.formats.run_archive.parts import (
 )
 
 
-class _Phase(Told):
+class _Phase(ArchivedPart):
     name: str
     index: int = Field(ge=1)
     labels: list[str]
     busy: Amount | None = None
 
 
-class _Log(Told):
+class _Log(ArchivedPart):
     level: str
     text: str
 
 
-class _Waiting(Told):
+class _Waiting(ArchivedPart):
     text: str
 
 
-class _State(Told):
+class _State(ArchivedPart):
     state: str
     error: str = ""
 
 
-class _Progress(Told):
+class _Progress(ArchivedPart):
     phase: str = ""
     done: Count
     total: Count
@@ -62,7 +62,7 @@ class _Progress(Told):
     eta: Amount | None
 
 
-class _Experiments(Told):
+class _Experiments(ArchivedPart):
     asked: Count
     settled: Count
     unsettled: Count = 0
@@ -70,7 +70,7 @@ class _Experiments(Told):
     failed: Count = 0
 
 
-class _HeatMap(Told):
+class _HeatMap(ArchivedPart):
     figure: DrawnTold
     scores: ScoresTold
     on: str
@@ -79,7 +79,7 @@ class _HeatMap(Told):
     schemes: Count = 0
 
 
-class _Block(Told):
+class _Block(ArchivedPart):
     index: Count
     state: str
     cycles: Amount | None = None
@@ -89,12 +89,12 @@ class _Block(Told):
     counters: dict[str, Signed] = {}
 
 
-class _ExperimentTold(Told):
+class _ExperimentTold(ArchivedPart):
     text: str
     terms: Terms
 
 
-class _MappingTold(Told):
+class _MappingTold(ArchivedPart):
     ports: list[str]
     usage: dict[str, list[Uop]]
 
@@ -104,17 +104,17 @@ class _MappingTold(Told):
         return self
 
 
-class _Seeded(Told):
+class _Seeded(ArchivedPart):
     experiment: _ExperimentTold
     cycles: Amount | None
 
 
-class _Ports(Told):
+class _Ports(ArchivedPart):
     ports: Count
     reason: str
 
 
-class _Candidates(Told):
+class _Candidates(ArchivedPart):
     number: Count
     first: _MappingTold
     second: _MappingTold
@@ -130,14 +130,14 @@ class _Candidates(Told):
         return self
 
 
-class _Decision(Told):
+class _Decision(ArchivedPart):
     number: Count
     cycles: Amount | None
     state: str
     survivor: Literal["first", "second", "neither", "open"]
 
 
-class _Standing(Told):
+class _Standing(ArchivedPart):
     experiments: Count
     counter_examples: Count
     ports: Count
@@ -145,29 +145,29 @@ class _Standing(Told):
     searching_share: Amount
 
 
-class _Undecided(Told):
+class _Undecided(ArchivedPart):
     number: int = Field(ge=1, le=2**31)
     mapping: _MappingTold
     differing: list[str]
     hidden: Annotated[str, one_of(tuple(Hidden))]
 
 
-class _Funnel(Told):
+class _Funnel(ArchivedPart):
     stage: Stage
     left: Count
 
 
-class _Excluded(Told):
+class _Excluded(ArchivedPart):
     stage: Stage
     schemes: list[
         Annotated[
-            tuple[str, Annotated[str, one_of([reason for reason in Reason if reason])], str],
+            tuple[str, Annotated[str, one_of([reason for reason in NotCharacterised if reason])], str],
             Field(strict=False),
         ]
     ]
 
 
-class _Blocking(Told):
+class _Blocking(ArchivedPart):
     classes: list[BlockingTold]
     ports: list[str]
 
@@ -178,16 +178,17 @@ class _Blocking(Told):
         return self
 
 
-class _Verdicts(Told):
+class _Verdicts(ArchivedPart):
     run: Count
     schemes: list[
         Annotated[
-            tuple[str, Annotated[str, one_of([*Outcome, *filter(None, Reason)])], str], Field(strict=False)
+            tuple[str, Annotated[str, one_of([*Outcome, *filter(None, NotCharacterised)])], str],
+            Field(strict=False),
         ]
     ]
 
 
-class _Generation(Told):
+class _Generation(ArchivedPart):
     generation: Count
     best_error: Amount
     mean_error: Amount
@@ -197,7 +198,7 @@ class _Generation(Told):
     minimised: Annotated[str, one_of(["error", "loss"])] = "error"
 
 
-class _Cloud(Told):
+class _Cloud(ArchivedPart):
     generation: Count
     population: Count
     errors: list[Amount]
@@ -210,7 +211,7 @@ class _Cloud(Told):
         return self
 
 
-class _Sweep(Told):
+class _Sweep(ArchivedPart):
     start: Count
     sweep: Count
     changed: Count
@@ -219,27 +220,27 @@ class _Sweep(Told):
     kinds: Count
 
 
-class _PointTold(Told):
+class _PointTold(ArchivedPart):
     error: Amount
     volume: Count
     kinds: Count
 
 
-class _Front(Told):
+class _Front(ArchivedPart):
     points: list[_PointTold]
 
 
-class _Congruence(Told):
+class _Congruence(ArchivedPart):
     schemes: Count
     classes: Count
     members: list[list[str]] = []
     likeness: dict[str, Annotated[tuple[Count, Count, Amount], Field(strict=False)]] = {}
 
 
-class _ModelAlone(Told):
+class _ModelAlone(ArchivedPart):
     rows: list[
         Annotated[
-            tuple[str, Amount | None, Amount | None, Annotated[str, one_of(tuple(Verdict))], str],
+            tuple[str, Amount | None, Amount | None, Annotated[str, one_of(tuple(AloneVerdict))], str],
             Field(strict=False),
         ]
     ]
@@ -247,12 +248,12 @@ class _ModelAlone(Told):
     @model_validator(mode="after")
     def _can_be_compared(self) -> Self:
         for scheme, measured, modelled, verdict, _ in self.rows:
-            if verdict in (Verdict.WITHIN, Verdict.DISCREPANCY) and not (measured and modelled):
+            if verdict in (AloneVerdict.WITHIN, AloneVerdict.DISCREPANCY) and not (measured and modelled):
                 raise ValueError(f"{scheme[:80]!r} has been compared without two numbers of cycles")
         return self
 
 
-class _ModelMixes(Told):
+class _ModelMixes(ArchivedPart):
     length: Count
     asked: Count
     settled: Count
@@ -263,7 +264,7 @@ class _ModelMixes(Told):
     heat_map: DrawnTold | None
 
 
-class _ModelOrders(Told):
+class _ModelOrders(ArchivedPart):
     length: Count
     asked: Count
     samples: Count
@@ -275,7 +276,7 @@ class _ModelOrders(Told):
     worst: list[Annotated[tuple[str, Amount, Amount], Field(strict=False)]]
 
 
-PAYLOADS: dict[str, type[Told]] = {
+PAYLOADS: dict[str, type[ArchivedPart]] = {
     "phase": _Phase,
     "log": _Log,
     "waiting": _Waiting,

@@ -23,11 +23,11 @@ from inference.formats.parsing import AnyNames, Parsed, parse
 from inference.formats.run_archive.documents import (
     EVENTS,
     RUN,
+    ArchivedMeasurement,
     EventTold,
     Manifest,
     MappingTold,
     ResultTold,
-    Row,
     SetTold,
     mapping_file,
     resource_mapping_file,
@@ -274,10 +274,12 @@ def _check_replaced(events: Sequence[EventTold]) -> None:
 
 def _set(files: _Files, told: SetTold) -> ReadSet:
     lines = files.lines(set_file(told.id), ROW_LIMIT)
-    return ReadSet(told, tuple(_measured(_document(Row, line, place), place) for place, line in lines))
+    return ReadSet(
+        told, tuple(_measured(_document(ArchivedMeasurement, line, place), place) for place, line in lines)
+    )
 
 
-def _measured(row: Row, place: str) -> Measured:
+def _measured(row: ArchivedMeasurement, place: str) -> Measured:
     try:
         return Measured(
             experiment=Experiment.of(row.terms),

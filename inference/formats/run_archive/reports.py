@@ -7,43 +7,43 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from inference.core.cegar import Hidden, Verdict
+from inference.core.cegar import Determinacy, Hidden
 from inference.formats.run_archive.parts import (
     Amount,
+    ArchivedPart,
     BlockingTold,
     BottleneckTold,
     ClashTold,
     Count,
     RMax,
     Terms,
-    Told,
     Uop,
     masks_of,
     one_of,
 )
 
 
-class _Asked(Told):
+class _Asked(ArchivedPart):
     terms: Terms
     cycles: Amount | None
     state: str
 
 
-class _Alternative(Told):
+class _Alternative(ArchivedPart):
     usage: dict[str, list[Uop]]
     hidden: Annotated[str, one_of(tuple(Hidden))]
 
 
-class _Unexplained(Told):
+class _Unexplained(ArchivedPart):
     terms: Terms
     cycles: Amount
     predicted: Amount
 
 
-class _Cegar(Told):
+class _Cegar(ArchivedPart):
     """What `inference.storage.evidence` reads."""
 
-    verdict: Annotated[str, one_of(tuple(Verdict))]
+    verdict: Annotated[str, one_of(tuple(Determinacy))]
     limit: str
     experiments: list[_Asked]
     alternatives: list[_Alternative]
@@ -59,7 +59,7 @@ class _Cegar(Told):
     searching_seconds: Amount
 
 
-class _Explain(Told):
+class _Explain(ArchivedPart):
     """What `inference.storage.characterisations` reads, which knows these names and no others."""
 
     model_config = ConfigDict(extra="forbid")
@@ -80,7 +80,7 @@ class _Explain(Told):
     evidence: str
 
 
-class ReportTold(Told):
+class ReportTold(ArchivedPart):
     """A mapping's report."""
 
     cegar: _Cegar | None = None
@@ -110,7 +110,7 @@ class ReportTold(Told):
             yield from masks_of(each)
 
 
-class FactTold(Told):
+class FactTold(ArchivedPart):
     """An experiment that a verdict rests on."""
 
     terms: Terms

@@ -19,12 +19,12 @@ from inference.formats.run_archive.documents import (
     FORMAT,
     RUN,
     VERSION,
+    ArchivedMeasurement,
     EvidenceTold,
     MachineTold,
     Manifest,
     MappingTold,
     PointTold,
-    Row,
     RunTold,
     Scored,
     SetTold,
@@ -138,7 +138,7 @@ def _rows(made: ExperimentSet) -> Iterator[str]:
         last = batch[-1].id
         for stored in batch:
             value = stored.value
-            row = Row(
+            row = ArchivedMeasurement(
                 terms=dict(value.experiment.terms),
                 cycles=value.cycles,
                 state=value.state.value,

@@ -60,7 +60,7 @@ class AllocationError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class AArch64Choice:
     """An operand, or a part of an address, for which a register is chosen.
 
     `span`: so many in a row. `below`: it must have a smaller number.
@@ -79,7 +79,7 @@ class Demands:
     `near`: its displacement is short. `memory`: "" where it has none, or a base of its own.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[AArch64Choice, ...]
     memory: Literal["", "R", "W"] = ""
     near: bool = False
 
@@ -122,7 +122,7 @@ class Allocator:
         self._last_slots[offset] = self._time
         return offset
 
-    def _choose(self, choice: Choice) -> int:
+    def _choose(self, choice: AArch64Choice) -> int:
         last_uses = self._last_uses[choice.bank == "vector"]
         firsts = self._candidates[choice]
         if choice.span == 1:
@@ -133,7 +133,7 @@ class Allocator:
         last_uses[found : found + choice.span] = [self._time] * choice.span
         return found
 
-    def _fitting(self, choice: Choice) -> tuple[int, ...]:
+    def _fitting(self, choice: AArch64Choice) -> tuple[int, ...]:
         families = self.families(choice.bank, choice.role)
         firsts = tuple(
             first

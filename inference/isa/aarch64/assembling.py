@@ -20,10 +20,10 @@ from inference.isa.aarch64.allocation import (
     COUNTER,
     MEMORY,
     VALUES,
+    AArch64Choice,
     AllocationError,
     Allocator,
     Bank,
-    Choice,
     Demands,
 )
 from inference.isa.document import OperandForm
@@ -173,7 +173,7 @@ def _plan(text: str) -> _Plan:
     if reason := obstacle(text):
         raise CannotMeasureError(text, reason)
     scheme = by_text()[text]
-    choices: list[Choice] = []
+    choices: list[AArch64Choice] = []
     parts = []
     memory: Literal["", "R", "W"] = ""
     near = False
@@ -197,16 +197,16 @@ def _plan(text: str) -> _Plan:
     return _Plan(scheme, Demands(tuple(choices), memory, near), tuple(parts))
 
 
-def _register(operand: Operand, form: OperandForm) -> Choice:
+def _register(operand: Operand, form: OperandForm) -> AArch64Choice:
     bank: Bank = "vector" if form.bank == "vector" else "general"
-    return Choice(bank, operand.access or "R", form.span, min(form.registers_below, 32))
+    return AArch64Choice(bank, operand.access or "R", form.span, min(form.registers_below, 32))
 
 
-def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> Choice:
+def _part_of_address(name: str, scheme: Scheme, memory: Operand) -> AArch64Choice:
     if name != "base":
-        return Choice("general", "R")
+        return AArch64Choice("general", "R")
     moved = any(operand.name == "base" for operand in scheme.operands if operand.implicit)
-    return Choice("load base" if memory.access == "R" else "store base", "RW" if moved else "R")
+    return AArch64Choice("load base" if memory.access == "R" else "store base", "RW" if moved else "R")
 
 
 def _line(plan: _Plan, allocator: Allocator) -> str:

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from inference.isa.unrolling import evenly_mixed
-from inference.isa.x86.choosing import BANKS, LEGACY_VECTORS, RESERVED, RSI, Bank, Choice, Fixed, Role
+from inference.isa.x86.choosing import BANKS, LEGACY_VECTORS, RESERVED, RSI, Bank, Fixed, RegisterChoice, Role
 from inference.isa.x86.demands import Demands
 
 LINE = 64
@@ -133,7 +133,7 @@ class Partition:
         self._sets[role] += [family for family in self._order[role] if family in self._free]
         del self._sets[role][evenly_mixed(fewest, len(self._sets[role]), operands) :]
 
-    def _provide(self, role: Role, used: set[int], choices: Sequence[Choice]) -> None:
+    def _provide(self, role: Role, used: set[int], choices: Sequence[RegisterChoice]) -> None:
         """Make the set large enough for the operands of one scheme, which shall not share a family."""
         for choice in choices:
             fitting = [
@@ -141,13 +141,13 @@ class Partition:
             ]
             used.add(fitting[0] if fitting else self._take(role, choice))
 
-    def _widen(self, choice: Choice) -> None:
+    def _widen(self, choice: RegisterChoice) -> None:
         while sum(family in choice.registers for family in self._sets["W"]) < WRITTEN[
             choice.bank
         ] and not self._free.isdisjoint(choice.registers):
             self._take("W", choice)
 
-    def _take(self, role: Role, choice: Choice) -> int:
+    def _take(self, role: Role, choice: RegisterChoice) -> int:
         for family in self._order[role]:
             if family in self._free and family in choice.registers:
                 self._free.remove(family)
@@ -165,7 +165,7 @@ def _names_upper_half(schemes: Iterable[Demands]) -> bool:
     )
 
 
-def _most_constrained_first(needed: tuple[set[int], list[Choice]]) -> int:
+def _most_constrained_first(needed: tuple[set[int], list[RegisterChoice]]) -> int:
     return min((len(choice.registers) for choice in needed[1]), default=0)
 
 
@@ -219,7 +219,7 @@ class Allocator:
         self._time += 1
         self._last_uses[one.bank][one.family] = self._time
 
-    def _choose(self, choice: Choice) -> int:
+    def _choose(self, choice: RegisterChoice) -> int:
         last_uses = self._last_uses[choice.bank]
         family = min(self._candidates[choice], key=last_uses.__getitem__)
         self._time += 1

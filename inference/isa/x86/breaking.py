@@ -19,7 +19,7 @@ from typing import Literal
 from iced_x86 import Code, Instruction
 
 from inference.isa.scheme import Operand, Scheme
-from inference.isa.x86.choosing import RAX, Choice, Fixed, aliases
+from inference.isa.x86.choosing import RAX, Fixed, RegisterChoice, aliases
 from inference.isa.x86.holes import GPR8, GPR8_HIGH, GPR32, GPR64, YMM
 from inference.isa.x86.iced_types import CodeValue, RegisterValue
 
@@ -40,19 +40,21 @@ class Breaker:
     """An instruction before each copy; `target` is written by it, `source`, if there is one, only read."""
 
     kind: Kind
-    target: Choice | Fixed
-    source: Choice | None = None
+    target: RegisterChoice | Fixed
+    source: RegisterChoice | None = None
 
     @property
-    def choices(self) -> Iterator[Choice]:
+    def choices(self) -> Iterator[RegisterChoice]:
         """Registers to be chosen for it alone."""
-        if isinstance(self.target, Choice) and self.target.part == "breaker":
+        if isinstance(self.target, RegisterChoice) and self.target.part == "breaker":
             yield self.target
         if self.source is not None:
             yield self.source
 
 
-def breakers(scheme: Scheme, choices: Sequence[Choice], mask: Choice | None) -> Iterator[Breaker]:
+def breakers(
+    scheme: Scheme, choices: Sequence[RegisterChoice], mask: RegisterChoice | None
+) -> Iterator[Breaker]:
     """What has to stand before each copy of a scheme; `choices` are those of its own operands.
 
     `mask`: the operand that a gather uses up.
@@ -83,11 +85,11 @@ def _divides_bytes(scheme: Scheme) -> bool:
     return scheme.width == GPR8.width
 
 
-def _free(role: Literal["R", "W"], hole: str) -> Choice:
-    return Choice("general", role, "breaker", 0, aliases(hole, choosable=True), hole)
+def _free(role: Literal["R", "W"], hole: str) -> RegisterChoice:
+    return RegisterChoice("general", role, "breaker", 0, aliases(hole, choosable=True), hole)
 
 
-def instruction(breaker: Breaker, families: dict[Choice, int]) -> Instruction:
+def instruction(breaker: Breaker, families: dict[RegisterChoice, int]) -> Instruction:
     """The breaker with the families that have been chosen."""
     target = breaker.target.family if isinstance(breaker.target, Fixed) else families[breaker.target]
     if breaker.kind == "copy":
@@ -99,7 +101,7 @@ def instruction(breaker: Breaker, families: dict[Choice, int]) -> Instruction:
     if breaker.kind == "zero":
         register = aliases(GPR32.name)[target]
         return _of(Code.XOR_R32_RM32, register, register)
-    assert isinstance(breaker.target, Choice), "masks are chosen"
+    assert isinstance(breaker.target, RegisterChoice), "masks are chosen"
     register = breaker.target.registers[target]
     if breaker.kind == "mask-ones":
         return _of(Code.VEX_KXNORW_KR_KR_KR, register, register, register)
@@ -108,7 +110,7 @@ def instruction(breaker: Breaker, families: dict[Choice, int]) -> Instruction:
     return _of(code, register, register, register)
 
 
-def _given(breaker: Breaker) -> Choice:
+def _given(breaker: Breaker) -> RegisterChoice:
     assert breaker.source is not None, f"a {breaker.kind} has a source"
     return breaker.source
 

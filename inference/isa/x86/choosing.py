@@ -71,7 +71,7 @@ _BANKS: dict[str, Bank] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class RegisterChoice:
     """An operand, or a part of one, for which a register may be chosen.
 
     `registers` maps the families that fit to iced's registers; `position` is that of the operand and `hole`

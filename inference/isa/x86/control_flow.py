@@ -37,7 +37,7 @@ _FLOWS: dict[int, Flow] = {
 _NEAR_TARGETS = (OpKind.NEAR_BRANCH64, OpKind.NEAR_BRANCH32, OpKind.NEAR_BRANCH16)
 
 
-class Step(NamedTuple):
+class CodeStep(NamedTuple):
     """One instruction in the order of the code.
 
     `flow`: "next", "jump" (unconditional), "branch" (conditional, `loop` and `jrcxz` too), "call" (what comes
@@ -65,16 +65,16 @@ class Cut:
     left_out: tuple[int, ...] = ()
 
 
-def step_of(instruction: Instruction, code: bytes) -> Step:
+def step_of(instruction: Instruction, code: bytes) -> CodeStep:
     """A decoded instruction as a step."""
     flow = _FLOWS.get(instruction.flow_control, "end")
     target = None
     if flow in ("jump", "branch") and instruction.op_kind(0) in _NEAR_TARGETS:
         target = instruction.near_branch_target
-    return Step(instruction.ip, code, flow, target)
+    return CodeStep(instruction.ip, code, flow, target)
 
 
-def steps_of(code: bytes, address: int) -> list[Step]:
+def steps_of(code: bytes, address: int) -> list[CodeStep]:
     """Machine code that lies at an address. Raises `BlockError` at bytes that are no instruction."""
     steps = []
     for one in Decoder(64, code, ip=address):
@@ -86,7 +86,7 @@ def steps_of(code: bytes, address: int) -> list[Step]:
     return steps
 
 
-def cut(steps: Sequence[Step], entries: Collection[int] = ()) -> list[Cut]:
+def cut(steps: Sequence[CodeStep], entries: Collection[int] = ()) -> list[Cut]:
     """The pieces of some code, in the order of their first steps.
 
     `entries`: addresses that begin a piece besides those that jumps lead to, such as functions and labels
@@ -115,7 +115,7 @@ def cut(steps: Sequence[Step], entries: Collection[int] = ()) -> list[Cut]:
     return sorted(found, key=lambda one: one.steps[0])
 
 
-def _begins(steps: Sequence[Step], numbers: dict[int, int], entries: Collection[int]) -> set[int]:
+def _begins(steps: Sequence[CodeStep], numbers: dict[int, int], entries: Collection[int]) -> set[int]:
     begins = {0} if steps else set()
     begins |= {numbers[address] for address in entries if address in numbers}
     for number, step in enumerate(steps):
@@ -127,7 +127,7 @@ def _begins(steps: Sequence[Step], numbers: dict[int, int], entries: Collection[
     return begins
 
 
-def _stops(steps: Sequence[Step], numbers: dict[int, int]) -> list[int]:
+def _stops(steps: Sequence[CodeStep], numbers: dict[int, int]) -> list[int]:
     """For each step, the number of the first one from it on that a path does not just pass, or of the end.
 
     That is a call, a return, a jump, a branch back, and what something missing follows.
@@ -141,7 +141,7 @@ def _stops(steps: Sequence[Step], numbers: dict[int, int]) -> list[int]:
     return found
 
 
-def _is_back(step: Step, numbers: dict[int, int]) -> bool:
+def _is_back(step: CodeStep, numbers: dict[int, int]) -> bool:
     return (
         step.flow in ("jump", "branch")
         and step.target is not None
@@ -150,7 +150,9 @@ def _is_back(step: Step, numbers: dict[int, int]) -> bool:
     )
 
 
-def _loop_from(first: int, steps: Sequence[Step], numbers: dict[int, int], stops: list[int]) -> Cut | None:
+def _loop_from(
+    first: int, steps: Sequence[CodeStep], numbers: dict[int, int], stops: list[int]
+) -> Cut | None:
     """The loop that begins with this step, if one does whose path meets no other jump back and no call."""
     start = steps[first].address
     parts: list[range] = []

@@ -26,9 +26,9 @@ from inference.isa.x86.choosing import (
     RESERVED,
     RSP,
     Bank,
-    Choice,
     Fixed,
     Part,
+    RegisterChoice,
     Role,
     aliases,
     bank_of,
@@ -78,7 +78,7 @@ class Demands:
     each instance; what is chosen for them is among the choices.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[RegisterChoice, ...]
     fixed: tuple[Fixed, ...]
     memory: Role | None
     low_base: bool
@@ -99,7 +99,7 @@ def demands(scheme: Scheme, form: Form) -> Demands:
     """The demands of a scheme without `obstacle`."""
     high = any(hole.name == GPR8_HIGH.name for hole in form.holes)
     explicit = [operand for operand in scheme.operands if not operand.implicit]
-    choices: list[Choice] = []
+    choices: list[RegisterChoice] = []
     memory: Role | None = None
     index: RegisterValue | None = None
     for position, (hole, operand) in enumerate(zip(form.holes, explicit, strict=True)):
@@ -121,7 +121,7 @@ def demands(scheme: Scheme, form: Form) -> Demands:
     return Demands(tuple(choices), tuple(fixed), memory, high and memory is not None, index, before)
 
 
-def _register(scheme: Scheme, form: Form, position: int, operand: Operand, *, high: bool) -> Choice:
+def _register(scheme: Scheme, form: Form, position: int, operand: Operand, *, high: bool) -> RegisterChoice:
     hole = form.holes[position]
     bank = bank_of(hole.name)
     found = aliases(hole.name, choosable=True)
@@ -131,7 +131,7 @@ def _register(scheme: Scheme, form: Form, position: int, operand: Operand, *, hi
     if bank == "vector" and OpCodeInfo(form.code).encoding != EncodingKind.EVEX:
         fitting &= frozenset(range(LEGACY_VECTORS))
     chosen = {family: found[family] for family in sorted(fitting & found.keys())}
-    return Choice(bank, _role(scheme, operand, bank), "register", position, chosen, hole.name)
+    return RegisterChoice(bank, _role(scheme, operand, bank), "register", position, chosen, hole.name)
 
 
 def _role(scheme: Scheme, operand: Operand, bank: Bank) -> Role:
@@ -141,7 +141,7 @@ def _role(scheme: Scheme, operand: Operand, bank: Bank) -> Role:
     return operand.access or "R"
 
 
-def _address(position: int, hole: Hole) -> Iterator[Choice]:
+def _address(position: int, hole: Hole) -> Iterator[RegisterChoice]:
     shape = ADDRESS_SHAPES[hole.shape]
     names = aliases(GPR64.name)
     parts: Sequence[tuple[Part, RegisterValue, frozenset[int]]] = (
@@ -151,7 +151,9 @@ def _address(position: int, hole: Hole) -> Iterator[Choice]:
     for part, register, families in parts:
         if RegisterExt.is_gpr(register):
             fitting = sorted(families - RESERVED["general"])
-            yield Choice("general", "R", part, position, {family: names[family] for family in fitting})
+            yield RegisterChoice(
+                "general", "R", part, position, {family: names[family] for family in fitting}
+            )
 
 
 def _index(hole: Hole) -> RegisterValue | None:
@@ -162,12 +164,12 @@ def _index(hole: Hole) -> RegisterValue | None:
     return cast(RegisterValue, hole.vector_index + INDICES - family)
 
 
-def _mask(scheme: Scheme, form: Form, choices: Sequence[Choice]) -> Choice | None:
+def _mask(scheme: Scheme, form: Form, choices: Sequence[RegisterChoice]) -> RegisterChoice | None:
     """The mask that EVEX adds, or the last operand of AVX2's gathers."""
     gathers = scheme.category == "gather"
     if form.masking:
         role: Role = "RW" if gathers else "R"
-        return Choice("mask", role, "mask", 0, aliases(MASK.name, choosable=True), MASK.name)
+        return RegisterChoice("mask", role, "mask", 0, aliases(MASK.name, choosable=True), MASK.name)
     return choices[-1] if gathers else None
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from inference.core.experiment import Measured
 from inference.core.protocols import Json
-from inference.measuring.drift import EVENT, Comparison, DriftCheck, Verdict
+from inference.measuring.drift import EVENT, DriftCheck, DriftComparison, DriftVerdict
 from inference.models import ISA, Batch, ExperimentSet, Machine, Measurement
 from inference.runs.errors import LeaseLostError
 from inference.runs.journal import Lease, held
@@ -28,27 +28,27 @@ Say = Callable[[str, bool], None]
 
 
 @dataclass(frozen=True)
-class Reason:
+class WaitReason:
     """Why nothing comes. Those of one `kind` are one reason: what disturbs a machine changes all the time."""
 
     kind: str
     text: str
 
 
-NONE = Reason("", "")
+NONE = WaitReason("", "")
 
 
-def reason_of(machine: Machine, run_id: int) -> Reason:
+def reason_of(machine: Machine, run_id: int) -> WaitReason:
     """What keeps a machine from answering this run; `NONE` where it is at work for it or will be at once."""
     if not machine.is_online():
-        return Reason("offline", f"waiting for {machine}: it is offline")
+        return WaitReason("offline", f"waiting for {machine}: it is offline")
     if machine.state == Machine.State.CONTENDED:
         note = f" ({machine.state_note})" if machine.state_note else ""
-        return Reason("disturbed", f"waiting for {machine}: it is disturbed by other work{note}")
+        return WaitReason("disturbed", f"waiting for {machine}: it is disturbed by other work{note}")
     others = Batch.objects.filter(machine=machine, state=Batch.State.LEASED).exclude(run=run_id)
     other = others.values_list("run__pk", "run__name").first()
     if other is not None:
-        return Reason(f"busy with {other[0]}", f"waiting for {machine}: it is measuring for {other[1]!r}")
+        return WaitReason(f"busy with {other[0]}", f"waiting for {machine}: it is measuring for {other[1]!r}")
     return NONE
 
 
@@ -63,7 +63,7 @@ class Teller:
         self._since = clock()
         self._told = NONE
 
-    def waits(self, reason: Reason) -> None:
+    def waits(self, reason: WaitReason) -> None:
         """Nothing has come yet, for this reason."""
         now = self._clock()
         if reason.kind != self._seen.kind:
@@ -82,7 +82,7 @@ class Teller:
         """Whether the user still believes that there is a reason to wait."""
         return bool(self._told.kind)
 
-    def comes(self, reason: Reason) -> None:
+    def comes(self, reason: WaitReason) -> None:
         """Results have come, though there may be a reason to wait for the next ones."""
         self._seen, self._since = reason, self._clock()
         if self.has_told and not reason.kind:
@@ -117,7 +117,7 @@ class DriftJournal:
             EVENT, {"compared": [_as_json(each) for each in check.compared], "unanswered": check.unanswered}
         )
         for each in check.compared:
-            if each.verdict in {Verdict.REPLACED, Verdict.UNSETTLED}:
+            if each.verdict in {DriftVerdict.REPLACED, DriftVerdict.UNSETTLED}:
                 self._tell("log", {"level": "warning", "text": _told(each)})
 
     def _amend(self, before: float, result: Measured) -> None:
@@ -138,7 +138,7 @@ class DriftJournal:
                 store_measurements(ExperimentSet.objects.get(pk=made), [result], repeat)
 
 
-def _as_json(comparison: Comparison) -> Json:
+def _as_json(comparison: DriftComparison) -> Json:
     return {
         "experiment": str(comparison.experiment),
         "before": comparison.before,
@@ -147,10 +147,12 @@ def _as_json(comparison: Comparison) -> Json:
     }
 
 
-def _told(comparison: Comparison) -> str:
+def _told(comparison: DriftComparison) -> str:
     again = " and ".join(f"{cycles:.4g}" for cycles in comparison.after)
     what = (
-        "the last number replaces it" if comparison.verdict is Verdict.REPLACED else "it counts as unsettled"
+        "the last number replaces it"
+        if comparison.verdict is DriftVerdict.REPLACED
+        else "it counts as unsettled"
     )
     return (
         f"{comparison.experiment}: {comparison.before:.4g} cycles before, measured again as {again}: {what}"

@@ -18,7 +18,7 @@ from inference.core.errors import CoreError
 from inference.formats.json_fields import StrictJsonError, load
 from inference.isa.search import SearchError
 from inference.isa.x86.blocks import BlockError
-from inference.runs.errors import LimitError, NameTakenError, RunsError, RunStateError
+from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
 from inference.storage.errors import ExchangeError, UnknownNameError
 from inference.storage.errors import NameTakenError as NameTaken
 
@@ -169,7 +169,7 @@ def _spoken(request: HttpRequest, error: HttpError) -> JsonResponse:
     return answer(error.status_code, error.message)
 
 
-def _taken(request: HttpRequest, error: NameTakenError | NameTaken) -> JsonResponse:
+def _taken(request: HttpRequest, error: RunNameTakenError | NameTaken) -> JsonResponse:
     del request
     return answer(409, str(error), [Flaw("the name is taken", "body name", f"e.g. {error.suggestion!r}")])
 
@@ -215,7 +215,7 @@ _HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], JsonResponse]] = {
     ValidationError: _invalid,
     HttpError: _spoken,
     Http404: _missing,
-    NameTakenError: _taken,
+    RunNameTakenError: _taken,
     NameTaken: _taken,
     UnknownNameError: _unknown_name,
     RunStateError: _conflict,

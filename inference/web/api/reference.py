@@ -48,7 +48,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Example:
+class BodyExample:
     """A request or an answer; `name` tells several apart, "" where there is one."""
 
     name: str
@@ -67,8 +67,8 @@ class Operation:
     scope: str
     by_session: bool
     parameters: tuple[Parameter, ...]
-    requests: tuple[Example, ...]
-    answers: tuple[Example, ...]
+    requests: tuple[BodyExample, ...]
+    answers: tuple[BodyExample, ...]
 
     @property
     def words(self) -> str:
@@ -78,7 +78,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Group:
+class OperationGroup:
     """Operations under one heading."""
 
     title: str
@@ -104,7 +104,7 @@ def reference(request: HttpRequest) -> HttpResponse:
 
 
 @cache
-def groups() -> tuple[Group, ...]:
+def groups() -> tuple[OperationGroup, ...]:
     """All operations, in the order of the document's headings."""
     whole = document()
     shown = [
@@ -114,7 +114,7 @@ def groups() -> tuple[Group, ...]:
     order = list(dict.fromkeys(tag for tag, _ in shown))
     ordered = sorted(shown, key=lambda pair: order.index(pair[0]))
     return tuple(
-        Group(tag, tuple(operation for _, operation in pairs))
+        OperationGroup(tag, tuple(operation for _, operation in pairs))
         for tag, pairs in groupby(ordered, key=lambda pair: pair[0])
     )
 
@@ -178,18 +178,18 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return kind
 
 
-def _requests(method: str, path: str, operation: Json) -> Iterator[Example]:
+def _requests(method: str, path: str, operation: Json) -> Iterator[BodyExample]:
     """Lines for the shell."""
     address = f"{_SITE}{_filled(path, operation)}"
     bodies = operation.get("requestBody", {}).get("content", {})
     verb = [] if method == "get" else ["-X", method.upper()]
     if not bodies:
-        yield Example("", _curl(operation, address, verb, []))
+        yield BodyExample("", _curl(operation, address, verb, []))
     for kind, content in bodies.items():
         examples = content["examples"]
         for name, example in examples.items():
             body = _body(kind, example["value"])
-            yield Example(name if len(examples) > 1 else "", _curl(operation, address, verb, body))
+            yield BodyExample(name if len(examples) > 1 else "", _curl(operation, address, verb, body))
 
 
 def _filled(path: str, operation: Json) -> str:
@@ -218,15 +218,15 @@ def _curl(operation: Json, address: str, verb: list[str], more: list[str]) -> st
     return " \\\n  ".join(lines)
 
 
-def _answers(operation: Json) -> Iterator[Example]:
+def _answers(operation: Json) -> Iterator[BodyExample]:
     for status, response in operation["responses"].items():
         if status == "default":
             continue
         contents = response.get("content", {})
         if not contents:
-            yield Example(f"{status} {response['description']}", "")
+            yield BodyExample(f"{status} {response['description']}", "")
         for kind, content in contents.items():
             example = content["example"]
             text = example if isinstance(example, str) else json.dumps(example, ensure_ascii=False, indent=2)
             shown = f"a file: {operation[FILE]}" if FILE in operation else text
-            yield Example(f"{status} {response['description']}, {kind}", shown)
+            yield BodyExample(f"{status} {response['description']}, {kind}", shown)

@@ -16,7 +16,7 @@ from anica_app.models import Campaign, Discovery, Generalisation, Generalisation
 from inference.core.mapping import PortMapping as Mapping
 from inference.models import PortMapping
 from inference.runs import leases, lifecycle
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.storage.instruction_sets import new_isa
 from inference.storage.rows import store_mapping
 from tests.anica.core.search.planted import Decoding, crashing_pair, few_schemes, forwarded_store, slow_scan
@@ -61,7 +61,7 @@ def config(tools, *names, **more):
     }
 
 
-def do(kind, description, name="a campaign", wishes=Wishes):
+def do(kind, description, name="a campaign", wishes=StopRequests):
     run = lifecycle.submit(kind, description, name)
     lease = leases.claim("w")
     execute(lease, wishes(lease))
@@ -105,7 +105,7 @@ def test_a_campaign_ends_with_discoveries_their_generalisations_and_every_sample
 def test_discoveries_are_there_while_the_campaign_goes_on(tools):
     seen = []
 
-    class Watching(Wishes):
+    class Watching(StopRequests):
         def __call__(self):
             seen.append(Discovery.objects.count())
             return super().__call__()
@@ -126,7 +126,7 @@ def test_interruptions_at_random_moments_leave_the_same_rows(tools):
         assert told == list(range(len(told))) != [], "nothing is told twice, nothing is lost"
 
 
-class Impatient(Wishes):
+class Impatient(StopRequests):
     """Stops a run that has asked `left` times."""
 
     left = 0
@@ -141,7 +141,7 @@ def interrupted(run, most):
     moments, attempts = random.Random(3), 0
     while run.state != "done":
         lease = leases.claim(f"w{attempts}")
-        wishes = Impatient(lease) if attempts < 10 else Wishes(lease)
+        wishes = Impatient(lease) if attempts < 10 else StopRequests(lease)
         wishes.left = moments.randint(1, most)
         execute(lease, wishes)
         run.refresh_from_db()

@@ -16,7 +16,7 @@ from anica_app.models import BasicBlockSet, Campaign
 from inference.models import Run, Upload
 from inference.runs import leases, lifecycle
 from inference.runs.errors import ConfigError, JobError, LeaseLostError
-from inference.runs.execute import Wishes, execute
+from inference.runs.execute import StopRequests, execute
 from inference.runs.kinds import Task, job
 from inference.runs.reporter import JournalReporter
 from tests.anica.exchange.published import write_directory
@@ -93,7 +93,7 @@ def test_a_file_that_two_runs_have_read_is_stored_once(sort: str, tmp_path: Path
         run = Run.objects.create(kind="import-anica", config=config, name=name)
         lease = leases.claim(name, only=run.pk)
         assert lease is not None
-        reporter = JournalReporter(lease, Wishes(lease))
+        reporter = JournalReporter(lease, StopRequests(lease))
         stores.append(job("import-anica").work(Task(run, lease, reporter, None)))
     stores[0]()
     with pytest.raises(JobError, match="has been imported meanwhile, by another run"):
@@ -116,9 +116,9 @@ def test_a_run_that_died_while_reading_is_taken_up_again_and_stores_once(tmp_pat
     Run.objects.filter(pk=run.pk).update(lease_until="2000-01-01T00:00:00Z")  # kill -9: nobody renews it
     lease = leases.claim("goes on")
     assert lease is not None
-    execute(lease, Wishes(lease))
+    execute(lease, StopRequests(lease))
     with pytest.raises(LeaseLostError):
-        execute(lost, Wishes(lost))
+        execute(lost, StopRequests(lost))
     run.refresh_from_db()
     assert (run.state, Campaign.objects.count()) == ("done", 1)
 

@@ -12,7 +12,7 @@ from anica_app.core.samples import Sample, pack
 from anica_app.core.x86_domain import X86Domain
 from anica_app.features.campaigns import opening
 from anica_app.features.matrices import job
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Campaign, CampaignPredictor, Discovery, Predictor, SampleBatch
 from inference.models import Run
 from inference.runs import lifecycle
@@ -48,7 +48,7 @@ def tools(monkeypatch) -> dict[str, Predictor]:
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", Reading())[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", BlockSetOptions())[0]
 
 
 def do(kind: str, config: dict[str, object]) -> Run:
@@ -158,7 +158,7 @@ def test_coverage_of_a_set_is_of_the_blocks_on_which_its_columns_disagree(tools,
 
 def test_what_is_not_covered_comes_with_the_largest_differences_first(tools) -> None:
     text = f"bb,a,b\n{ADD},1.0,2.0\n{IMUL},1.0,9.0\n{SCAN},1.0,4.0\n{ADD},1.0,-1\n"
-    made = store(io.BytesIO(text.encode()), "b.csv", "differing", Reading())[0]
+    made = store(io.BytesIO(text.encode()), "b.csv", "differing", BlockSetOptions())[0]
     row = campaign_of(tools, "one", ANY_SCAN)
     run = do("coverage", {"campaigns": [row.pk], "block_set": made.pk, "columns": ["a", "b"]})
     assert run.result["uncovered_at"] == [1, 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from anica_app.core.search.findings import Counters
+from anica_app.core.search.findings import CampaignCounters
 from anica_app.core.search.settings import Termination
 from anica_app.core.search.state import Counted
 from anica_app.features.campaigns.job import Progressing
@@ -30,7 +30,7 @@ def test_time_that_a_wave_has_taken_is_kept_before_the_wave_is_over():
     reporter = Saves()
     keeper = SimpleNamespace(last=last)
     progressing = Progressing(reporter, Termination(minutes=10), keeper, flush=lambda: None)  # type: ignore[arg-type]
-    counters = Counters(seconds=170.0)
+    counters = CampaignCounters(seconds=170.0)
     progressing.emit(Counted(counters, discoveries=0, standing=0, generalising=3, rate=1.0, failures={}))
     (saved,) = reporter.saved
     assert saved.meta == {"counters": {"rounds": 3, "seconds": 170.0}, "pending": [1]}

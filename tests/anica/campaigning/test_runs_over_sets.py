@@ -9,7 +9,7 @@ import pytest
 from anica_app.core.protocols import Answer, Failure
 from anica_app.features.block_sets.accuracy import Accuracy, accuracy_of
 from anica_app.features.campaigns import opening
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Predictor
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError
@@ -32,7 +32,7 @@ class Refusing(Decoding):
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", Reading())[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", BlockSetOptions())[0]
 
 
 @pytest.fixture

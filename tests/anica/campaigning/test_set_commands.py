@@ -9,7 +9,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Campaign, Predictor
 from inference.models import Run
 
@@ -20,7 +20,7 @@ TEXT = b"bb,one,two\n4801d8,1.0,1.1\n480fafc3,1.0,3.0\n4829d8,2.0,-1\n"
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT), "b.csv", "three blocks", Reading())[0]
+    return store(io.BytesIO(TEXT), "b.csv", "three blocks", BlockSetOptions())[0]
 
 
 @pytest.fixture

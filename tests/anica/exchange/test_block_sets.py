@@ -9,17 +9,17 @@ from django.conf import settings
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.formats.block_scales import Bounds
-from anica_app.formats.block_sets import Look, Reading, export, look, store
+from anica_app.formats.block_sets import BlockSetOptions, Look, export, look, store
 from anica_app.formats.blocks_csv import Broken, Scale, is_block_csv
 from anica_app.models import BasicBlockSet, Prediction
 from inference.storage.errors import ExchangeError, NameTakenError, RefusedError
 from tests.heads import behind_head
 
-SKIP = Reading(Broken.SKIP)
+SKIP = BlockSetOptions(Broken.SKIP)
 TITLED = "bb,mca,osaca\n4801d8,1.03,1.0\n4829d8,2.5,-1.0\n0fafc3,3.0,\n"
 
 
-def seen(text: str, reading: Reading = SKIP) -> Look:
+def seen(text: str, reading: BlockSetOptions = SKIP) -> Look:
     return look(io.BytesIO(text.encode()), "blocks.csv", reading)
 
 
@@ -29,14 +29,14 @@ def places(found: Look) -> list[tuple[int | None, str]]:
 
 @pytest.mark.django_db
 def test_answers_failures_and_silence_are_stored_apart() -> None:
-    made, _ = store(io.BytesIO(TITLED.encode()), "blocks.csv", "set", Reading())
+    made, _ = store(io.BytesIO(TITLED.encode()), "blocks.csv", "set", BlockSetOptions())
     assert (made.size, [column.name for column in made.columns.all()]) == (3, ["mca", "osaca"])
     rows = Prediction.objects.filter(column__name="osaca").order_by("block__position")
     assert [(row.cycles, row.failure) for row in rows] == [(1.0, ""), (None, "no number")]
     assert [bytes(block.code).hex() for block in made.blocks.all()] == ["4801d8", "4829d8", "0fafc3"]
     exported = "".join(export(made))
     assert behind_head(exported) == TITLED
-    again, _ = store(io.BytesIO(exported.encode()), "again.csv", "again", Reading())
+    again, _ = store(io.BytesIO(exported.encode()), "again.csv", "again", BlockSetOptions())
     assert behind_head("".join(export(again))) == TITLED
     assert is_block_csv(exported.encode())
 
@@ -52,7 +52,7 @@ def test_behind_a_head_of_comments_lines_keep_their_numbers() -> None:
 @pytest.mark.django_db
 def test_assembly_is_assembled_and_its_text_is_kept() -> None:
     text = 'bb,mca\n"add rax, rbx\nimul rax, rcx",3.0\n"add rax, rbx; nop",1.0\n'
-    made, found = store(io.BytesIO(text.encode()), "blocks.csv", "set", Reading())
+    made, found = store(io.BytesIO(text.encode()), "blocks.csv", "set", BlockSetOptions())
     assert found.instructions == 4
     blocks = list(made.blocks.all())
     assert blocks[0].text == "add rax, rbx\nimul rax, rcx"
@@ -90,8 +90,8 @@ def test_rows_are_counted_by_lines_of_the_file() -> None:
 
 def test_stopping_ends_at_the_first_broken_row_and_skipping_tells_all() -> None:
     text = "bb,mca\n" + "4801d8,1.0\nzz,1.0\n" * 3
-    assert seen(text, Reading(Broken.STOP)).problems.count == 1
-    assert not seen(text, Reading(Broken.STOP)).acceptable
+    assert seen(text, BlockSetOptions(Broken.STOP)).problems.count == 1
+    assert not seen(text, BlockSetOptions(Broken.STOP)).acceptable
     skipped = seen(text)
     assert (skipped.problems.count, skipped.rows, skipped.acceptable) == (3, 3, True)
 
@@ -99,12 +99,12 @@ def test_stopping_ends_at_the_first_broken_row_and_skipping_tells_all() -> None:
 @pytest.mark.django_db
 def test_of_a_refused_file_nothing_is_stored() -> None:
     with pytest.raises(RefusedError, match="row 3, column mca"):
-        store(io.BytesIO(b"bb,mca\n4801d8,1\n4801d8,x\n"), "b.csv", "set", Reading())
+        store(io.BytesIO(b"bb,mca\n4801d8,1\n4801d8,x\n"), "b.csv", "set", BlockSetOptions())
     assert not BasicBlockSet.objects.exists()
     made, _ = store(io.BytesIO(b"bb,mca\n4801d8,1\n4801d8,x\n"), "b.csv", "set", SKIP)
     assert (made.size, made.report["left_out"], made.report["problems"][0]["row"]) == (1, 1, 3)
     with pytest.raises(NameTakenError):
-        store(io.BytesIO(TITLED.encode()), "b.csv", "set", Reading())
+        store(io.BytesIO(TITLED.encode()), "b.csv", "set", BlockSetOptions())
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_titles_that_cannot_be_used_are_refused(title: str, fault: str) -> None:
 @pytest.mark.django_db
 def test_cycles_of_a_hundred_executions_are_recognised_and_stored_per_execution() -> None:
     text = "4801d8,126.00\n4829d8,100.00\n0fafc3,300.00\n"
-    _, found = store(io.BytesIO(text.encode()), "hsw.csv", "bhive", Reading())
+    _, found = store(io.BytesIO(text.encode()), "hsw.csv", "bhive", BlockSetOptions())
     assert [column.scale for column in found.columns] == [Scale.HUNDREDTHS]
     assert list(Prediction.objects.order_by("id").values_list("cycles", flat=True)) == [1.26, 1.0, 3.0]
-    plain, _ = store(io.BytesIO(text.encode()), "hsw.csv", "told", Reading(scales=(Scale.CYCLES,)))
+    plain, _ = store(io.BytesIO(text.encode()), "hsw.csv", "told", BlockSetOptions(scales=(Scale.CYCLES,)))
     assert plain.blocks.first().predictions.get().cycles == 126.0
 
 
@@ -144,7 +144,7 @@ def test_cycles_and_weights_are_told_apart() -> None:
 @pytest.mark.django_db
 def test_weights_go_out_as_they_came_in() -> None:
     text = "bb,weight,mca\n4801d8,0.25,1.0\n4829d8,,2.0\n"
-    made, _ = store(io.BytesIO(text.encode()), "w.csv", "weights", Reading())
+    made, _ = store(io.BytesIO(text.encode()), "w.csv", "weights", BlockSetOptions())
     assert [block.weight for block in made.blocks.all()] == [0.25, None]
     assert behind_head("".join(export(made))) == text
 
@@ -157,7 +157,7 @@ def test_answers_below_what_a_processor_can_do_are_pointed_at() -> None:
             ]
 
     text = "bb,mca\n4801d84829d8,0.4\n4801d8,0.5\n0fafc3,1.0\n"
-    found = seen(text, Reading(bounds=Bounds(4.0, Ports())))  # type: ignore[arg-type]
+    found = seen(text, BlockSetOptions(bounds=Bounds(4.0, Ports())))  # type: ignore[arg-type]
     assert [(one.line, one.least) for one in found.doubts.listed] == [(2, 0.5), (4, 2.0)]
     assert found.doubts.counts == {"mca": 2}
 
@@ -180,13 +180,13 @@ def test_answers_below_what_a_processor_can_do_are_pointed_at() -> None:
     ],
 )
 def test_blocks_are_read_as_people_write_them(text: str) -> None:
-    found = seen(text, Reading(Broken.STOP))
+    found = seen(text, BlockSetOptions(Broken.STOP))
     assert [row.code.hex() for row in found.first] == ["4801d8", "4829d8"], found.lines()
     assert is_block_csv(text.encode())
 
 
 def test_rows_without_a_block_are_counted_not_refused() -> None:
-    found = seen("bb,mca\n4801d8,1.0\n,2.0\n , \n", Reading(Broken.STOP))
+    found = seen("bb,mca\n4801d8,1.0\n,2.0\n , \n", BlockSetOptions(Broken.STOP))
     assert (found.rows, found.empty, found.left_out, found.acceptable) == (1, 1, 0, True)
     assert not seen("bb,mca\n,2.0\n").acceptable
 
@@ -194,18 +194,18 @@ def test_rows_without_a_block_are_counted_not_refused() -> None:
 @pytest.mark.django_db
 def test_a_column_with_a_title_is_never_rescaled_by_itself() -> None:
     text = "bb,hsw\n4801d8,126.00\n4829d8,100.00\n0fafc3,300.00\n"
-    _, found = store(io.BytesIO(text.encode()), "hsw.csv", "as it is", Reading())
+    _, found = store(io.BytesIO(text.encode()), "hsw.csv", "as it is", BlockSetOptions())
     assert [(one.scale, one.looks) for one in found.columns] == [(Scale.CYCLES, Scale.HUNDREDTHS)]
     assert list(Prediction.objects.order_by("id").values_list("cycles", flat=True)) == [126.0, 100.0, 300.0]
     assert BasicBlockSet.objects.get().report["looks"] == {"hsw": "hundredths"}
-    chosen = seen(text, Reading(scales=(Scale.HUNDREDTHS,)))
+    chosen = seen(text, BlockSetOptions(scales=(Scale.HUNDREDTHS,)))
     assert chosen.columns[0].least == 1.0
 
 
 @pytest.mark.django_db
 def test_where_blocks_are_from_goes_out_as_it_came_in() -> None:
     text = 'bb,weight,origin,mca\n4801d8,7.0,"a.out, dot, 0x11c8",1.0\n4829d8,,,2.0\n0fafc3,1.0,\'-x,\n'
-    made, _ = store(io.BytesIO(text.encode()), "w.csv", "origins", Reading())
+    made, _ = store(io.BytesIO(text.encode()), "w.csv", "origins", BlockSetOptions())
     assert [block.origin for block in made.blocks.all()] == ["a.out, dot, 0x11c8", "", "-x"]
     assert [column.name for column in made.columns.all()] == ["mca"]
     assert behind_head("".join(export(made))) == text
@@ -220,7 +220,7 @@ def test_repeated_blocks_are_counted_with_their_rows() -> None:
 
 def test_the_scales_must_be_as_many_as_the_columns() -> None:
     with pytest.raises(ExchangeError, match="2 columns"):
-        seen(TITLED, Reading(scales=(Scale.CYCLES,)))
+        seen(TITLED, BlockSetOptions(scales=(Scale.CYCLES,)))
 
 
 @pytest.mark.parametrize("text", ["bb,mca\n", '"4801d8",126.00\n', ",0.5\n", "hex,cycles\n"])
@@ -238,7 +238,7 @@ def test_other_formats_are_left_alone(text: str) -> None:
 def test_the_published_sets_come_in_whole_and_go_out_as_they_were() -> None:
     path = settings.SHARED / "data" / "blocks" / "bbset_400_hsw.csv"
     with path.open("rb") as file:
-        made, found = store(file, path.name, "set", Reading())
+        made, found = store(file, path.name, "set", BlockSetOptions())
     assert (made.size, found.problems.count) == (400, 0)
     assert behind_head("".join(export(made))) == path.read_text()
     source = settings.SHARED / "data" / "blocks" / "sqlite.csv"

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from anica_app.formats.anica_campaigns import MINIMISED_BLOCK, START_BLOCK
-from anica_app.formats.block_sets import Reading, look
+from anica_app.formats.block_sets import BlockSetOptions, look
 from anica_app.formats.blocks_csv import Broken
 from anica_app.formats.incoming import read_rows, tree_of_path
 from tests.anica.exchange.published import DOCUMENTS, LABEL, write_directory
@@ -26,7 +26,7 @@ def test_a_row_of_a_block_set_with_a_directive_is_a_problem_with_its_place(spell
     with watching(tmp_path) as watch:
         cell = written(spelling, watch.file).replace('"', '""')
         content = f'bb,a tool\n4801d8,1\n"{cell}",1.5\n"nop; {cell}",1.5\n'.encode()
-        found = look(io.BytesIO(content), "blocks.csv", Reading(Broken.SKIP))
+        found = look(io.BytesIO(content), "blocks.csv", BlockSetOptions(Broken.SKIP))
         assert {problem.column for problem in found.problems.listed} == {"bb"}
         assert found.problems.count == 2
         watch.expect_silence(str([problem.message for problem in found.problems.listed]))

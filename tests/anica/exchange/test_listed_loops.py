@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anica_app.formats.listed_loops import find_listed_loops
-from anica_app.formats.program_loops import Found, Wanted, find_loops
+from anica_app.formats.program_loops import ProgramLoops, Wanted, find_loops
 from inference.storage.errors import ExchangeError
 from tests.compiled import compiled, tool
 
@@ -37,7 +37,7 @@ ANNOTATED = """\
 LOOP = "3c200f94c04883c7010fb6c001c20fb60784c075eb"
 
 
-def listed(text: str, wanted: Wanted | None = None) -> Found:
+def listed(text: str, wanted: Wanted | None = None) -> ProgramLoops:
     return find_listed_loops(text.encode(), "list.txt", wanted or Wanted(), lambda done, of: None)
 
 

@@ -25,10 +25,10 @@ from anica_app.predictors.llvm.mca_settings import McaSettings
 from anica_app.predictors.osaca.predictor import Osaca, OsacaSettings
 from anica_app.predictors.shared_out import SharedOut
 from inference.agent.protocol import Result
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
+from inference.core.executor import LocalExecutor
 from inference.core.mapping import PortMapping
 from inference.core.predicting import MappingPredictor
-from inference.core.workshop import LocalWorkshop
 from inference.isa.x86.blocks import Block
 from tests.anica.predictors import fakes
 from tests.core.pmevo.small import Listener
@@ -146,8 +146,8 @@ def _remembering(home: Path, other: bool) -> Predictor:
 def _shared_out(home: Path, other: bool) -> Predictor:
     tool = _uica(home, other)
     options = {"program": str(home / "uiCA.py"), "arch": "SKL" if other else "HSW", **QUICK}
-    pace = Pace(Listener())
-    return SharedOut(tool, uica.KIND, options, LocalWorkshop(2), pace, tool.close)
+    pace = PacedReporter(Listener())
+    return SharedOut(tool, uica.KIND, options, LocalExecutor(2), pace, tool.close)
 
 
 def _mapping(home: Path, other: bool) -> Predictor:

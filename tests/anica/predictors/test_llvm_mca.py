@@ -9,7 +9,7 @@ from django.conf import settings as django_settings
 
 from anica_app.core.protocols import Failure, PredictorError
 from anica_app.predictors.llvm.mca import LlvmMca
-from anica_app.predictors.llvm.mca_dialogue import Question, read_reply
+from anica_app.predictors.llvm.mca_dialogue import McaBatch, read_reply
 from anica_app.predictors.llvm.mca_settings import TOTAL, McaSettings
 from anica_app.predictors.llvm.processors import processors
 from anica_app.predictors.llvm.releases import installed, release_of
@@ -37,12 +37,12 @@ def region(number: int, name: str, iterations: int, instructions: int, cycles: i
 
 def reply(output: str, complaints: str = "", **options):
     settings = McaSettings(**options)
-    question = Question.of(TEXTS, settings)
+    question = McaBatch.of(TEXTS, settings)
     return read_reply(question, TEXTS, settings, output.encode(), complaints.encode()).answers
 
 
 def test_a_block_stands_in_the_input_once_and_four_times_over():
-    question = Question.of(TEXTS[:2], McaSettings(iterations=40))
+    question = McaBatch.of(TEXTS[:2], McaSettings(iterations=40))
     lines = question.given.decode().splitlines()
     assert question.iterations == 10
     assert lines[:3] == ["# LLVM-MCA-BEGIN 0a", "addq %rbx, %rax", "# LLVM-MCA-END"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anica_app.features.block_sets import accuracy
 from anica_app.features.block_sets.accuracy import Accuracy, accuracy_known, accuracy_of, bin_ends
 from anica_app.features.block_sets.query import columns_of, compared_in_bin
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, BlockColumn
 from inference.core.metrics import score
 from inference.figures.heatmap import BINS, HeatMap, heat_map
@@ -39,7 +39,7 @@ def answers(seed: int = 1) -> list[tuple[str, str, str]]:
 def block_set(db: None) -> BasicBlockSet:
     lines = [f"4801d8,{measured},{close},{far}\n" for measured, close, far in answers()]
     text = "bb,measured,close,far\n" + "".join(lines)
-    return store(io.BytesIO(text.encode()), "b.csv", "set", Reading())[0]
+    return store(io.BytesIO(text.encode()), "b.csv", "set", BlockSetOptions())[0]
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_the_worst_blocks_have_the_largest_relative_errors(
 @pytest.mark.django_db
 def test_weights_say_how_much_a_block_counts() -> None:
     text = "bb,weight,measured,said\n4801d8,9,1.0,1.1\n4829d8,1,1.0,2.0\n0fafc3,,1.0,9.0\n"
-    made, _ = store(io.BytesIO(text.encode()), "w.csv", "weighted", Reading())
+    made, _ = store(io.BytesIO(text.encode()), "w.csv", "weighted", BlockSetOptions())
     (one,) = accuracy_of(made, made.columns.get(name="measured")).columns
     assert one.weighted == pytest.approx(0.9 * 10 + 0.1 * 100)
     assert one.scores.mape == pytest.approx((10 + 100 + 800) / 3)
@@ -154,7 +154,7 @@ def test_a_large_set_waits_for_a_run(
 def test_the_published_tools_agree_as_much_as_they_do(db: None) -> None:
     path = settings.SHARED / "data" / "blocks" / "bbset_400_hsw.csv"
     with path.open("rb") as file:
-        made, _ = store(file, path.name, "set", Reading())
+        made, _ = store(file, path.name, "set", BlockSetOptions())
     rows = [line.split(",") for line in path.read_text().splitlines()[1:]]
     first, second = ([float(row[at]) for row in rows] for at in (1, 2))
     found = accuracy_of(made, made.columns.get(position=0))

@@ -8,15 +8,15 @@ import pytest
 
 from anica_app.core.protocols import Answer, Failure
 from anica_app.features.block_sets.query import (
+    ColumnKind,
     Looked,
-    Told,
     block_orders,
     blocks_of,
     column_order,
     columns_of,
     numbers_of,
 )
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet
 from inference.storage.errors import ExchangeError
 from inference.web.paging import Order
@@ -36,7 +36,7 @@ TEXT = "bb,weight,one,two\n" + "".join(
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", Reading())[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", BlockSetOptions())[0]
 
 
 def places(block_set: BasicBlockSet, looked: Looked, sort: str = "position", size: int = 100) -> list[int]:
@@ -80,10 +80,10 @@ def test_what_is_no_mnemonic_is_refused(search: str, block_set: BasicBlockSet) -
 
 def test_what_a_column_has_for_a_block_can_be_asked_for(block_set: BasicBlockSet) -> None:
     two = block_set.columns.get(name="two").pk
-    assert places(block_set, Looked(column=two, told=Told.NUMBER)) == [0, 3]
-    assert places(block_set, Looked(column=two, told=Told.FAILURE)) == [2]
-    assert places(block_set, Looked(column=two, told=Told.NOTHING)) == [1]
-    assert places(block_set, Looked("add", column=two, told=Told.NUMBER)) == [0]
+    assert places(block_set, Looked(column=two, told=ColumnKind.NUMBER)) == [0, 3]
+    assert places(block_set, Looked(column=two, told=ColumnKind.FAILURE)) == [2]
+    assert places(block_set, Looked(column=two, told=ColumnKind.NOTHING)) == [1]
+    assert places(block_set, Looked("add", column=two, told=ColumnKind.NUMBER)) == [0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])

@@ -14,7 +14,7 @@ from anica_app.features.coverage.query import (
     interesting_blocks,
     standing_discoveries,
 )
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Campaign, Discovery
 from inference.storage.errors import ExchangeError
 
@@ -32,7 +32,7 @@ TEXT = (
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", Reading())[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "set", BlockSetOptions())[0]
 
 
 def discovery(campaign: Campaign, number: int, *instructions: dict[str, object], **more: object) -> Discovery:

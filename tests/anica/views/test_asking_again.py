@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from anica_app.core.protocols import Answer, Failure, PredictorError
-from anica_app.features.predictors.query import Offer, Offers
+from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.features.questions import asking
 from anica_app.features.questions import form as choosing
 from anica_app.features.questions.query import KIND
@@ -57,7 +57,7 @@ def rows(monkeypatch):
 def offered(monkeypatch, rows):
     """The choice of the form: both of them."""
 
-    found = Offers([Offer(row.name, row.name) for row in rows], [], [])
+    found = Offers([OfferedPredictor(row.name, row.name) for row in rows], [], [])
     monkeypatch.setattr(choosing, "offers", lambda: found)
 
 

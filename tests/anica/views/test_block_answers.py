@@ -11,7 +11,7 @@ from anica_app.core.memory_variants import Memory, variants
 from anica_app.core.protocols import Answer, Failure
 from anica_app.features.questions import job
 from anica_app.features.questions.answers import reading
-from anica_app.features.questions.query import ANSWERS, KIND, Line, Said, said_document
+from anica_app.features.questions.query import ANSWERS, KIND, PredictorAnswer, Said, said_document
 from anica_app.models import Campaign, Predictor
 from inference.models import PortMapping, Run
 from inference.runs.journal import write
@@ -237,7 +237,7 @@ def test_a_block_without_memory_is_not_compared(visitor: Client, tools):
 )
 def test_three_numbers_are_put_into_words(cycles, words):
     cells = tuple(
-        Line(1, "tool", None, Answer(failure=Failure.CRASH) if one is None else Answer(cycles=one))
+        PredictorAnswer(1, "tool", None, Answer(failure=Failure.CRASH) if one is None else Answer(cycles=one))
         for one in cycles
     )
     assert len(cells) == len(Memory)

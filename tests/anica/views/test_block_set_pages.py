@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.features.block_sets import accuracy
-from anica_app.features.predictors.query import Offer, Offers
+from anica_app.features.predictors.query import OfferedPredictor, Offers
 from anica_app.features.questions import form
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.formats.blocks_csv import Broken
 from anica_app.models import BasicBlockSet, BlockColumn, Campaign, Discovery, Predictor
 from inference.models import Run, Upload
@@ -35,7 +35,7 @@ def visitor(client: Client, administrator: User) -> Client:
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured blocks", Reading(Broken.SKIP))[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured blocks", BlockSetOptions(Broken.SKIP))[0]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def text_of(visitor: Client, row: BasicBlockSet, **query: object) -> str:
 
 
 def test_sets_are_listed_by_name_and_size(visitor: Client, block_set: BasicBlockSet) -> None:
-    store(io.BytesIO(b"4801d8,126.0\n"), "h.csv", "hundredths", Reading())
+    store(io.BytesIO(b"4801d8,126.0\n"), "h.csv", "hundredths", BlockSetOptions())
     text = visitor.get(reverse("block-sets"), {"sort": "-blocks"}).content.decode()
     assert text.index("measured blocks") < text.index("hundredths")
     assert "hundredths" not in visitor.get(reverse("block-sets"), {"q": "measured"}).content.decode()
@@ -140,7 +140,7 @@ def test_the_form_asks_for_new_columns(
     visitor: Client, block_set: BasicBlockSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = Predictor.objects.create(name="tool", kind="command", key="t" * 64)
-    offered = Offers([Offer("tool", "tool", "1.0")], [], [])
+    offered = Offers([OfferedPredictor("tool", "tool", "1.0")], [], [])
     monkeypatch.setattr(form, "offers", lambda: offered)
     address = reverse("block-set-ask", args=[block_set.pk])
     assert "1.0" in visitor.get(address).content.decode()

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from anica_app.features.block_sets.import_job import reading_of
-from anica_app.formats.block_sets import Reading, look
+from anica_app.formats.block_sets import BlockSetOptions, look
 from anica_app.formats.blocks_csv import Broken
 from inference.core.mapping import PortMapping as Value
 from inference.features.search.query import find, pasted
@@ -150,7 +150,7 @@ def test_rows_and_bounds_of_block_sets(arm: PortMapping) -> None:
     with pytest.raises(ExchangeError, match=SAID):
         reading_of({"bounds": "arm"})
     rows = b'bb,mca\n4801d8,1.0\n"ldr x0, [x1]; ret",1.0\n"nop\nadd w0, w1, w2",2.0\n'
-    found = look(io.BytesIO(rows), "blocks.csv", Reading(Broken.SKIP))
+    found = look(io.BytesIO(rows), "blocks.csv", BlockSetOptions(Broken.SKIP))
     assert [(problem.row, SAID in str(problem)) for problem in found.problems.listed] == [
         (3, True),
         (4, True),

@@ -12,7 +12,7 @@ from django.urls import reverse
 from anica_app.features.block_sets.query import differing_blocks
 from anica_app.features.matrices import pages
 from anica_app.features.predictors.query import Listed
-from anica_app.formats.block_sets import Reading, store
+from anica_app.formats.block_sets import BlockSetOptions, store
 from anica_app.models import BasicBlockSet, Predictor
 from anica_app.predictors.kinds import KINDS
 from inference.models import Run
@@ -31,7 +31,7 @@ def visitor(client: Client, administrator: User) -> Client:
 
 @pytest.fixture
 def block_set() -> BasicBlockSet:
-    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured", Reading())[0]
+    return store(io.BytesIO(TEXT.encode()), "b.csv", "measured", BlockSetOptions())[0]
 
 
 @pytest.fixture

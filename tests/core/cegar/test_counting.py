@@ -7,14 +7,14 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.core.cegar.formula import Counters
+from inference.core.cegar.formula import CountLiterals
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=5))
 def test_counters_say_what_the_weights_add_up_to(weights: list[int]) -> None:
     clauses: list[tuple[int, ...]] = []
     numbers = itertools.count(len(weights) + 1)
-    counters = Counters(lambda: next(numbers), lambda *literals: clauses.append(literals))
+    counters = CountLiterals(lambda: next(numbers), lambda *literals: clauses.append(literals))
     sums = counters.at_least(tuple((k + 1, weight) for k, weight in enumerate(weights)))
     attainable = {sum(c) for n in range(len(weights) + 1) for c in itertools.combinations(weights, n)}
     assert set(sums) == attainable - {0}

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from inference.core.cegar import (
     CegarProblem,
     CegarSettings,
+    Determinacy,
     Hidden,
     SolverLimitError,
-    Verdict,
     algorithm,
     infer,
     solving,
@@ -42,7 +42,7 @@ def test_the_true_two_level_mapping_is_the_result_or_listed_as_an_alternative(tr
     result = search(truth)
     explained = [result.mapping, *(each.mapping for each in result.alternatives)]
     assert any(same_up_to_renaming(mapping, truth) for mapping in explained)
-    assert (result.verdict is Verdict.UNIQUE) == (not result.alternatives)
+    assert (result.verdict is Determinacy.UNIQUE) == (not result.alternatives)
     assert distinguishing_experiment(result.mapping, truth, noise=0.02) is None
 
 
@@ -67,7 +67,7 @@ def test_the_number_of_ports_is_the_smallest_that_explains_the_measurements() ->
 def test_what_the_bottleneck_hides_is_reported_as_ambiguous() -> None:
     truth = PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b10, 1),)}, r_max=1.0)
     result = search(truth)
-    assert result.verdict is Verdict.AMBIGUOUS
+    assert result.verdict is Determinacy.AMBIGUOUS
     assert {each.hidden for each in result.alternatives} == {Hidden.R_MAX}
     assert result.ambiguous_schemes
 
@@ -169,7 +169,7 @@ def test_a_limit_that_is_met_with_one_port_more_leaves_the_verdict_open(monkeypa
     monkeypatch.setattr(algorithm._Search, "_decide", impatient)
     listener = Listener()
     result = search(TWO_LEVEL, listener, ports=None)
-    assert (result.verdict, result.limit) == (Verdict.UNPROVEN, "no patience")
+    assert (result.verdict, result.limit) == (Determinacy.UNPROVEN, "no patience")
     assert same_up_to_renaming(result.mapping, TWO_LEVEL)
     reasons = [event.payload()["reason"] for event in listener.events if event.kind == "ports"]
     assert "one port more adds nothing" not in reasons
@@ -235,7 +235,11 @@ def test_a_solver_that_gives_up_before_any_mapping_was_found_says_so() -> None:
 def test_a_result_is_not_called_unique_because_alternatives_were_not_listed() -> None:
     truth = PortMapping(("0", "1"), {"a": ((0b01, 1),), "b": ((0b10, 1),)}, r_max=1.0)
     result = search(truth, alternatives=0)
-    assert (result.verdict, result.alternatives, result.more_alternatives) == (Verdict.AMBIGUOUS, (), True)
+    assert (result.verdict, result.alternatives, result.more_alternatives) == (
+        Determinacy.AMBIGUOUS,
+        (),
+        True,
+    )
     assert "cut off after 0" in result.why_more
     assert search(TWO_LEVEL).why_more == ""
 
@@ -251,7 +255,7 @@ def test_a_solver_that_gives_up_leaves_the_result_unproven(monkeypatch: pytest.M
 
     monkeypatch.setattr(solving.Solver, "satisfiable", tired)
     result = search(TWO_LEVEL)
-    assert result.verdict is Verdict.UNPROVEN
+    assert result.verdict is Determinacy.UNPROVEN
     assert "resource units" in result.limit
 
 
@@ -259,7 +263,7 @@ def test_recorded_data_is_used_as_far_as_it_goes() -> None:
     alone = [Experiment.of([scheme]) for scheme in TWO_LEVEL.usage]
     results = list(SimulatedProcessor(TWO_LEVEL).measure(alone))
     found = search(TWO_LEVEL, measurer=RecordedMeasurer(results), alternatives=5)
-    assert found.verdict is Verdict.AMBIGUOUS
+    assert found.verdict is Determinacy.AMBIGUOUS
     assert {each.hidden for each in found.alternatives} == {Hidden.UNMEASURED}
 
 

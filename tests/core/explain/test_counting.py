@@ -10,7 +10,7 @@ from inference.core.errors import InsufficientDataError
 from inference.core.experiment import Experiment, Measured
 from inference.core.explain.alone import width_of
 from inference.core.explain.counting import counted, source_of_counts, whole, zen_extra
-from inference.core.explain.sampling import Reading
+from inference.core.explain.sampling import SampledCycles
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.measuring.simulated import SimulatedProcessor
@@ -37,10 +37,10 @@ def test_zen_s_macro_ops_miss_the_uops_of_memory_operands(scheme: str, extra: in
 
 
 def test_a_counter_counts_uops_or_macro_ops() -> None:
-    reading = Reading(Experiment.of(["add GPR[32]:RW, MEM[32]:R"]), 0.5, 1, {"uops": 1.0})
+    reading = SampledCycles(Experiment.of(["add GPR[32]:RW, MEM[32]:R"]), 0.5, 1, {"uops": 1.0})
     assert counted(reading, "as-counted") == 1.0
     assert counted(reading, "zen-macro-ops") == 2.0
-    assert counted(Reading(reading.experiment, 0.5, 1), "as-counted") is None
+    assert counted(SampledCycles(reading.experiment, 0.5, 1), "as-counted") is None
 
 
 @pytest.mark.parametrize(("count", "shown"), [(1.0, 1), (1.05, 1), (1.94, 2), (1.5, None), (0.02, 0)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inference.core.blocking_by_cegar import solve_by_cegar
 from inference.core.errors import InsufficientDataError, InterruptedRunError
 from inference.core.experiment import Experiment, Measured
-from inference.core.explain import Outcome, Reason, Seen
+from inference.core.explain import NotCharacterised, Outcome, Seen
 from inference.core.identity import structural_agreement
 from inference.core.mapping import PortMapping
 from inference.core.protocols import Event
@@ -144,7 +144,7 @@ def test_counts_may_come_from_a_table() -> None:
     result = explain(ZENLIKE, counters=NOTHING, uops=table)
     assert result.counts_from == "table"
     verdicts = {each.scheme: each for each in result.characterisations}
-    assert verdicts["rol"].reason is Reason.COUNT
+    assert verdicts["rol"].reason is NotCharacterised.COUNT
     assert agrees(
         result.mapping, PortMapping(ZENLIKE.ports, {s: u for s, u in ZENLIKE.usage.items() if s != "rol"})
     )
@@ -160,7 +160,11 @@ def test_nothing_is_dropped_silently_when_schemes_misbehave() -> None:
     for scheme in odd.quirks:
         assert verdicts[scheme].outcome is not Outcome.CHARACTERISED, (scheme, odd.quirks[scheme])
         assert verdicts[scheme].text
-        assert verdicts[scheme].facts or verdicts[scheme].witnesses or verdicts[scheme].reason is Reason.CLASH
+        assert (
+            verdicts[scheme].facts
+            or verdicts[scheme].witnesses
+            or verdicts[scheme].reason is NotCharacterised.CLASH
+        )
     behaved = {s: u for s, u in usage.items() if s not in odd.quirks}
     assert agrees(result.mapping, PortMapping(large.ports, behaved))
 
@@ -210,7 +214,7 @@ def test_what_is_quicker_than_the_widest_port_set_uses_no_port_and_leaves_no_dou
     assert any(each.doubts for each in doubtful.characterisations if each.scheme != "nop")
     result = explain(truth, counters=NOTHING, r_max=6.0, widest=4)
     told = {each.scheme: each for each in result.characterisations}
-    assert told["nop"].reason is Reason.NO_PORTS
+    assert told["nop"].reason is NotCharacterised.NO_PORTS
     assert "no µop may use more than 4 ports" in told["nop"].text
     assert not any(each.doubts for each in told.values())
     assert agrees(result.mapping, ZENLIKE)

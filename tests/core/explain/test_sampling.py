@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment, MeasurementState
 from inference.core.explain.sampling import LEAST_NOISE, NOT_RECORDED, Medians, Sampler
 from inference.measuring.recorded import RecordedMeasurer
@@ -17,7 +17,7 @@ MIX = Experiment.of(["add", "add", "load"])
 
 
 def sampler(processor: SimulatedProcessor | RecordedMeasurer, most: int = 1000) -> Sampler:
-    return Sampler(processor, Pace(Listener()), most)
+    return Sampler(processor, PacedReporter(Listener()), most)
 
 
 def test_the_noise_is_learnt_from_pairs_of_samples() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from inference.core.identity import Kind, compare
+from inference.core.identity import SchemeRelation, compare
 from tests.core.identity.small import mapping, permuted
 
 
@@ -14,11 +14,11 @@ def test_every_scheme_of_either_mapping_is_compared_under_the_names_of_the_first
     second = permuted(mapping({"a": "01", "b": "2", "c": "0", "there": "2"}), (2, 1, 0))
     found = {each.scheme: each for each in compare(first, second).schemes}
     assert {scheme: each.kind for scheme, each in found.items()} == {
-        "a": Kind.EQUAL,
-        "b": Kind.EQUAL,
-        "c": Kind.DIFFERENT,
-        "here": Kind.ONLY_FIRST,
-        "there": Kind.ONLY_SECOND,
+        "a": SchemeRelation.EQUAL,
+        "b": SchemeRelation.EQUAL,
+        "c": SchemeRelation.DIFFERENT,
+        "here": SchemeRelation.ONLY_FIRST,
+        "there": SchemeRelation.ONLY_SECOND,
     }
     assert found["b"].uops[0] == found["b"].uops[1] == ((4, 1),)
     assert (found["c"].cycles, found["c"].difference, found["c"].factor) == ((2.0, 1.0), -50.0, 2.0)
@@ -59,5 +59,9 @@ def test_what_differs_in_hidden_uops_alone_is_told() -> None:
     first = replace(mapping({"a": "012", "b": "0", "c": "1"}), issue_width=3.0)
     second = replace(mapping({"a": "", "b": "0", "c": "1 + 1"}), issue_width=3.0)
     found = {each.scheme: each for each in compare(first, second).schemes}
-    assert [found[scheme].kind for scheme in "abc"] == [Kind.DIFFERENT, Kind.EQUAL, Kind.DIFFERENT]
+    assert [found[scheme].kind for scheme in "abc"] == [
+        SchemeRelation.DIFFERENT,
+        SchemeRelation.EQUAL,
+        SchemeRelation.DIFFERENT,
+    ]
     assert [found[scheme].differs_in_hidden for scheme in "abc"] == [True, False, False]

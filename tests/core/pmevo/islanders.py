@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable
 from itertools import combinations
 
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
+from inference.core.executor import Executor
 from inference.core.experiment import Experiment
-from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.islands import Evolved, evolve
-from inference.core.workshop import Workshop
 from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, processor
 
 ISLANDS = dataclasses.replace(
@@ -18,13 +18,13 @@ ISLANDS = dataclasses.replace(
 )
 
 
-def judge_of(listener: Listener, settings=ISLANDS) -> tuple[Judge, list[float]]:
+def judge_of(listener: Listener, settings=ISLANDS) -> tuple[FitnessGate, list[float]]:
     """Judges by single schemes and pairs; the second is the time of each scheme."""
     schemes = tuple(sorted(MAPPING.usage))
     asked = [Experiment.of([scheme]) for scheme in schemes]
     asked += [Experiment.of(pair) for pair in combinations(schemes, 2)]
     times = {result.experiment: result.cycles or 0.0 for result in processor().measure(asked)}
-    judge = Judge(list(times), list(times.values()), schemes, settings, Pace(listener))
+    judge = FitnessGate(list(times), list(times.values()), schemes, settings, PacedReporter(listener))
     return judge, [times[Experiment.of([scheme])] for scheme in schemes]
 
 
@@ -36,7 +36,7 @@ def facts(state: Evolved) -> tuple[object, ...]:
 
 
 def evolved(
-    workshop: Workshop | None,
+    executor: Executor | None,
     listener: Listener | None = None,
     settings=ISLANDS,
     state: Evolved | None = None,
@@ -44,4 +44,4 @@ def evolved(
 ) -> tuple[object, ...]:
     """`facts` of what the search ends with."""
     judge, times = judge_of(listener or Listener(), settings)
-    return facts(evolve(judge, times, 3, state, listen, workshop))
+    return facts(evolve(judge, times, 3, state, listen, executor))

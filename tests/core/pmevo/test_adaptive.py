@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
 from inference.core.pmevo import plan
-from inference.core.pmevo.adaptive import Found, adaptive
+from inference.core.pmevo.adaptive import CongruenceClasses, adaptive
 from inference.measuring.simulated import SimulatedProcessor
 
 Ask = Callable[[Sequence[Experiment]], list[float]]
@@ -53,7 +53,7 @@ def asking(mapping: PortMapping, noise: float = 0.0, seed: int = 1) -> Ask:
 
 def run(
     mapping: PortMapping, ask: Ask, most: int | None = None, domains: Mapping[str, str] | None = None
-) -> tuple[Found, dict[Experiment, float]]:
+) -> tuple[CongruenceClasses, dict[Experiment, float]]:
     """The whole plan with everything that was measured, in order."""
     singletons = plan.singletons(sorted(mapping.usage))
     known = dict(zip(singletons, ask(singletons), strict=True))
@@ -70,7 +70,7 @@ def run(
             return end.value, known
 
 
-def sorted_classes(found: Found) -> set[tuple[str, ...]]:
+def sorted_classes(found: CongruenceClasses) -> set[tuple[str, ...]]:
     return {tuple(sorted(members)) for members in found.classes}
 
 

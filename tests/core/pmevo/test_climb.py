@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
 from inference.core.local_search import LocalSearch
 from inference.core.mapping import Uops
 from inference.core.pmevo import PMEvoSettings
 from inference.core.pmevo.breeding import Evolved
 from inference.core.pmevo.climb import Climb, climbed, without_repeats
-from inference.core.pmevo.fitness import Judge, Slopes
+from inference.core.pmevo.fitness import FitnessGate, Slopes
 from inference.core.pmevo.population import count_limits, random_population
 from inference.core.tables import Population
 from tests.core.pmevo.small import Listener
@@ -25,10 +25,10 @@ MIXES = {A: 1.4, B: 0.8, AB: 2.1, Experiment.of({"a": 2, "b": 3}): 4.9}
 
 def judge(
     times: dict[Experiment, float], r_max: float | None = None, threads: int = 1, objective: str = "mean"
-) -> Judge:
+) -> FitnessGate:
     schemes = sorted({scheme for experiment in times for scheme in experiment.schemes})
     settings = PMEvoSettings(ports=2, threads=threads, r_max=r_max, objective=objective)
-    return Judge(list(times), list(times.values()), schemes, settings, Pace(Listener()))
+    return FitnessGate(list(times), list(times.values()), schemes, settings, PacedReporter(Listener()))
 
 
 def climb(times: dict[Experiment, float], rows: list[Uops], slopes: Slopes) -> tuple[list[Uops], float]:
@@ -88,7 +88,7 @@ def test_the_hill_climb_never_makes_a_mapping_less_fit(seed: int, volume_slope: 
     assert after[0] <= before[0] + 1e-9
 
 
-def plainly_climbed(arbiter: Judge, population: Population, index: int, slopes: Slopes) -> LocalSearch:
+def plainly_climbed(arbiter: FitnessGate, population: Population, index: int, slopes: Slopes) -> LocalSearch:
     """The hill climb as the paper words it, a step at a time."""
     search = LocalSearch(arbiter.evaluator, population, arbiter.measured, index, arbiter.loss)
 

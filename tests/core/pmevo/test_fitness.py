@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inference.core.events import Pace
+from inference.core.events import PacedReporter
 from inference.core.pmevo import PMEvoSettings
-from inference.core.pmevo.fitness import SCALE, Judge, Slopes
+from inference.core.pmevo.fitness import SCALE, FitnessGate, Slopes
 from inference.core.pmevo.population import count_limits, random_population
 from inference.core.throughput import inverse_throughput
 from tests.core.pmevo.small import MAPPING, SETTINGS, Listener, processor
@@ -75,7 +75,7 @@ def test_errors_are_d_avg_of_the_thesis_or_the_bounded_loss_whatever_the_threads
     experiments = [r.experiment for r in processor().measure(_experiments())]
     measured = [r.cycles or 0 for r in processor().measure(experiments)]
     schemes = sorted(MAPPING.usage)
-    judge = Judge(experiments, measured, schemes, settings, Pace(Listener()))
+    judge = FitnessGate(experiments, measured, schemes, settings, PacedReporter(Listener()))
     population = random_population(np.arange(9, dtype=np.uint64), count_limits([1.0] * 5, 3, 0.05))
     errors = judge.errors(population)
     for m in range(9):

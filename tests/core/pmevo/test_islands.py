@@ -8,13 +8,13 @@ import pytest
 from inference.core import events
 from inference.core.checkpoint import decode, encode
 from inference.core.errors import InterruptedRunError, InvalidInputError
+from inference.core.executor import LocalExecutor
 from inference.core.pmevo import PMEvoSettings, infer
 from inference.core.pmevo.events import Cloud, Generation
 from inference.core.pmevo.islands import Evolved, evolve
 from inference.core.pmevo.packing import packed_evolved, unpacked_evolved
 from inference.core.pmevo.variation import fingerprints
 from inference.core.protocols import Checkpoint
-from inference.core.workshop import LocalWorkshop
 from tests.core.pmevo.islanders import ISLANDS, evolved, facts, judge_of
 from tests.core.pmevo.small import Listener, problem, processor
 
@@ -23,13 +23,13 @@ from tests.core.pmevo.small import Listener, problem, processor
 def epochs() -> list[Evolved]:
     """The states after each epoch."""
     heard: list[Evolved] = []
-    evolved(LocalWorkshop(1), listen=heard.append)
+    evolved(LocalExecutor(1), listen=heard.append)
     return heard
 
 
 @pytest.mark.parametrize("threads", [2, 8])
 def test_the_number_of_workers_does_not_change_the_answer(epochs: list[Evolved], threads: int) -> None:
-    assert evolved(LocalWorkshop(threads)) == facts(epochs[-1])
+    assert evolved(LocalExecutor(threads)) == facts(epochs[-1])
 
 
 def test_the_number_of_islands_does() -> None:
@@ -128,7 +128,7 @@ def test_a_pause_gets_through_while_islands_evolve() -> None:
     long = dataclasses.replace(ISLANDS, max_generations=100_000, migrate_every=50_000, repeats="replace")
     listener = Listener(lambda heard: "generation" in heard.kinds())
     with pytest.raises(InterruptedRunError):
-        evolved(LocalWorkshop(2), listener, long)
+        evolved(LocalExecutor(2), listener, long)
 
 
 @pytest.mark.parametrize(

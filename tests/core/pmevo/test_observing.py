@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
-from inference.core.events import Log, Pace
+from inference.core.events import Log, PacedReporter
 from inference.core.experiment import Experiment, Measured
 from inference.core.pmevo import PMEvoProblem, PMEvoSettings, plan
 from inference.core.pmevo.events import Saved
@@ -42,7 +42,7 @@ def observed(
         _, whole, _, _ = observed(settings, 0, held_out)
         known = whole.answers[:answered]
     processor, listener = Watched(), Listener()
-    observer = Observer(processor, Pace(listener), 7, known, {}, lambda: None)
+    observer = Observer(processor, PacedReporter(listener), 7, known, {}, lambda: None)
     return observer.observe(problem), observer, processor, listener
 
 
@@ -93,7 +93,7 @@ def test_mixes_that_judge_are_not_learnt_from() -> None:
 def test_a_scheme_without_a_time_alone_is_left_out_of_the_pairs() -> None:
     problem = PMEvoProblem((*MAPPING.usage, "unknown"), ADAPTIVE)
     processor = Watched()
-    seen = Observer(processor, Pace(Listener()), 1, np.empty(0), {}, lambda: None).observe(problem)
+    seen = Observer(processor, PacedReporter(Listener()), 1, np.empty(0), {}, lambda: None).observe(problem)
     assert [e for e in processor.asked if "unknown" in e.schemes] == plan.singletons(["unknown"])
     assert seen.classes is not None
     assert "unknown" not in {scheme for members in seen.classes for scheme in members}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inference.core.errors import InvalidInputError, UnknownSchemeError
 from inference.core.experiment import Experiment
-from inference.core.predicting import Predictor
+from inference.core.predicting import ThroughputModel
 from inference.core.resources import MAX_RESOURCES, ResourceMapping
 from inference.core.tables import ExperimentTable
 from tests.core.strategies import SCHEMES, experiments
@@ -54,7 +54,7 @@ def test_a_description_names_each_resource_with_its_cycles() -> None:
 def test_many_experiments_at_once_are_predicted_like_each_alone(
     mapping: ResourceMapping, several: list[Experiment]
 ) -> None:
-    predictor: Predictor = mapping
+    predictor: ThroughputModel = mapping
     alone = [mapping.inverse_throughput(experiment) for experiment in several]
     together = predictor.cycles(ExperimentTable.from_experiments(several, SCHEMES))
     assert together.dtype == np.float64

@@ -6,7 +6,7 @@ import pytest
 
 from inference.core.experiment import Experiment, Measured, MeasurementState
 from inference.features.inferring.subject import Subject
-from inference.measuring.drift import Comparison, DriftCheck, Verdict
+from inference.measuring.drift import DriftCheck, DriftComparison, DriftVerdict
 from inference.measuring.recorded import RecordedMeasurer
 from inference.models import Run
 from inference.runs.errors import LeaseLostError
@@ -28,10 +28,10 @@ def measured(home, machine):
 
 
 def check(*, agree: bool) -> DriftCheck:
-    verdict = Verdict.REPLACED if agree else Verdict.UNSETTLED
+    verdict = DriftVerdict.REPLACED if agree else DriftVerdict.UNSETTLED
     state = MeasurementState.SETTLED if agree else MeasurementState.UNSETTLED
     result = Measured(ADD, 0.5, state, note="drift check: 1 cycles before, measured again as 0.5 and 0.5")
-    return DriftCheck((Comparison(ADD, 1.0, (0.5, 0.5), verdict),), 2, ((1.0, result),))
+    return DriftCheck((DriftComparison(ADD, 1.0, (0.5, 0.5), verdict),), 2, ((1.0, result),))
 
 
 def test_a_contradicted_result_gives_way_and_its_number_stays_in_note_and_journal(measured, machine):

@@ -24,9 +24,9 @@ import numpy as np
 from inference.core.arrays import Int64s
 from inference.core.loss import bounded
 from inference.core.pmevo.refit.chain import lists_of, most_used, port_sets
-from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Objective, Point, Prices
 from inference.core.pmevo.refit.preferring import COST, Form, prefer_fewer, prefer_forms, prefer_own_ports
+from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.pmevo.settings import PMEvoSettings
 
@@ -71,7 +71,7 @@ class BoundedSearch:
 
     def __init__(
         self,
-        desk: Desk,
+        arrays: SearchArrays,
         front: Sequence[Point],
         settings: PMEvoSettings,
         random: Callable[[int], np.random.Generator],
@@ -81,14 +81,14 @@ class BoundedSearch:
         dearer: float = 1.0,
     ) -> None:
         self.state = saved or BoundedState(settings.issue_width or settings.r_max)
-        self._desk = desk
+        self._desk = arrays
         self._settings = settings
         self._starts = [point.usage for point in _spread(front, _STARTS)]
         self._first = first
         self._random = random
         self._pulse = pulse
         # Of few schemes there cannot be many experiments.
-        per_scheme = max(desk.experiments_per_scheme, min(_FEW, len(desk.times)))
+        per_scheme = max(arrays.experiments_per_scheme, min(_FEW, len(arrays.times)))
         self.prices = Prices(
             kind=settings.new_kind_price * per_scheme,
             volume=0.0,
@@ -263,7 +263,7 @@ _STREAMS = 1000  # of the starts, beyond those of the searches
 
 
 def best_known_first(
-    desk: Desk,
+    arrays: SearchArrays,
     settings: PMEvoSettings,
     random: Callable[[int], np.random.Generator],
     pulse: Callable[[], None],
@@ -272,11 +272,13 @@ def best_known_first(
 
     `random(k)`: the stream of the k-th local search; `pulse` beats between steps.
     """
-    order = np.argsort(-desk.occurrences, kind="stable")
-    if len(order) < 2 * _KNOWN or desk.occurrences[order[_KNOWN - 1]] < _MORE * np.median(desk.occurrences):
+    order = np.argsort(-arrays.occurrences, kind="stable")
+    if len(order) < 2 * _KNOWN or arrays.occurrences[order[_KNOWN - 1]] < _MORE * np.median(
+        arrays.occurrences
+    ):
         return None
     known = np.sort(order[:_KNOWN])
-    few = desk.among(known)
+    few = arrays.among(known)
     starts = [
         few.point(Usage.random(few.times, settings.ports, random(_STREAMS + k))) for k in range(_STARTS)
     ]
@@ -285,12 +287,14 @@ def best_known_first(
     while not search.ended:
         search.advance()
     found = search.point
-    whole = BoundedSearch(desk, (), settings, random, pulse)
+    whole = BoundedSearch(arrays, (), settings, random, pulse)
     usage = Usage.empty(len(order))
     for k, scheme in enumerate(known.tolist()):
         usage.put(scheme, found.usage.row(k))
         usage.slots[scheme] = found.usage.slots[k]
     for scheme in order[_KNOWN:].tolist():
-        desk.refit(usage, scheme, in_use(usage), whole.prices, whole.objective(found.issue_width), keep=False)
+        arrays.refit(
+            usage, scheme, in_use(usage), whole.prices, whole.objective(found.issue_width), keep=False
+        )
         pulse()
-    return desk.point(usage, found.issue_width)
+    return arrays.point(usage, found.issue_width)

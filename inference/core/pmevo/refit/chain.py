@@ -19,8 +19,8 @@ from itertools import combinations
 import numpy as np
 
 from inference.core.arrays import Int64s
-from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Point, Prices, cheapest, with_point
+from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 
@@ -46,7 +46,7 @@ _NARROWED = 1.5  # every so many times as many kinds
 
 
 @dataclass(frozen=True)
-class Place:
+class ChainPlace:
     """Where a chain is; plain numbers and texts, as a checkpoint keeps them.
 
     `stage`: OPEN and FEWER by turns in every round, then LAST, which leaves out kinds to the end, NARROW,
@@ -86,20 +86,24 @@ class Chain:
     """
 
     def __init__(
-        self, desk: Desk, usage: Usage, settings: PMEvoSettings, random: Callable[[int], np.random.Generator]
+        self,
+        arrays: SearchArrays,
+        usage: Usage,
+        settings: PMEvoSettings,
+        random: Callable[[int], np.random.Generator],
     ) -> None:
         self.usage = usage
-        self.place = Place()
+        self.place = ChainPlace()
         self.losses: dict[int, float] = {}
         self.front: tuple[Point, ...] = ()
-        self._desk = desk
+        self._desk = arrays
         self._settings = settings
         self._random = random
-        self._sets = port_sets(settings.ports, desk.widest)
+        self._sets = port_sets(settings.ports, arrays.widest)
         self._trials: dict[int, tuple[float, Usage]] = {}
         self._order: tuple[int, Int64s, Int64s] | None = None
-        self._kind_price = settings.kind_price * desk.experiments_per_scheme
-        self._volume_price = settings.volume_price * desk.experiments_per_scheme
+        self._kind_price = settings.kind_price * arrays.experiments_per_scheme
+        self._volume_price = settings.volume_price * arrays.experiments_per_scheme
 
     @property
     def done(self) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from inference.core.pmevo.population import joined, packed, unpacked
 from inference.core.pmevo.refit.bounded import BoundedState
-from inference.core.pmevo.refit.chain import Chain, Place
+from inference.core.pmevo.refit.chain import Chain, ChainPlace
 from inference.core.pmevo.refit.front import Point
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.protocols import Json
@@ -26,7 +26,7 @@ class ChainState:
     """All that a chain needs to go on: its mapping, where it is, and what it has found."""
 
     usage: Usage
-    place: Place
+    place: ChainPlace
     losses: Mapping[int, float]
     front: tuple[Point, ...]
 
@@ -112,7 +112,7 @@ def _number(value: Any) -> Any:
     return str(value) if value == math.inf else value
 
 
-def _place(saved: Json) -> Place:
+def _place(saved: Json) -> ChainPlace:
     values: dict[str, Any] = {name: math.inf if value == "inf" else value for name, value in saved.items()}
     values["levels"] = tuple(values["levels"])
-    return Place(**values)
+    return ChainPlace(**values)

@@ -13,11 +13,11 @@ import numpy as np
 from inference.core.arrays import Floats, Int64s
 from inference.core.events import Progress
 from inference.core.pmevo.events import Front, Sweep
-from inference.core.pmevo.fitness import Judge
+from inference.core.pmevo.fitness import FitnessGate
 from inference.core.pmevo.refit.chain import Chain, Swept
-from inference.core.pmevo.refit.desk import Desk
 from inference.core.pmevo.refit.front import Point, cheapest, thinned
 from inference.core.pmevo.refit.saving import ChainState
+from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 
 PHASE = "refit"
@@ -36,7 +36,7 @@ class Refit:
 
     def __init__(
         self,
-        judge: Judge,
+        judge: FitnessGate,
         times: Floats,
         members: Int64s,
         starts: Sequence[Usage],
@@ -46,7 +46,7 @@ class Refit:
         self._judge = judge
         self._chains = [
             Chain(
-                Desk(judge.evaluator, judge.measured, times, members),
+                SearchArrays(judge.evaluator, judge.measured, times, members),
                 start,
                 judge.settings,
                 _named(stream, index),

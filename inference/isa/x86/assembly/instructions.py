@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from iced_x86 import Code, Encoder, Instruction, OpKind, Register, RoundingControl
 
 from inference.isa.x86.assembly.matching import stored
-from inference.isa.x86.assembly.opcodes import Opcode, Place
+from inference.isa.x86.assembly.opcodes import Opcode, OpcodeOperand
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,
@@ -113,7 +113,7 @@ def _filled(opcode: Opcode, given: dict[int, Operand]) -> Instruction:
     return instruction
 
 
-def _unwritten(place: Place) -> Operand:
+def _unwritten(place: OpcodeOperand) -> Operand:
     if place.only_value is not None:
         return ImmediateOperand(place.only_value)
     if place.string:
@@ -123,7 +123,7 @@ def _unwritten(place: Place) -> Operand:
 
 
 def _put_immediate(
-    instruction: Instruction, position: int, place: Place, number: int, *, second: bool
+    instruction: Instruction, position: int, place: OpcodeOperand, number: int, *, second: bool
 ) -> None:
     value = stored(place, number)
     assert place.immediate is not None, "it was found to fit"
@@ -136,7 +136,7 @@ def _put_immediate(
         instruction.set_immediate_u64(position, value)
 
 
-def _put_memory(instruction: Instruction, position: int, place: Place, memory: MemoryOperand) -> None:
+def _put_memory(instruction: Instruction, position: int, place: OpcodeOperand, memory: MemoryOperand) -> None:
     instruction.set_op_kind(position, place.string[1] if place.string else OpKind.MEMORY)
     if not place.string:
         instruction.memory_base = memory.base
@@ -149,7 +149,7 @@ def _put_memory(instruction: Instruction, position: int, place: Place, memory: M
         instruction.segment_prefix = memory.segment
 
 
-def _is_default(segment: RegisterValue, base: RegisterValue, place: Place) -> bool:
+def _is_default(segment: RegisterValue, base: RegisterValue, place: OpcodeOperand) -> bool:
     if place.string and place.string[1] == OpKind.MEMORY_ESRDI:
         return bool(segment == Register.ES)
     return bool(segment == (Register.SS if base in _STACK else Register.DS))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from inference.isa.x86.assembly.meanings import Meaning
-from inference.isa.x86.assembly.mnemonics import Reading
-from inference.isa.x86.assembly.opcodes import REPRESENTATIVES, Opcode, Place, opcodes_of
+from inference.isa.x86.assembly.mnemonics import MnemonicReading
+from inference.isa.x86.assembly.opcodes import REPRESENTATIVES, Opcode, OpcodeOperand, opcodes_of
 from inference.isa.x86.assembly.operands import (
     ImmediateOperand,
     MemoryOperand,
@@ -54,7 +54,7 @@ def candidates(meaning: Meaning, written: Written) -> Candidates:
 
 @lru_cache(maxsize=1 << 13)
 def _candidates(
-    reading: Reading, shape: _Shape, width: int | None, wishes: frozenset[str], is_far: bool
+    reading: MnemonicReading, shape: _Shape, width: int | None, wishes: frozenset[str], is_far: bool
 ) -> Candidates:
     return tuple(
         (opcode, ways)
@@ -82,7 +82,7 @@ def filled(
     return None
 
 
-def stored(place: Place, value: int) -> int | None:
+def stored(place: OpcodeOperand, value: int) -> int | None:
     """The number as the code has it, None where it does not fit."""
     assert place.immediate is not None
     _, bits, wide = place.immediate
@@ -99,19 +99,19 @@ def _is_of_encoding(opcode: Opcode, wishes: frozenset[str]) -> bool:
     return "{evex}" not in wishes if not opcode.is_evex else wishes <= {"{evex}"}
 
 
-def _is_as_far(opcode: Opcode, reading: Reading, width: int | None, *, is_far: bool) -> bool:
+def _is_as_far(opcode: Opcode, reading: MnemonicReading, width: int | None, *, is_far: bool) -> bool:
     """Whether both are far jumps or calls, or neither is."""
     if is_far:
         return opcode.is_far and opcode.memory_width == (_far_width(reading) or width or 48)
     return not opcode.is_far or (width in _FAR_WIDTHS and width == opcode.memory_width)
 
 
-def _far_width(reading: Reading) -> int:
+def _far_width(reading: MnemonicReading) -> int:
     """Bits of a far pointer whose offset has the size that a letter says: the selector has 16 more."""
     return reading.size + 16 if reading.size else 0
 
 
-def _is_as_wide(opcode: Opcode, reading: Reading, width: int | None) -> bool:
+def _is_as_wide(opcode: Opcode, reading: MnemonicReading, width: int | None) -> bool:
     """Whether all widths that the name and the memory say are those of the opcode."""
     if opcode.is_far:
         return True
@@ -122,7 +122,7 @@ def _is_as_wide(opcode: Opcode, reading: Reading, width: int | None) -> bool:
     return opcode.bare or reading.size == opcode.operand_size
 
 
-def _is_as_named(opcode: Opcode, reading: Reading) -> bool:
+def _is_as_named(opcode: Opcode, reading: MnemonicReading) -> bool:
     """Whether the widths in the name are those of the opcode."""
     if reading.size and reading.size not in opcode.widths and opcode.mnemonic not in _OF_TABLES:
         return False
@@ -149,7 +149,7 @@ def _ways(opcode: Opcode, shape: _Shape) -> Ways:
     return tuple(found)
 
 
-def _takes(place: Place, kind: int) -> bool:
+def _takes(place: OpcodeOperand, kind: int) -> bool:
     if kind >= 0:
         return place.registers is not None and place.registers[0] <= kind <= place.registers[1]
     if kind == _IMMEDIATE:
@@ -157,7 +157,7 @@ def _takes(place: Place, kind: int) -> bool:
     return kind == _MEMORY and (place.memory or place.string is not None)
 
 
-def _fits(place: Place, operand: Operand, opcode: Opcode, *, small_symbols: bool) -> bool:
+def _fits(place: OpcodeOperand, operand: Operand, opcode: Opcode, *, small_symbols: bool) -> bool:
     """Whether an operand of a kind that the place takes can stand there."""
     if isinstance(operand, ImmediateOperand):
         assert place.immediate is not None
@@ -167,7 +167,7 @@ def _fits(place: Place, operand: Operand, opcode: Opcode, *, small_symbols: bool
     return not isinstance(operand, MemoryOperand) or _is_there(place, operand, opcode)
 
 
-def _is_there(place: Place, operand: MemoryOperand, opcode: Opcode) -> bool:
+def _is_there(place: OpcodeOperand, operand: MemoryOperand, opcode: Opcode) -> bool:
     """Whether the memory operand can stand at the place."""
     if place.string:
         return operand.base == place.string[0] and operand.width in (None, opcode.memory_width)

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from iced_x86 import Register
 
 from inference.isa.x86.assembly.mnemonics import (
-    Reading,
+    MnemonicReading,
     att_readings,
     exchanged,
     pops_without_operands,
@@ -42,7 +42,7 @@ _TOP, _BELOW = RegisterOperand(Register.ST0), RegisterOperand(Register.ST1)
 class Meaning(NamedTuple):
     """A mnemonic of iced's tables with what its name says, and operands in Intel's order."""
 
-    reading: Reading
+    reading: MnemonicReading
     operands: tuple[Operand, ...]
 
 
@@ -56,7 +56,7 @@ def meanings(written: Written) -> Iterator[Meaning]:
             yield _completed(meaning, is_att=written.is_att)
 
 
-def _with_operands(reading: Reading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
+def _with_operands(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
     """The text, and what it means with an operand written or left out that assemblers take for granted."""
     name = reading.mnemonic
     if name.startswith("f"):
@@ -102,7 +102,7 @@ def _with_wide_selector(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
     return (*targets, RegisterOperand(cast(RegisterValue, first + number)))
 
 
-def _on_the_stack(reading: Reading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
+def _on_the_stack(reading: MnemonicReading, operands: tuple[Operand, ...]) -> Iterator[Meaning]:
     """An x87 instruction: without operands, with one of its two registers, in AT&T's exchanged names."""
     if not operands and pops_without_operands(reading.mnemonic):
         yield Meaning(reading._replace(mnemonic=f"{reading.mnemonic}p"), (_BELOW, _TOP))

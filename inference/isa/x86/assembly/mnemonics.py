@@ -56,7 +56,7 @@ _VECTORS = {"x": 128, "y": 256, "z": 512}
 _EXTENDING = re.compile(r"mov([zs])(b|w|l)([wlq]?)")
 
 
-class Reading(NamedTuple):
+class MnemonicReading(NamedTuple):
     """What a name can mean: a mnemonic of iced's, an immediate that it implies, and widths in bits.
 
     `size`: of an operand (or the operation, where no operand shows one), 0 where the name does not say.
@@ -71,13 +71,13 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 12)
-def readings(name: str) -> tuple[Reading, ...]:
+def readings(name: str) -> tuple[MnemonicReading, ...]:
     """What a mnemonic of Intel's syntax can mean, the plainest first."""
     return tuple(dict.fromkeys(_readings(name)))
 
 
 @lru_cache(maxsize=1 << 12)
-def att_readings(name: str) -> tuple[Reading, ...]:
+def att_readings(name: str) -> tuple[MnemonicReading, ...]:
     """What a mnemonic of AT&T's syntax can mean: as it is, or with a letter for a size behind it."""
     return tuple(dict.fromkeys(_att_readings(name)))
 
@@ -87,37 +87,37 @@ def known_name(name: str) -> bool:
     return bool(readings(name) or att_readings(name))
 
 
-def _readings(name: str) -> Iterator[Reading]:
+def _readings(name: str) -> Iterator[MnemonicReading]:
     known = known_mnemonics()
     if name in known and name not in ("sal", "pushf", "popf", "iret"):  # iced has others by these names
-        yield Reading(name)
+        yield MnemonicReading(name)
     if name in _STRINGS:
-        yield from (Reading(f"{name}{size}") for size in "bwdq" if f"{name}{size}" in known)
+        yield from (MnemonicReading(f"{name}{size}") for size in "bwdq" if f"{name}{size}" in known)
     elif name in _OTHERS:
-        yield Reading(_OTHERS[name], long=name == "movabs")
+        yield MnemonicReading(_OTHERS[name], long=name == "movabs")
     elif name in _SPELT_OUT:
-        yield Reading(_SPELT_OUT[name])
+        yield MnemonicReading(_SPELT_OUT[name])
     if name in _pseudo_operations():
         mnemonic, implied = _pseudo_operations()[name]
-        yield Reading(mnemonic, implied)
+        yield MnemonicReading(mnemonic, implied)
     for start, end in (("cmov", ""), ("set", ""), ("j", ""), ("cmp", "xadd")):
         condition = name.removeprefix(start).removesuffix(end)
         if f"{start}{condition}{end}" == name:
             for one in (_CONDITIONS.get(condition), *_same_as(condition)):
                 if one is not None and f"{start}{one}{end}" in known:
-                    yield Reading(f"{start}{one}{end}")
+                    yield MnemonicReading(f"{start}{one}{end}")
     if name in ("leaveq", "retq"):
-        yield Reading(name[:-1], size=64)
+        yield MnemonicReading(name[:-1], size=64)
     elif name in ("pushw", "popw"):  # objdump writes them so
-        yield Reading(name[:-1], size=16)
+        yield MnemonicReading(name[:-1], size=16)
 
 
-def _att_readings(name: str) -> Iterator[Reading]:
+def _att_readings(name: str) -> Iterator[MnemonicReading]:
     if found := _EXTENDING.fullmatch(name):
         sign, source, target = found.groups()
         mnemonic = "movzx" if sign == "z" else "movsxd" if source == "l" else "movsx"
         if mnemonic != "movsxd" or target == "q":
-            yield Reading(mnemonic, size=_LETTERS.get(target, 0), source=_LETTERS[source])
+            yield MnemonicReading(mnemonic, size=_LETTERS.get(target, 0), source=_LETTERS[source])
     for stem, size in _with_suffix(name):
         if name == f"{stem}q" and stem in ("mov", "vmov"):
             yield from _sized(stem, size)  # of general registers, before that of vectors by this name
@@ -128,7 +128,7 @@ def _att_readings(name: str) -> Iterator[Reading]:
         yield from _sized(stem, size)
 
 
-def _att_string(name: str) -> Iterator[Reading]:
+def _att_string(name: str) -> Iterator[MnemonicReading]:
     """`movsl` moves 32 bits; the SSE instructions by such names have operands of their own."""
     letters = {"b": "b", "w": "w", "l": "d", "q": "q"}
     if (
@@ -136,7 +136,7 @@ def _att_string(name: str) -> Iterator[Reading]:
         and name[-1] in letters
         and f"{name[:-1]}{letters[name[-1]]}" in known_mnemonics()
     ):
-        yield Reading(f"{name[:-1]}{letters[name[-1]]}")
+        yield MnemonicReading(f"{name[:-1]}{letters[name[-1]]}")
 
 
 def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
@@ -160,12 +160,12 @@ def _with_suffix(name: str) -> Iterator[tuple[str, int]]:
         yield stem, _VECTORS[letter]
 
 
-def _sized(stem: str, size: int) -> Iterator[Reading]:
+def _sized(stem: str, size: int) -> Iterator[MnemonicReading]:
     for one in readings(stem):
         if one.mnemonic == "crc32":
-            yield Reading(one.mnemonic, source=size)
+            yield MnemonicReading(one.mnemonic, source=size)
         elif not one.size:
-            yield Reading(one.mnemonic, one.implied, size, long=one.long)
+            yield MnemonicReading(one.mnemonic, one.implied, size, long=one.long)
 
 
 def exchanged(mnemonic: str) -> str:

@@ -122,7 +122,7 @@ _BRANCHES: dict[int, int] = {Kind.BR64_1: 8, Kind.BR64_4: 32, Kind.XBEGIN_2: 16,
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OpcodeOperand:
     """What one operand of an opcode can be; each field says one possibility, and what is not one is empty.
 
     `registers`: first and last by iced's numbers. `memory`: one that is addressed freely, with `index` its
@@ -168,7 +168,7 @@ class Opcode:
 
     code: CodeValue
     mnemonic: str
-    places: tuple[Place, ...]
+    places: tuple[OpcodeOperand, ...]
     ways: tuple[tuple[int, ...], ...]
     order: int
     is_evex: bool
@@ -272,7 +272,7 @@ def _opcode(mnemonic: str, info: OpCodeInfo, sizes: set[int]) -> Opcode:
     )
 
 
-def _ways(places: tuple[Place, ...]) -> tuple[tuple[int, ...], ...]:
+def _ways(places: tuple[OpcodeOperand, ...]) -> tuple[tuple[int, ...], ...]:
     everything = tuple(range(len(places)))
     if not any(place.is_fixed for place in places):
         return (everything,)
@@ -285,24 +285,24 @@ def _ways(places: tuple[Place, ...]) -> tuple[tuple[int, ...], ...]:
 
 
 @cache
-def _place(kind: int) -> Place:
+def _place(kind: int) -> OpcodeOperand:
     for registers, kinds in _REGISTERS.items():
         if kind in kinds:
-            return Place(registers=registers)
-    found = Place(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
+            return OpcodeOperand(registers=registers)
+    found = OpcodeOperand(memory=True, is_modrm=True)  # MEM, MEM_MIB, MEM_MPX, SIBMEM
     if kind in _OR_MEMORY:
-        found = Place(registers=_OR_MEMORY[kind], memory=True, is_modrm=True)
+        found = OpcodeOperand(registers=_OR_MEMORY[kind], memory=True, is_modrm=True)
     elif kind in _FIXED:
-        found = Place(registers=(_FIXED[kind], _FIXED[kind]), is_fixed=True)
+        found = OpcodeOperand(registers=(_FIXED[kind], _FIXED[kind]), is_fixed=True)
     elif kind in _VECTOR_INDEX:
-        found = Place(memory=True, index=_VECTOR_INDEX[kind])
+        found = OpcodeOperand(memory=True, index=_VECTOR_INDEX[kind])
     elif kind in _STRINGS:
-        found = Place(string=_STRINGS[kind], is_fixed=True)
+        found = OpcodeOperand(string=_STRINGS[kind], is_fixed=True)
     elif kind in _IMMEDIATES:
         one = kind == Kind.IMM8_CONST_1
-        found = Place(immediate=_IMMEDIATES[kind], only_value=1 if one else None, is_fixed=one)
+        found = OpcodeOperand(immediate=_IMMEDIATES[kind], only_value=1 if one else None, is_fixed=one)
     elif kind in _BRANCHES:
-        found = Place(branch=_BRANCHES[kind])
+        found = OpcodeOperand(branch=_BRANCHES[kind])
     elif kind == Kind.MEM_OFFS:
-        found = Place(memory=True, absolute=True)
+        found = OpcodeOperand(memory=True, absolute=True)
     return found

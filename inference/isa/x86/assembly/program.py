@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inference.isa.x86.assembly.errors import BlockError
-from inference.isa.x86.control_flow import Step
+from inference.isa.x86.control_flow import CodeStep
 
 _MARKERS = {bytes.fromhex("bb6f000000"): True, bytes.fromhex("bbde000000"): False}
 _MARKER_NOP = bytes.fromhex("646790")
@@ -23,7 +23,7 @@ class ProgramInstruction:
 
     line: int
     text: str
-    step: Step
+    step: CodeStep
     labels: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     regions: frozenset[int] = frozenset()

@@ -11,7 +11,7 @@ from inference.isa.x86.binaries.headers import BinaryFileError
 from inference.isa.x86.binaries.program import Function, Program
 from inference.isa.x86.blocks.block import MOST_BYTES, MOST_INSTRUCTIONS
 from inference.isa.x86.blocks.pieces import closed
-from inference.isa.x86.control_flow import Cut, Step, cut, step_of
+from inference.isa.x86.control_flow import CodeStep, Cut, cut, step_of
 
 # The machine code of a function as steps, for `control_flow.cut`: whatever the bytes are.
 
@@ -24,7 +24,7 @@ LONGEST = 2 * PIECE
 _FIELD = 4  # bytes that a linker fills in, at the end of a jump
 
 
-def steps_in(program: Program, function: Function) -> Iterator[list[Step]]:
+def steps_in(program: Program, function: Function) -> Iterator[list[CodeStep]]:
     """The instructions of a function, a list for each piece of a long one.
 
     What is no instruction ends a path, as data among code does; the next byte is tried then.
@@ -32,12 +32,12 @@ def steps_in(program: Program, function: Function) -> Iterator[list[Step]]:
     code, address = program.code(function), function.address
     moved = program.relocations(function.region).targets if program.is_object else {}
     decoder, one = Decoder(64, code, ip=address), Instruction()
-    found: list[Step] = []
+    found: list[CodeStep] = []
     begin = position = 0
     while decoder.can_decode:
         decoder.decode_out(one)
         if one.is_invalid:
-            step = Step(address + position, code[position : position + 1], "end")
+            step = CodeStep(address + position, code[position : position + 1], "end")
             decoder.position = position + 1
             decoder.ip = address + position + 1
         else:
@@ -115,7 +115,9 @@ def loops_in(
         search.functions += 1
 
 
-def _loops_of(function: Function, steps: list[Step], cuts: Iterable[Cut], search: Search) -> Iterator[Loop]:
+def _loops_of(
+    function: Function, steps: list[CodeStep], cuts: Iterable[Cut], search: Search
+) -> Iterator[Loop]:
     for one in cuts:
         if one.kind != "loop" or one.closing is None:
             continue

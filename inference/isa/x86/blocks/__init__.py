@@ -13,15 +13,15 @@ from inference.isa.x86.blocks.block import (
     mnemonics_of,
 )
 from inference.isa.x86.blocks.pieces import Piece, piece_of
-from inference.isa.x86.blocks.reading import Reading, block_of_text, read, read_blocks
+from inference.isa.x86.blocks.reading import BlocksOfText, block_of_text, read, read_blocks
 
 __all__ = [
     "GENERAL",
     "Block",
     "BlockError",
     "BlockInstruction",
+    "BlocksOfText",
     "Piece",
-    "Reading",
     "block_of_bytes",
     "block_of_hex",
     "block_of_text",

@@ -32,7 +32,7 @@ _COMPILED = re.compile(
 
 
 @dataclass(frozen=True)
-class Reading:
+class BlocksOfText:
     """All blocks of a text. `skipped`: how many lines or statements were passed over; `notes` says which."""
 
     pieces: tuple[Piece, ...]
@@ -51,7 +51,7 @@ def block_of_text(text: str) -> Block:
     return piece.block
 
 
-def read(text: str, most: int) -> Reading:
+def read(text: str, most: int) -> BlocksOfText:
     """The blocks of a text, at most `most` of them.
 
     Paragraphs, parted by empty lines, are a block each, in hexadecimal digits or as assembly, unless jumps
@@ -67,7 +67,7 @@ def read(text: str, most: int) -> Reading:
         raise
 
 
-def _read(text: str, most: int) -> Reading:
+def _read(text: str, most: int) -> BlocksOfText:
     lines = lines_of(text)
     pieces: list[Piece] = []
     skipped = 0
@@ -75,7 +75,7 @@ def _read(text: str, most: int) -> Reading:
     if rows := _rows(lines):
         _not_too_many(len(rows), most)
         pieces = [Piece(f"line {number}", _block(number, digits), number) for number, digits in rows]
-        return Reading(tuple(pieces))
+        return BlocksOfText(tuple(pieces))
     for program in _programs(lines, most):
         if isinstance(program, Piece):
             pieces.append(program)
@@ -91,7 +91,7 @@ def _read(text: str, most: int) -> Reading:
         )
     found = named(pieces)
     _not_too_many(len(found), most, found)
-    return Reading(found, skipped, tuple(dict.fromkeys(notes)))
+    return BlocksOfText(found, skipped, tuple(dict.fromkeys(notes)))
 
 
 def _not_too_many(count: int, most: int, pieces: Sequence[Piece] = ()) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from inference.isa.scheme import Scheme
-from inference.isa.x86.assembly.mnemonics import Reading, att_readings, known_mnemonics, readings
+from inference.isa.x86.assembly.mnemonics import MnemonicReading, att_readings, known_mnemonics, readings
 from inference.isa.x86.forms import has_forms
 from inference.isa.x86.naming import llvm, uops_info
 from inference.isa.x86.scheme_set import described, schemes_of
@@ -84,7 +84,7 @@ def _needs_avx512(scheme: Scheme) -> bool:
     return scheme.encoding == "EVEX" or "AVX512" in scheme.extension.upper()
 
 
-def _assemblers(name: str) -> Iterator[Reading]:
+def _assemblers(name: str) -> Iterator[MnemonicReading]:
     """What assemblers take a mnemonic for: in Intel's syntax, else in AT&T's."""
     found = list(readings(name))
     if not found and name[:-1] not in ("movd", "vmovd"):  # the beginning of movdqa and others
@@ -92,7 +92,7 @@ def _assemblers(name: str) -> Iterator[Reading]:
     yield from found
 
 
-def _fits(meant: Reading, scheme: Scheme) -> bool:
+def _fits(meant: MnemonicReading, scheme: Scheme) -> bool:
     """Whether operands of a scheme have the widths that a name says."""
     if scheme.text.startswith("data16") != (meant.size == _HALF and scheme.mnemonic in ("push", "pop")):
         return False

@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anica_app.core.comparing import GRADES, Compared, Selection, answered_by_all, biases, compared, grade_of
+from anica_app.core.comparing import (
+    GRADES,
+    ComparedPoints,
+    Selection,
+    answered_by_all,
+    biases,
+    compared,
+    grade_of,
+)
 from inference.core.experiment import Experiment
 from inference.core.metrics import Unit
 from inference.core.tables import ExperimentTable
@@ -60,7 +68,7 @@ def test_a_bias_is_the_geometric_mean_of_the_experiments_with_the_scheme(
 ) -> None:
     table = ExperimentTable.from_experiments([row[0] for row in rows], SCHEMES)
     seen, said = (np.array([row[at] for row in rows]) for at in (1, 2))
-    found = {each.scheme: each for each in biases(table, Compared(np.arange(len(rows)), seen, said))}
+    found = {each.scheme: each for each in biases(table, ComparedPoints(np.arange(len(rows)), seen, said))}
     for number, scheme in enumerate(SCHEMES):
         having = [row for row in rows if scheme in row[0].schemes]
         if not having:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from anica_app.core.domain.aliasing import Aliasing
-from anica_app.core.domain.places import Place
+from anica_app.core.domain.places import OperandPlace
 from anica_app.core.domain.space import SchemeSpace
 from anica_app.core.x86_domain import X86Domain
 from inference.isa.x86.blocks import block_of_text
@@ -91,7 +91,7 @@ def test_registers_of_two_kinds_and_memory_of_two_kinds_do_not_match() -> None:
 
 
 def test_a_constraint_counts_only_where_both_operands_are_there_and_match() -> None:
-    pair = (Place(0, "register", 0), Place(1, "register", 2))
+    pair = (OperandPlace(0, "register", 0), OperandPlace(1, "register", 2))
     same = Aliasing(must=frozenset({pair}))
     for text, holds in (
         ("mov rax, rbx\nmov rcx, rdx", True),  # there is no third register

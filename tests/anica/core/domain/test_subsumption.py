@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anica_app.core.domain.abstract import AbstractBlock
 from anica_app.core.domain.blocks import SampledBlock
-from anica_app.core.domain.places import Place
+from anica_app.core.domain.places import OperandPlace
 from inference.isa.x86.blocks import block_of_text
 from tests.anica.core.small import above, random_abstract, random_block, small_domain
 
@@ -36,8 +36,8 @@ def by_definition(general: AbstractBlock, special: AbstractBlock) -> bool:
 def constrained(general: AbstractBlock, special: AbstractBlock, mapping: tuple[int, ...]) -> bool:
     there = special.aliasing.value
     for (one, other), wanted in general.aliasing.pairs:
-        left = Place(mapping[one.instruction], one.kind, one.number)
-        right = Place(mapping[other.instruction], other.kind, other.number)
+        left = OperandPlace(mapping[one.instruction], one.kind, one.number)
+        right = OperandPlace(mapping[other.instruction], other.kind, other.number)
         if there.get((left, right), there.get((right, left))) is not wanted:
             return False
     return True
@@ -77,7 +77,9 @@ def restricted(abstract: AbstractBlock, part: list[int]) -> AbstractBlock:
     numbers = {old: new for new, old in enumerate(part)}
     aliasing = [
         [
-            tuple(sorted(Place(numbers[place.instruction], place.kind, place.number) for place in pair))
+            tuple(
+                sorted(OperandPlace(numbers[place.instruction], place.kind, place.number) for place in pair)
+            )
             for pair in pairs
             if all(place.instruction in numbers for place in pair)
         ]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anica_app.core.protocols import Failure
-from anica_app.core.search.checking import Check, Reason, SamplingChecker
+from anica_app.core.search.checking import AbstractCheck, InterestReason, SamplingChecker
 from anica_app.core.search.generalising import Candidate, generalise, generalise_all
-from anica_app.core.search.judging import Disagreement, InterestSettings, Judged, Verdict
+from anica_app.core.search.judging import Disagreement, Interest, InterestSettings, Judged
 from anica_app.core.search.panel import Driver, Panel, World
 from anica_app.core.search.settings import SearchSettings
 from tests.anica.core.search.toy import (
@@ -38,7 +38,7 @@ class Ideal:
     def check(self, abstract, path, before=None):
         yield from ()
         ideal = self._interesting.issuperset(DOMAIN.listed(abstract))
-        return Check(Reason.ALL if ideal else Reason.SAMPLE)
+        return AbstractCheck(InterestReason.ALL if ideal else InterestReason.SAMPLE)
 
     confirm = check
 
@@ -79,7 +79,7 @@ def test_with_an_ideal_check_the_result_is_interesting_and_nothing_above_it_is(p
     block = data.draw(st.sampled_from(starts))
     world = World(DOMAIN, SearchSettings(), data.draw(st.integers(0, 1000)))
     start = DOMAIN.represent(block)
-    trace = ended(generalise(world, start, Check(Reason.ALL), Ideal(interesting), 0, ()))
+    trace = ended(generalise(world, start, AbstractCheck(InterestReason.ALL), Ideal(interesting), 0, ()))
     assert interesting.issuperset(DOMAIN.listed(trace.result))
     assert DOMAIN.contains(trace.result, block)
     for above in more_general(trace.result):
@@ -121,7 +121,7 @@ def test_a_planted_fault_is_characterised_exactly_whatever_the_order(options):
 
 def test_a_constraint_that_others_imply_goes_without_a_look():
     traces, _ = generalised(slow_aliased_store, ("a1x", "b2x"))
-    idle = [step for trace in traces for step in trace.steps if step.check.reason is Reason.SAME]
+    idle = [step for trace in traces for step in trace.steps if step.check.reason is InterestReason.SAME]
     assert idle
     assert all(step.taken and not step.check.samples for step in idle)
     for trace in traces:
@@ -134,7 +134,7 @@ def test_a_trace_tells_what_was_tried_and_why():
     reached = trace.start
     for step in trace.steps:
         expanded = DOMAIN.expand(reached, step.expansion)
-        assert step.taken == (step.check.reason in (Reason.ALL, Reason.SAME))
+        assert step.taken == (step.check.reason in (InterestReason.ALL, InterestReason.SAME))
         assert all(DOMAIN.contains(expanded, one.block) for one in step.check.samples)
         assert step.taken == all(one.verdict.interesting for one in step.check.samples)
         reached = expanded if step.taken else reached
@@ -147,10 +147,10 @@ def test_a_block_seen_to_be_uninteresting_refutes_other_abstract_blocks_without_
     shared, tools = generalised(slow_aliased_store, ("a1x", "b2x"))
     alone, others = generalised(slow_aliased_store, ("a1x", "b2x"), share_evidence=False)
     reasons = [step.check.reason for trace in shared for step in trace.steps]
-    assert Reason.KNOWN in reasons
-    assert Reason.KNOWN not in [step.check.reason for trace in alone for step in trace.steps]
+    assert InterestReason.KNOWN in reasons
+    assert InterestReason.KNOWN not in [step.check.reason for trace in alone for step in trace.steps]
     assert sum(map(len, tools[0].asked)) < sum(map(len, others[0].asked))
-    refuted = next(s.check for t in shared for s in t.steps if s.check.reason is Reason.KNOWN)
+    refuted = next(s.check for t in shared for s in t.steps if s.check.reason is InterestReason.KNOWN)
     assert not refuted.samples[0].verdict.interesting
 
 
@@ -173,9 +173,9 @@ def test_where_the_representation_is_not_interesting_the_concrete_block_is_the_r
 
 def test_what_cannot_be_sampled_is_not_interesting():
     world = World(ToyDomain(names=("b1",)), SearchSettings(attempts=3), 1)
-    model = Judged(("a1x",), b"a1x", (), Verdict(True, 1.0, "difference"))
+    model = Judged(("a1x",), b"a1x", (), Interest(True, 1.0, "difference"))
     check = ended(SamplingChecker(world, model).check(abstract_of(DOMAIN, "a1"), ()))
-    assert check.reason is Reason.EMPTY
+    assert check.reason is InterestReason.EMPTY
     assert not check.interesting
     assert check.failed == 3, "one sample given up is enough"
 
@@ -185,7 +185,7 @@ def test_what_cannot_be_sampled_is_not_interesting():
 )
 def test_a_share_of_the_samples_is_of_what_an_expansion_has_added(new_share, least, most):
     world = World(DOMAIN, SearchSettings(new_share=new_share, first_look=20), 1)
-    model = Judged(("a1x", "b1x"), b"a1x b1x", (), Verdict(True, 1.0, "difference"))
+    model = Judged(("a1x", "b1x"), b"a1x b1x", (), Interest(True, 1.0, "difference"))
     before, wider = abstract_of(DOMAIN, "a", ""), abstract_of(DOMAIN, "", "")
     blocks = next(SamplingChecker(world, model).check(wider, (), before))
     new = [block for block in blocks if not DOMAIN.contains(before, block)]

@@ -1,4 +1,4 @@
-"""A processor with few ports and what was measured of it, on a desk."""
+"""A processor with few ports and what was measured of it, on a arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.mapping import PortMapping
-from inference.core.pmevo.refit.desk import Desk
+from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Population
@@ -49,9 +49,9 @@ def measured(noise: float = 0.0) -> np.ndarray:
     return np.array([result.cycles for result in processor.measure(experiments())])
 
 
-def desk(noise: float = 0.0) -> Desk:
+def arrays(noise: float = 0.0) -> SearchArrays:
     values = measured(noise)
-    return Desk(evaluator(), values, values[: len(SCHEMES)], np.ones(len(SCHEMES), dtype=np.int64))
+    return SearchArrays(evaluator(), values, values[: len(SCHEMES)], np.ones(len(SCHEMES), dtype=np.int64))
 
 
 def truth() -> Usage:

@@ -11,7 +11,7 @@ from inference.core.experiment import Experiment
 from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.bounded import best_known_first
-from inference.core.pmevo.refit.desk import Desk
+from inference.core.pmevo.refit.search_arrays import SearchArrays
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable
 from inference.measuring.simulated import SimulatedProcessor
@@ -27,11 +27,11 @@ TRUTH = PortMapping(
 CHOSEN = PMEvoSettings(ports=PORTS, r_max=6.0, issue_width=6.0, perturbations=12)
 
 
-def desk(asked: list[Experiment]) -> Desk:
+def arrays(asked: list[Experiment]) -> SearchArrays:
     answers = [each.cycles for each in SimulatedProcessor(TRUTH, noise=0.005, seed=4).measure(asked)]
     measured = np.array(answers, dtype=np.float64)
     table = ExperimentTable.from_experiments(asked, SCHEMES)
-    return Desk(
+    return SearchArrays(
         Evaluator(table, PORTS, 6.0), measured, measured[: len(SCHEMES)], np.ones(len(SCHEMES), np.int64)
     )
 
@@ -50,7 +50,7 @@ def streams(k: int) -> np.random.Generator:
 
 
 def test_experiments_of_some_schemes_alone_are_a_desk_of_their_own() -> None:
-    whole = desk(asked_about_some())
+    whole = arrays(asked_about_some())
     few = whole.among(np.arange(KNOWN))
     assert len(few.occurrences) == KNOWN
     assert few.occurrences.tolist() == [1 + 2 * (KNOWN - 1)] * KNOWN
@@ -59,17 +59,17 @@ def test_experiments_of_some_schemes_alone_are_a_desk_of_their_own() -> None:
 
 def test_kinds_found_among_the_best_known_serve_all() -> None:
     asked = asked_about_some()
-    found = best_known_first(desk(asked), CHOSEN, streams, lambda: None)
+    found = best_known_first(arrays(asked), CHOSEN, streams, lambda: None)
     assert found is not None
     usage = {scheme: found.usage.row(k) for k, scheme in enumerate(SCHEMES)}
     mapping = PortMapping(TRUTH.ports, usage, issue_width=found.issue_width)
     assert agreement_up_to_hidden(mapping, TRUTH, asked) == 1.0
-    again = best_known_first(desk(asked), CHOSEN, streams, lambda: None)
+    again = best_known_first(arrays(asked), CHOSEN, streams, lambda: None)
     assert again is not None
     assert [again.usage.row(k) for k in range(len(SCHEMES))] == list(usage.values()), "same seed, same answer"
 
 
 def test_where_no_scheme_stands_out_nothing_is_begun_with() -> None:
     pairs = [Experiment.of([a, b]) for a, b in itertools.pairwise((*SCHEMES, SCHEMES[0]))]
-    even = desk([Experiment.of([scheme]) for scheme in SCHEMES] + pairs)
+    even = arrays([Experiment.of([scheme]) for scheme in SCHEMES] + pairs)
     assert best_known_first(even, CHOSEN, streams, lambda: None) is None

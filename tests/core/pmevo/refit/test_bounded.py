@@ -18,9 +18,9 @@ from inference.core.identity.hidden import agreement_up_to_hidden
 from inference.core.loss import Loss, bounded
 from inference.core.mapping import PortMapping
 from inference.core.pmevo.refit.bounded import BoundedSearch, BoundedState
-from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import MEAN, Objective, Point, Prices
 from inference.core.pmevo.refit.saving import packed_bounded, unpacked_bounded
+from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import Usage
 from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.tables import ExperimentTable, Population
@@ -57,24 +57,26 @@ def experiments() -> list[Experiment]:
     ]
 
 
-def desk(noise: float = 0.005) -> Desk:
+def arrays(noise: float = 0.005) -> SearchArrays:
     asked = experiments()
     answers = [each.cycles for each in SimulatedProcessor(TRUTH, noise=noise, seed=4).measure(asked)]
     table = ExperimentTable.from_experiments(asked, SCHEMES)
     alone = np.array(answers[: len(SCHEMES)], dtype=np.float64)
     measured = np.array(answers, dtype=np.float64)
-    return Desk(Evaluator(table, PORTS, 3.0), measured, alone, np.ones(len(SCHEMES), dtype=np.int64))
+    return SearchArrays(Evaluator(table, PORTS, 3.0), measured, alone, np.ones(len(SCHEMES), dtype=np.int64))
 
 
 def start(seed: int) -> Usage:
     return Usage.random(np.ones(len(SCHEMES)), PORTS, np.random.default_rng(seed))
 
 
-def front(on: Desk) -> list[Point]:
+def front(on: SearchArrays) -> list[Point]:
     return [on.point(start(seed)) for seed in range(3)]
 
 
-def search(on: Desk, saved: BoundedState | None = None, chosen: PMEvoSettings = CHOSEN) -> BoundedSearch:
+def search(
+    on: SearchArrays, saved: BoundedState | None = None, chosen: PMEvoSettings = CHOSEN
+) -> BoundedSearch:
     return BoundedSearch(on, front(on), chosen, lambda k: np.random.default_rng((9, k)), lambda: None, saved)
 
 
@@ -91,7 +93,7 @@ def to_the_end(found: BoundedSearch) -> BoundedSearch:
 
 
 def test_from_random_starts_it_finds_the_processor_with_its_slots() -> None:
-    found = to_the_end(search(desk()))
+    found = to_the_end(search(arrays()))
     mapping = as_mapping(found.point)
     assert agreement_up_to_hidden(mapping, TRUTH, experiments()) == 1
     assert mapping.slots == TRUTH.slots
@@ -99,16 +101,16 @@ def test_from_random_starts_it_finds_the_processor_with_its_slots() -> None:
 
 
 def test_what_is_found_does_not_depend_on_where_it_was_interrupted() -> None:
-    whole = to_the_end(search(desk()))
-    on = desk()
+    whole = to_the_end(search(arrays()))
+    on = arrays()
     state: BoundedState | None = None
     while True:
         again = search(on, state)
         if again.ended:
             break
         again.advance()
-        facts, arrays = packed_bounded(again.state, PORTS)
-        state = unpacked_bounded(facts, arrays, PORTS)
+        facts, packed = packed_bounded(again.state, PORTS)
+        state = unpacked_bounded(facts, packed, PORTS)
     assert state is not None
     assert state.usage is not None
     assert whole.state.usage is not None
@@ -120,7 +122,7 @@ def test_what_is_found_does_not_depend_on_where_it_was_interrupted() -> None:
 
 
 def test_an_interruption_leaves_the_last_local_search_as_it_was() -> None:
-    on = desk()
+    on = arrays()
     beats = iter(range(40))
 
     def pulse() -> None:
@@ -137,7 +139,7 @@ def test_an_interruption_leaves_the_last_local_search_as_it_was() -> None:
 
 
 def test_without_a_limit_outside_the_ports_no_slots_are_counted() -> None:
-    found = search(desk(), chosen=replace(CHOSEN, r_max=None, issue_width=None, perturbations=2))
+    found = search(arrays(), chosen=replace(CHOSEN, r_max=None, issue_width=None, perturbations=2))
     point = to_the_end(found).point
     assert point.issue_width is None
     assert as_mapping(point).limits == {"instructions": 3.0}
@@ -166,7 +168,7 @@ OBJECTIVES = st.sampled_from(
 def test_the_value_of_a_mapping_is_the_sum_of_its_losses(
     seed: int, objective: Objective, slots: Sequence[int]
 ) -> None:
-    on, usage = desk(), replace(start(seed), slots=np.array(slots, dtype=np.int64))
+    on, usage = arrays(), replace(start(seed), slots=np.array(slots, dtype=np.int64))
     table = ExperimentTable.from_experiments(experiments(), SCHEMES)
     population = Population.from_rows([usage.row(k) for k in range(len(SCHEMES))], 1, PORTS)
     cycles = Evaluator(table, PORTS, 3.0).cycles(population)[0].tolist()
@@ -184,7 +186,7 @@ def test_the_value_of_a_mapping_is_the_sum_of_its_losses(
 def test_what_a_refit_says_it_gained_is_what_the_mapping_gains(
     seed: int, objective: Objective, scheme: int
 ) -> None:
-    on, usage = desk(), start(seed)
+    on, usage = arrays(), start(seed)
     prices = Prices(kind=0.0, volume=0.001, uop=0.02, slot=0.01)
     listed = np.arange(1, 1 << PORTS, dtype=np.int64)
     before = on.value(usage, objective, prices)
@@ -194,7 +196,7 @@ def test_what_a_refit_says_it_gained_is_what_the_mapping_gains(
 
 
 def test_kinds_wider_than_any_set_that_is_tried_can_be_exchanged_too() -> None:
-    on = desk()
+    on = arrays()
     wide = Usage.empty(len(SCHEMES))
     for scheme in range(len(SCHEMES)):
         wide.put(scheme, [(0b11111, 5)])

@@ -11,13 +11,13 @@ from inference.core.pmevo.refit.chain import DONE, FEWER, LAST, NARROW, OPEN, Ch
 from inference.core.pmevo.refit.front import cheapest
 from inference.core.pmevo.refit.saving import ChainState, packed_chains, unpacked_chains
 from inference.core.pmevo.refit.usage import Usage
-from tests.core.pmevo.refit.small import SCHEMES, SETTINGS, TRUTH, desk, measured
+from tests.core.pmevo.refit.small import SCHEMES, SETTINGS, TRUTH, arrays, measured
 
 
 def chain(noise: float = 0.0, seed: int = 1) -> Chain:
     times = measured(noise)[: len(SCHEMES)]
     start = Usage.random(times, 4, np.random.default_rng(seed))
-    return Chain(desk(noise), start, SETTINGS, lambda sweep: np.random.default_rng([seed, sweep]))
+    return Chain(arrays(noise), start, SETTINGS, lambda sweep: np.random.default_rng([seed, sweep]))
 
 
 @pytest.fixture(scope="module")

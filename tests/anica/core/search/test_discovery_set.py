@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from anica_app.core.search.discovery_set import Book
+from anica_app.core.search.discovery_set import DiscoverySet
 from anica_app.core.search.findings import Became, Discovery
 from anica_app.core.search.generalising import Candidate
-from anica_app.core.search.judging import Judged, Verdict
+from anica_app.core.search.judging import Interest, Judged
 from anica_app.core.search.panel import World
 from anica_app.core.search.settings import SearchSettings
 from tests.anica.core.search.test_generalising import generalised
@@ -23,20 +23,20 @@ def slow_together(block):
 
 def book_with(*, concrete):
     a1 = Discovery(0, abstract_of(DOMAIN, "a1"), "difference", b"a1x", b"a1x", 1, 1.0, 1, concrete)
-    return Book(World(DOMAIN, SearchSettings(), 1), [a1])
+    return DiscoverySet(World(DOMAIN, SearchSettings(), 1), [a1])
 
 
 @pytest.mark.parametrize("concrete", [False, True])
 def test_a_concrete_discovery_knows_itself_and_no_other_block(concrete):
-    book = book_with(concrete=concrete)
-    assert book.knows(abstract_of(DOMAIN, "a1"), "difference")
-    assert book.knows(DOMAIN.represent(BLOCK), "difference") == (not concrete)
+    discovery_set = book_with(concrete=concrete)
+    assert discovery_set.knows(abstract_of(DOMAIN, "a1"), "difference")
+    assert discovery_set.knows(DOMAIN.represent(BLOCK), "difference") == (not concrete)
 
 
 @pytest.mark.parametrize(("concrete", "became"), [(False, Became.SUBSUMED), (True, Became.DISCOVERY)])
 def test_a_concrete_discovery_makes_no_other_redundant(concrete, became):
     traces, _ = generalised(slow_together, BLOCK, orders=1)
-    witness = Judged(BLOCK, b"a1x b2x", (), Verdict(True, 1.0, "difference"))
+    witness = Judged(BLOCK, b"a1x b2x", (), Interest(True, 1.0, "difference"))
     candidate = Candidate(0, witness, witness, DOMAIN.represent(BLOCK))
     admitted = book_with(concrete=concrete).admit(candidate, traces)
     assert [one.became for one in admitted] == [became]

@@ -14,21 +14,23 @@ from distributed import Future, LocalCluster
 import inference
 from inference.cluster import connection as connecting
 from inference.cluster.connection import ClusterError, Connection, condition
-from inference.cluster.workshop import DaskWorkshop
+from inference.cluster.executor import DaskExecutor
 from inference.core.errors import InterruptedRunError
-from inference.core.events import Pace
-from inference.core.workshop import Bench, LocalWorkshop, Task
+from inference.core.events import PacedReporter
+from inference.core.executor import LocalExecutor, Task, TaskContext
+from tests.core.executors import WorkshopContract, die_once, join, wait_for_withdrawal, wait_until_there
 from tests.core.pmevo.islanders import evolved
 from tests.core.pmevo.small import Listener
-from tests.core.workshops import WorkshopContract, die_once, join, wait_for_withdrawal, wait_until_there
 
 NOWHERE = "tcp://127.0.0.1:9"
 
 
 class NotHere:
-    """A spare workshop that must not be needed."""
+    """A spare executor that must not be needed."""
 
-    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
+    def carry_out(
+        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
+    ) -> list[bytes]:
         raise AssertionError("this was to be done by a worker")
 
 
@@ -45,10 +47,10 @@ def two_workers() -> Iterator[str]:
 
 
 @pytest.fixture
-def workshop(two_workers: str) -> Iterator[DaskWorkshop]:
-    workshop = DaskWorkshop(two_workers, NotHere())
-    yield workshop
-    workshop.close()
+def executor(two_workers: str) -> Iterator[DaskExecutor]:
+    executor = DaskExecutor(two_workers, NotHere())
+    yield executor
+    executor.close()
 
 
 def warnings(listener: Listener) -> list[str]:
@@ -58,49 +60,49 @@ def warnings(listener: Listener) -> list[str]:
 
 class TestTwoWorkers(WorkshopContract):
     @pytest.fixture
-    def workshop(self, two_workers: str) -> Iterator[DaskWorkshop]:
-        workshop = DaskWorkshop(two_workers, LocalWorkshop(1))
-        yield workshop
-        workshop.close()
+    def executor(self, two_workers: str) -> Iterator[DaskExecutor]:
+        executor = DaskExecutor(two_workers, LocalExecutor(1))
+        yield executor
+        executor.close()
 
 
-def test_islands_evolve_alike_on_workers_and_here(workshop: DaskWorkshop) -> None:
-    assert evolved(workshop) == evolved(LocalWorkshop(1))
+def test_islands_evolve_alike_on_workers_and_here(executor: DaskExecutor) -> None:
+    assert evolved(executor) == evolved(LocalExecutor(1))
 
 
 def test_one_worker_finds_what_two_find() -> None:
     with cluster_of(1) as cluster:
-        workshop = DaskWorkshop(cluster.scheduler_address, NotHere())
-        assert evolved(workshop) == evolved(LocalWorkshop(2))
-        workshop.close()
+        executor = DaskExecutor(cluster.scheduler_address, NotHere())
+        assert evolved(executor) == evolved(LocalExecutor(2))
+        executor.close()
 
 
 def test_a_worker_that_dies_changes_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "died"
     with cluster_of(2) as cluster:  # its own: until Dask has replaced the worker, there is one less
-        workshop = DaskWorkshop(cluster.scheduler_address, NotHere())
+        executor = DaskExecutor(cluster.scheduler_address, NotHere())
         pieces = [b"1", b"2", b"3", b"4"]
-        assert workshop.carry_out(die_once, str(mark).encode(), pieces, Pace(Listener())) == pieces
+        assert executor.carry_out(die_once, str(mark).encode(), pieces, PacedReporter(Listener())) == pieces
         assert mark.exists()
         for _ in range(5):
-            assert workshop.carry_out(join, b"", pieces, Pace(Listener())) == pieces
-        workshop.close()
+            assert executor.carry_out(join, b"", pieces, PacedReporter(Listener())) == pieces
+        executor.close()
 
 
 def test_a_scheduler_that_is_away_costs_a_warning_and_is_not_asked_again_at_once() -> None:
     listener = Listener()
-    workshop = DaskWorkshop(NOWHERE, LocalWorkshop(1))
-    assert evolved(workshop, listener) == evolved(LocalWorkshop(1))
+    executor = DaskExecutor(NOWHERE, LocalExecutor(1))
+    assert evolved(executor, listener) == evolved(LocalExecutor(1))
     assert len(warnings(listener)) == 1
     assert "no Dask scheduler can be reached at tcp://127.0.0.1:9" in warnings(listener)[0]
     assert "this computer goes on by itself" in warnings(listener)[0]
 
 
 def test_while_a_scheduler_is_looked_for_the_run_can_be_stopped() -> None:
-    workshop = DaskWorkshop(NOWHERE, NotHere())
+    executor = DaskExecutor(NOWHERE, NotHere())
     with pytest.raises(InterruptedRunError):
-        workshop.carry_out(join, b"", [b""], Pace(Listener(lambda _: True)))
-    workshop.close()
+        executor.carry_out(join, b"", [b""], PacedReporter(Listener(lambda _: True)))
+    executor.close()
 
 
 def test_a_connection_that_comes_after_the_run_was_stopped_is_closed(
@@ -118,13 +120,13 @@ def test_a_connection_that_comes_after_the_run_was_stopped_is_closed(
             if not self.alive():
                 closed.set()
 
-    monkeypatch.setattr("inference.cluster.workshop.Connection", Late)
-    workshop = DaskWorkshop(two_workers, NotHere())
+    monkeypatch.setattr("inference.cluster.executor.Connection", Late)
+    executor = DaskExecutor(two_workers, NotHere())
     with pytest.raises(InterruptedRunError):
-        workshop.carry_out(join, b"", [b""], Pace(Listener(lambda _: True)))
+        executor.carry_out(join, b"", [b""], PacedReporter(Listener(lambda _: True)))
     stopped.set()
     assert closed.wait(60)
-    workshop.close()
+    executor.close()
 
 
 def test_an_answer_that_its_worker_does_not_hand_over_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,17 +141,17 @@ def test_an_answer_that_its_worker_does_not_hand_over_is_given_up(monkeypatch: p
             os.kill(halted[0], signal.SIGSTOP)
             return super().answer(future)
 
-    monkeypatch.setattr("inference.cluster.workshop.Connection", Halting)
+    monkeypatch.setattr("inference.cluster.executor.Connection", Halting)
     with cluster_of(1) as cluster:
         listener = Listener()
-        workshop = DaskWorkshop(cluster.scheduler_address, Answering(b"from here"))
+        executor = DaskExecutor(cluster.scheduler_address, Answering(b"from here"))
         try:
-            assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"from here"]
+            assert executor.carry_out(join, b"a", [b"b"], PacedReporter(listener)) == [b"from here"]
         finally:
             for worker in halted:
                 os.kill(worker, signal.SIGCONT)
         assert "does not answer" in warnings(listener)[0]
-        workshop.close()
+        executor.close()
 
 
 def test_an_answer_that_was_withdrawn_is_none(two_workers: str) -> None:
@@ -181,7 +183,7 @@ def test_what_a_scheduler_is_asked_after_it_has_gone_is_a_cluster_error(
 def test_a_scheduler_that_dies_in_the_middle_costs_a_warning(tmp_path: Path) -> None:
     cluster = cluster_of(1)
     listener = Listener()
-    workshop = DaskWorkshop(cluster.scheduler_address, Answering(b"from here"))
+    executor = DaskExecutor(cluster.scheduler_address, Answering(b"from here"))
 
     def end() -> None:
         wait_until_there(tmp_path / "started")
@@ -190,45 +192,47 @@ def test_a_scheduler_that_dies_in_the_middle_costs_a_warning(tmp_path: Path) -> 
     killer = threading.Thread(target=end)
     killer.start()
     pieces = [str(tmp_path).encode()]
-    assert workshop.carry_out(wait_for_withdrawal, b"", pieces, Pace(listener)) == [b"from here"]
+    assert executor.carry_out(wait_for_withdrawal, b"", pieces, PacedReporter(listener)) == [b"from here"]
     killer.join()
     assert len(warnings(listener)) == 1
-    workshop.close()
+    executor.close()
 
 
 def test_workers_that_come_later_are_used_as_soon_as_they_are_there() -> None:
     with cluster_of(0) as cluster:
         listener = Listener()
-        workshop = DaskWorkshop(cluster.scheduler_address, Answering(b"from here"))
+        executor = DaskExecutor(cluster.scheduler_address, Answering(b"from here"))
         assert "has no workers" in condition(cluster.scheduler_address)
-        assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"from here"]
+        assert executor.carry_out(join, b"a", [b"b"], PacedReporter(listener)) == [b"from here"]
         assert "has no worker that can be used" in warnings(listener)[0]
         cluster.scale(1)
         cluster.wait_for_workers(1)
-        assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"ab"]
-        workshop.close()
+        assert executor.carry_out(join, b"a", [b"b"], PacedReporter(listener)) == [b"ab"]
+        executor.close()
 
 
 class Answering:
-    """A spare workshop that knows the answer."""
+    """A spare executor that knows the answer."""
 
     def __init__(self, answer: bytes) -> None:
         self.answer = answer
 
-    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
+    def carry_out(
+        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
+    ) -> list[bytes]:
         return [self.answer for _ in pieces]
 
 
 def test_workers_of_another_version_are_refused(two_workers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference, "__version__", "9.9.9")
     listener = Listener()
-    workshop = DaskWorkshop(two_workers, LocalWorkshop(1))
-    assert workshop.carry_out(join, b"a", [b"b"], Pace(listener)) == [b"ab"]
+    executor = DaskExecutor(two_workers, LocalExecutor(1))
+    assert executor.carry_out(join, b"a", [b"b"], PacedReporter(listener)) == [b"ab"]
     refused = [text for text in warnings(listener) if "has pmweb" in text]
     assert len(refused) == 2
     assert all("and this is 9.9.9" in text for text in refused)
     assert "and this is 9.9.9" in condition(two_workers)
-    workshop.close()
+    executor.close()
 
 
 def test_the_condition_of_a_cluster_is_told_in_words(two_workers: str) -> None:
@@ -243,15 +247,15 @@ def test_importing_the_cluster_does_not_load_dask() -> None:
     import sys
 
     script = (
-        "import sys, inference.cluster.workshop, inference.cluster.connection; print('dask' in sys.modules)"
+        "import sys, inference.cluster.executor, inference.cluster.connection; print('dask' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_a_bench_of_a_worker_has_one_thread(workshop: DaskWorkshop) -> None:
-    assert workshop.carry_out(threads_of, b"", [b""], Pace(Listener())) == [b"1"]
+def test_a_bench_of_a_worker_has_one_thread(executor: DaskExecutor) -> None:
+    assert executor.carry_out(threads_of, b"", [b""], PacedReporter(Listener())) == [b"1"]
 
 
-def threads_of(common: bytes, piece: bytes, bench: Bench) -> bytes:
-    return str(bench.threads).encode()
+def threads_of(common: bytes, piece: bytes, context: TaskContext) -> bytes:
+    return str(context.threads).encode()

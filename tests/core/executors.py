@@ -1,4 +1,4 @@
-"""What every workshop has to do, and tasks to try it with."""
+"""What every executor has to do, and tasks to try it with."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from pathlib import Path
 import pytest
 
 from inference.core.errors import InterruptedRunError, InvalidInputError
-from inference.core.events import Pace
-from inference.core.workshop import Bench, Workshop
+from inference.core.events import PacedReporter
+from inference.core.executor import Executor, TaskContext
 from tests.core.pmevo.small import Listener
 
 
-def join(common: bytes, piece: bytes, bench: Bench) -> bytes:
-    assert bench.threads >= 1
-    bench.pulse()
+def join(common: bytes, piece: bytes, context: TaskContext) -> bytes:
+    assert context.threads >= 1
+    context.pulse()
     return common + piece
 
 
-def backwards(common: bytes, piece: bytes, bench: Bench) -> bytes:
+def backwards(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """The later the piece, the sooner the answer."""
     time.sleep((9 - int(piece)) * 0.02)
     return piece
 
 
-def complain(common: bytes, piece: bytes, bench: Bench) -> bytes:
+def complain(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     raise InvalidInputError(f"piece {piece.decode()} is wrong")
 
 
-def wait_for_withdrawal(common: bytes, piece: bytes, bench: Bench) -> bytes:
+def wait_for_withdrawal(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """Leaves a file `started` in the folder, and `withdrawn` when nobody wants the answer any more."""
     folder = Path(piece.decode())
     (folder / "started").touch()
     try:
         while True:
             time.sleep(0.02)
-            bench.pulse()
+            context.pulse()
     except InterruptedRunError:
         (folder / "withdrawn").touch()
         raise
 
 
-def die_once(common: bytes, piece: bytes, bench: Bench) -> bytes:
+def die_once(common: bytes, piece: bytes, context: TaskContext) -> bytes:
     """Takes its process with it, unless it did so before."""
     try:
         Path(common.decode()).touch(exist_ok=False)
@@ -60,25 +60,25 @@ def wait_until_there(path: Path) -> None:
 
 
 class WorkshopContract:
-    """Subclasses have a fixture `workshop`."""
+    """Subclasses have a fixture `executor`."""
 
-    def test_answers_come_in_the_order_of_the_pieces(self, workshop: Workshop) -> None:
+    def test_answers_come_in_the_order_of_the_pieces(self, executor: Executor) -> None:
         pieces = [str(k).encode() for k in range(10)]
-        assert workshop.carry_out(backwards, b"", pieces, Pace(Listener())) == pieces
-        assert workshop.carry_out(join, b"a", [b"b", b"c"], Pace(Listener())) == [b"ab", b"ac"]
+        assert executor.carry_out(backwards, b"", pieces, PacedReporter(Listener())) == pieces
+        assert executor.carry_out(join, b"a", [b"b", b"c"], PacedReporter(Listener())) == [b"ab", b"ac"]
 
-    def test_no_pieces_have_no_answers(self, workshop: Workshop) -> None:
-        assert workshop.carry_out(join, b"a", [], Pace(Listener())) == []
+    def test_no_pieces_have_no_answers(self, executor: Executor) -> None:
+        assert executor.carry_out(join, b"a", [], PacedReporter(Listener())) == []
 
-    def test_what_a_piece_raises_is_raised(self, workshop: Workshop) -> None:
+    def test_what_a_piece_raises_is_raised(self, executor: Executor) -> None:
         with pytest.raises(InvalidInputError, match="piece 7 is wrong"):
-            workshop.carry_out(complain, b"", [b"7", b"7"], Pace(Listener()))
+            executor.carry_out(complain, b"", [b"7", b"7"], PacedReporter(Listener()))
 
     def test_an_interruption_gets_through_and_withdraws_what_is_going_on(
-        self, workshop: Workshop, tmp_path: Path
+        self, executor: Executor, tmp_path: Path
     ) -> None:
         folder = str(tmp_path).encode()
         impatient = Listener(lambda _: (tmp_path / "started").exists())
         with pytest.raises(InterruptedRunError, match="pause"):
-            workshop.carry_out(wait_for_withdrawal, b"", [folder, folder], Pace(impatient))
+            executor.carry_out(wait_for_withdrawal, b"", [folder, folder], PacedReporter(impatient))
         wait_until_there(tmp_path / "withdrawn")

@@ -1,4 +1,4 @@
-"""One mapping on a desk: its schemes are re-fitted one at a time, each exactly, all others fixed."""
+"""One mapping on a arrays: its schemes are re-fitted one at a time, each exactly, all others fixed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Lists:
     moves: Int64s
 
 
-class Desk:
-    """The experiments, and the room that re-fitting one scheme at a time needs. One thread works on a desk.
+class SearchArrays:
+    """The experiments, and the room that re-fitting one scheme at a time needs. One thread works on a arrays.
 
     `times`: cycles float64[n_schemes] of every scheme alone, as measured. `members`: int64[n_schemes], how
     many schemes each stands for. Creating one loads numba.
@@ -66,14 +66,14 @@ class Desk:
         self._most = int(self.occurrences.max())
         self._around = self._surroundings(_FIRST_ROOM)
 
-    def among(self, schemes: Int64s) -> Desk:
+    def among(self, schemes: Int64s) -> SearchArrays:
         """The experiments that consist of some schemes alone; these are numbered anew, in the order given."""
         table = self._evaluator.table
         alone = np.isin(table.scheme, schemes)
         inside = np.flatnonzero(np.logical_and.reduceat(alone, table.offsets[:-1]))
         some = table.selected(inside, schemes)
         floor = self._evaluator.r_max
-        return Desk(
+        return SearchArrays(
             Evaluator(some, self._evaluator.n_ports, floor),
             self._measured[inside],
             self.times[schemes],

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from inference.core.evaluator import Evaluator
 from inference.core.experiment import Experiment
 from inference.core.loss import bounded
-from inference.core.pmevo.refit.desk import Desk, Lists
 from inference.core.pmevo.refit.front import Objective, Prices
+from inference.core.pmevo.refit.search_arrays import Lists, SearchArrays
 from inference.core.pmevo.refit.usage import MOST_KINDS, Usage
 from inference.core.tables import ExperimentTable
-from tests.core.pmevo.refit.small import SCHEMES, desk, evaluator, mapping_of, measured, truth
+from tests.core.pmevo.refit.small import SCHEMES, arrays, evaluator, mapping_of, measured, truth
 
 EVERY = np.arange(1, 16, dtype=np.int64)
 ALL = Lists(EVERY, EVERY, EVERY)
@@ -46,7 +46,7 @@ def total_error(usage: Usage) -> float:
 def test_what_changes_is_the_error_of_the_whole_mapping(rows: list[dict[int, int]], scheme: int) -> None:
     usage = usage_of(rows)
     before = total_error(usage)
-    change = desk().refit(usage, scheme, ALL, FREE, keep=True)
+    change = arrays().refit(usage, scheme, ALL, FREE, keep=True)
     assert change <= 0
     assert total_error(usage) == pytest.approx(before + change, abs=1e-6)
 
@@ -56,7 +56,7 @@ def test_what_changes_is_the_error_of_the_whole_mapping(rows: list[dict[int, int
 def test_no_single_kind_of_uop_is_better(
     rows: list[dict[int, int]], scheme: int, mask: int, more: int
 ) -> None:
-    usage, on = usage_of(rows), desk()
+    usage, on = usage_of(rows), arrays()
     on.refit(usage, scheme, ALL, FREE, keep=True)
     best = total_error(usage)
     time = measured()[scheme]
@@ -69,7 +69,7 @@ def test_a_scheme_gets_its_uops_back_when_all_others_are_right(scheme: int) -> N
     usage = truth()
     wanted = usage.row(scheme)
     usage.put(scheme, [(0b1111, 7)])
-    desk().refit(usage, scheme, ALL, Prices(0.0, 1e-6), keep=True)
+    arrays().refit(usage, scheme, ALL, Prices(0.0, 1e-6), keep=True)
     assert total_error(usage) == pytest.approx(0, abs=1e-6)
     assert sum(count for _, count in usage.row(scheme)) <= sum(count for _, count in wanted) + 1
 
@@ -77,7 +77,7 @@ def test_a_scheme_gets_its_uops_back_when_all_others_are_right(scheme: int) -> N
 def test_without_keeping_only_what_is_listed_is_used() -> None:
     usage = truth()
     listed = np.array([0b0001, 0b1100], dtype=np.int64)
-    loss = desk().refit(usage, 0, Lists(listed, listed, listed), FREE, keep=False)
+    loss = arrays().refit(usage, 0, Lists(listed, listed, listed), FREE, keep=False)
     assert loss > 0
     assert {mask for mask, _ in usage.row(0)} <= {0b0001, 0b1100}
 
@@ -86,13 +86,13 @@ def test_kinds_that_cost_too_much_are_not_used() -> None:
     usage = truth()
     usage.put(0, [(0b0001, 2)])
     beside = set(usage.used_beside(0)[0].tolist())
-    desk().refit(usage, 0, ALL, Prices(1e6, 0.0), keep=True)
+    arrays().refit(usage, 0, ALL, Prices(1e6, 0.0), keep=True)
     assert set(usage.kinds()) <= beside
 
 
 def test_dear_volume_makes_for_narrow_port_sets() -> None:
     cheap, dear = truth(), truth()
-    on = desk()
+    on = arrays()
     for scheme in range(len(SCHEMES)):
         on.refit(cheap, scheme, ALL, FREE, keep=True)
         on.refit(dear, scheme, ALL, Prices(0.0, 100.0), keep=True)
@@ -102,22 +102,24 @@ def test_dear_volume_makes_for_narrow_port_sets() -> None:
 def test_nothing_to_choose_from_changes_nothing() -> None:
     usage = truth()
     before = usage.row(2)
-    assert desk().refit(usage, 2, Lists(NONE, NONE, NONE), FREE, keep=False) == 0
+    assert arrays().refit(usage, 2, Lists(NONE, NONE, NONE), FREE, keep=False) == 0
     assert usage.row(2) == before
 
 
-def one_kind_per_port(n: int) -> tuple[Desk, Usage]:
+def one_kind_per_port(n: int) -> tuple[SearchArrays, Usage]:
     """As many schemes as ports, each with a port of its own, alone and all together."""
     schemes = tuple(f"i{k:02}" for k in range(n))
     table = ExperimentTable.from_experiments(
         [*(Experiment.of([s]) for s in schemes), Experiment.of(list(schemes))], schemes
     )
     usage = usage_of([{1 << k: 1} for k in range(n)])
-    return Desk(Evaluator(table, n), np.ones(len(table)), np.ones(n), np.ones(n, dtype=np.int64)), usage
+    return SearchArrays(
+        Evaluator(table, n), np.ones(len(table)), np.ones(n), np.ones(n, dtype=np.int64)
+    ), usage
 
 
 def test_mixes_of_many_kinds_get_the_room_that_they_need() -> None:
-    """Ten kinds on ports of their own have 1,023 unions; 60 such mixes are more than a desk begins with."""
+    """Ten kinds on ports of their own have 1,023 unions; 60 such mixes are more than a arrays begins with."""
     on, usage = one_kind_per_port(10)
     singles = np.array([1 << k for k in range(10)], dtype=np.int64)
     assert on.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True) == 0
@@ -126,7 +128,7 @@ def test_mixes_of_many_kinds_get_the_room_that_they_need() -> None:
         [Experiment.of({f"i{k}": n for k in range(10)}) for n in range(1, 61)]
     )
     times = np.arange(1.0, 61.0)
-    crowded = Desk(Evaluator(many, 10), times, np.ones(10), np.ones(10, dtype=np.int64))
+    crowded = SearchArrays(Evaluator(many, 10), times, np.ones(10), np.ones(10, dtype=np.int64))
     assert crowded.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True) == 0
 
 
@@ -149,7 +151,7 @@ def test_a_mapping_survives_the_way_into_arrays_and_back() -> None:
     users = [usage.kinds()[kind] - (kind in dict(usage.row(2))) for kind in kinds.tolist()]
     assert rarity.tolist() == [math.log(len(SCHEMES) / n) for n in users]
     assert rarest == math.log(len(SCHEMES))
-    assert desk().point(usage).volume == mapping_of(usage).volume
+    assert arrays().point(usage).volume == mapping_of(usage).volume
 
 
 def test_of_too_many_kinds_those_that_take_most_time_stay() -> None:
@@ -183,7 +185,7 @@ def test_waste_is_what_takes_no_longer_than_spreading_evenly(cycles: float, expl
     flood = Experiment.of({"add": 4, "mul": 1})
     times = {Experiment.of(["add"]): 0.25, Experiment.of(["mul"]): 1.0, flood: cycles}
     judge = Evaluator(ExperimentTable.from_experiments(times, schemes), 4)
-    on = Desk(judge, np.array([*times.values()]), np.array([0.25, 1.0]), np.ones(2, dtype=np.int64))
+    on = SearchArrays(judge, np.array([*times.values()]), np.array([0.25, 1.0]), np.ones(2, dtype=np.int64))
     usage = usage_of([{0b1111: 1}, {0b0001: 1}])
     objective = Objective(bounded(0.025), per_slot=0.0)
     assert (on.value(usage, objective, FREE) < 0.01) == (cycles == 1.25)
@@ -205,7 +207,7 @@ def test_every_pair_of_counts_within_the_scheme_s_time_is_tried() -> None:
     usage = truth()
     scheme = SCHEMES.index("lookup")
     usage.put(scheme, [(0b1111, 1)])
-    on = desk()
+    on = arrays()
     pool = np.array([0b0011, 0b1100], dtype=np.int64)
     on.refit(usage, scheme, Lists(NONE, pool, NONE), FREE, keep=False)
     found = total_error(usage)

@@ -20,11 +20,11 @@ MOST_CYCLES = 1e9
 _LONGEST_WORD = 500
 
 
-class TestimonyError(ValueError):
+class CounterReportError(ValueError):
     """A message that no measuring process sends by itself."""
 
 
-class Testimony:
+class CounterReport:
     """The messages about some items, in their order: each starts and then has one outcome."""
 
     def __init__(self, items: Sequence[str]) -> None:
@@ -33,7 +33,7 @@ class Testimony:
         self._started = False
 
     def take(self, message: Json) -> None:
-        """The next message. Raises `TestimonyError`."""
+        """The next message. Raises `CounterReportError`."""
         if "start" in message:
             sound = not self._started and self._is_about(message["start"]) and len(message) == 1
             self._started = True
@@ -44,7 +44,7 @@ class Testimony:
             self._started = False
             self._reached += 1
         if not sound:
-            raise TestimonyError(f"{message!r:.80} is out of place")
+            raise CounterReportError(f"{message!r:.80} is out of place")
 
     def _is_about(self, name: object) -> bool:
         return self._reached < len(self._items) and name == self._items[self._reached]

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from inference.core.errors import InterruptedRunError
-from inference.core.events import PULSE_EVERY, Pace
+from inference.core.events import PULSE_EVERY, PacedReporter
 
 
 @dataclass(frozen=True)
-class Bench:
+class TaskContext:
     """Where a piece is worked on: the threads that it may use, and the pulse that it keeps.
 
     The pulse raises `InterruptedRunError` when nobody waits for the answer any more.
@@ -27,15 +27,17 @@ class Bench:
     pulse: Callable[[], None]
 
 
-Task = Callable[[bytes, bytes, Bench], bytes]
+Task = Callable[[bytes, bytes, TaskContext], bytes]
 """A function of a module (workers find it by its name) from what all pieces have in common, one piece, and
-its bench, to the answer. The answer depends on the first two alone: a lost piece is worked on again."""
+its context, to the answer. The answer depends on the first two alone: a lost piece is worked on again."""
 
 
-class Workshop(Protocol):
+class Executor(Protocol):
     """Carries out pieces, on however many benches."""
 
-    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
+    def carry_out(
+        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
+    ) -> list[bytes]:
         """The answers to the pieces, in their order.
 
         Keeps the pulse of `pace` meanwhile; what that raises ends the work, and so does what a piece raises.
@@ -43,7 +45,7 @@ class Workshop(Protocol):
         ...
 
 
-class LocalWorkshop:
+class LocalExecutor:
     """The threads of this process: compiled loops hold no interpreter lock, and nothing has to be started.
 
     `threads`: how many, shared out among the pieces; 0: one per processor.
@@ -52,16 +54,18 @@ class LocalWorkshop:
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads or len(os.sched_getaffinity(0))
 
-    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
-        """See `Workshop`."""
+    def carry_out(
+        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
+    ) -> list[bytes]:
+        """See `Executor`."""
         together = min(self._threads, len(pieces))
         if together <= 1:
-            bench = Bench(self._threads, pace.pulse)
-            return [task(common, piece, bench) for piece in pieces]
+            context = TaskContext(self._threads, pace.pulse)
+            return [task(common, piece, context) for piece in pieces]
         withdrawn = threading.Event()
-        bench = Bench(self._threads // together, lambda: _go_on_unless(withdrawn))
+        context = TaskContext(self._threads // together, lambda: _go_on_unless(withdrawn))
         with ThreadPoolExecutor(together) as pool:
-            answers = [pool.submit(task, common, piece, bench) for piece in pieces]
+            answers = [pool.submit(task, common, piece, context) for piece in pieces]
             try:
                 _await(answers, pace)
             except BaseException:
@@ -71,7 +75,7 @@ class LocalWorkshop:
         return [answer.result() for answer in answers]
 
 
-def _await(answers: Sequence[Future[bytes]], pace: Pace) -> None:
+def _await(answers: Sequence[Future[bytes]], pace: PacedReporter) -> None:
     waiting = set(answers)
     while waiting:
         done, waiting = wait(waiting, timeout=PULSE_EVERY, return_when=FIRST_COMPLETED)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar
 
 from inference.cluster.connection import ClusterError, Connection, Crew
-from inference.core.events import PULSE_EVERY, Log, Pace
-from inference.core.workshop import Task, Workshop
+from inference.core.events import PULSE_EVERY, Log, PacedReporter
+from inference.core.executor import Executor, Task
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -23,14 +23,14 @@ TRY_EVERY = 60.0
 """Seconds until a scheduler that was away is tried again."""
 
 
-class DaskWorkshop:
+class DaskExecutor:
     """Workers of the Dask scheduler at `address`; `spare` does what they do not.
 
     The answers are the same wherever a piece is carried out, so a worker that dies, a scheduler that goes
     away or never was there, and workers of another version cost time and a warning, nothing else.
     """
 
-    def __init__(self, address: str, spare: Workshop) -> None:
+    def __init__(self, address: str, spare: Executor) -> None:
         self._address = address
         self._spare = spare
         self._connection: Connection | None = None
@@ -38,8 +38,10 @@ class DaskWorkshop:
         self._known: set[str] = set()
         self._aside = ThreadPoolExecutor(1)  # for what would block the pulse
 
-    def carry_out(self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace) -> list[bytes]:
-        """See `Workshop`."""
+    def carry_out(
+        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: PacedReporter
+    ) -> list[bytes]:
+        """See `Executor`."""
         answers: dict[int, bytes] = {}
         if pace.clock() >= self._not_before:
             try:
@@ -66,7 +68,12 @@ class DaskWorkshop:
             self._connection = None
 
     def _elsewhere(
-        self, task: Task, common: bytes, pieces: Sequence[bytes], pace: Pace, answers: dict[int, bytes]
+        self,
+        task: Task,
+        common: bytes,
+        pieces: Sequence[bytes],
+        pace: PacedReporter,
+        answers: dict[int, bytes],
     ) -> None:
         """Fill in the answers that workers give. Raises `ClusterError` when there will be no more of them."""
         if self._connection is None:
@@ -80,7 +87,7 @@ class DaskWorkshop:
         finally:
             connection.withdraw(futures)
 
-    def _look_over(self, crew: Crew, pace: Pace) -> None:
+    def _look_over(self, crew: Crew, pace: PacedReporter) -> None:
         for worker, reason in crew.refused.items():
             self._warn(pace, f"the Dask worker {worker} is not used: it {reason}")
         if not crew.fit:
@@ -95,7 +102,7 @@ class DaskWorkshop:
         connection: Connection,
         crew: Crew,
         futures: Sequence[Future[bytes]],
-        pace: Pace,
+        pace: PacedReporter,
         answers: dict[int, bytes],
     ) -> None:
         waiting = dict(enumerate(futures))
@@ -115,7 +122,12 @@ class DaskWorkshop:
                     raise ClusterError(f"the Dask scheduler at {self._address} or its workers have gone")
 
     def _take(
-        self, connection: Connection, k: int, future: Future[bytes], pace: Pace, answers: dict[int, bytes]
+        self,
+        connection: Connection,
+        k: int,
+        future: Future[bytes],
+        pace: PacedReporter,
+        answers: dict[int, bytes],
     ) -> None:
         """An answer; or none, where the worker failed and this computer has to see for itself."""
         answer = None
@@ -129,7 +141,7 @@ class DaskWorkshop:
             raise ClusterError(f"the Dask scheduler at {self._address} has forgotten what it was asked")
 
     def _beating(
-        self, do: Callable[[], Answer], pace: Pace, undo: Callable[[Answer], None] | None = None
+        self, do: Callable[[], Answer], pace: PacedReporter, undo: Callable[[Answer], None] | None = None
     ) -> Answer:
         """What `do` returns, while the pulse goes on; what comes after an interruption is undone.
 
@@ -145,7 +157,7 @@ class DaskWorkshop:
             raise
         return future.result()
 
-    def _warn(self, pace: Pace, text: str) -> None:
+    def _warn(self, pace: PacedReporter, text: str) -> None:
         if text not in self._known:
             self._known.add(text)
             pace.emit(Log("warning", text))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from inference.core.experiment import Experiment
 from inference.core.explain.counting import whole
-from inference.core.explain.problem import REASONS, ExplainProblem, Fact, Reason
-from inference.core.explain.sampling import Reading, Sampler
+from inference.core.explain.problem import REASONS, ExplainProblem, Fact, NotCharacterised
+from inference.core.explain.sampling import SampledCycles, Sampler
 from inference.core.explain.settings import ExplainSettings
 from inference.core.explain.telling import Teller
 
@@ -18,13 +18,13 @@ class Exclusion:
     """Where and why a scheme was left out."""
 
     stage: str
-    reason: Reason
+    reason: NotCharacterised
     text: str
     facts: tuple[Fact, ...]
 
 
 @dataclass
-class Bench:
+class ExplainContext:
     """One search: its problem, its samples, what has been found out. Stages add to it in order.
 
     `alone`: every scheme alone; `slots` of the issue bottleneck; `counts`: µops where known; `widths`:
@@ -35,7 +35,7 @@ class Bench:
     sampler: Sampler
     teller: Teller
     counts_from: str = ""
-    alone: dict[str, Reading] = field(default_factory=dict)
+    alone: dict[str, SampledCycles] = field(default_factory=dict)
     slots: dict[str, float] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
     widths: dict[str, int] = field(default_factory=dict)
@@ -52,7 +52,9 @@ class Bench:
         """Schemes that have not been excluded, in the problem's order."""
         return [scheme for scheme in self.problem.schemes if scheme not in self.excluded]
 
-    def exclude(self, scheme: str, stage: str, reason: Reason, text: str, facts: Iterable[Fact] = ()) -> None:
+    def exclude(
+        self, scheme: str, stage: str, reason: NotCharacterised, text: str, facts: Iterable[Fact] = ()
+    ) -> None:
         """Leave a scheme out, and say so."""
         told = text or REASONS[reason]
         self.excluded[scheme] = Exclusion(stage, reason, told, tuple(facts))
@@ -105,6 +107,6 @@ class Bench:
         return -self.sampler.beside(scheme), place, len(scheme), scheme
 
 
-def fact(bench: Bench, experiment: Experiment, expected: float | None) -> Fact:
+def fact(context: ExplainContext, experiment: Experiment, expected: float | None) -> Fact:
     """What was measured of an experiment, to stand beside a verdict."""
-    return Fact(experiment, expected, bench.sampler.reading(experiment).cycles)
+    return Fact(experiment, expected, context.sampler.reading(experiment).cycles)

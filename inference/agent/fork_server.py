@@ -63,7 +63,7 @@ _LARGEST = 4096
 def start(
     core: int | None, niceness: int = 0, user: str | None = None, *, sandboxed: bool = True
 ) -> socket.socket:
-    """Fork the nursery; the socket to ask it over. To be called before any thread exists.
+    """Fork the fork_server; the socket to ask it over. To be called before any thread exists.
 
     Its processes run on `core`, with `niceness` where that is allowed, as `user` (None: whoever this is).
     They have what this process has in memory now, which must not be a secret. `sandboxed`: where the kernel
@@ -80,7 +80,7 @@ def start(
             if user is not None:
                 become(user)
             if die_with_parent(parent):
-                _Nursery(there, core, sandboxed=sandboxed).run()
+                _ForkServer(there, core, sandboxed=sandboxed).run()
             status = 0
         finally:
             os._exit(status)
@@ -88,7 +88,7 @@ def start(
     return here
 
 
-class _Nursery:
+class _ForkServer:
     def __init__(self, agent: socket.socket, core: int | None, *, sandboxed: bool) -> None:
         self._agent = agent
         self._core = core

@@ -55,7 +55,7 @@ class AnicaConfig(AppConfig):
             operations.register(prefix, f"anica_app.features.{module}.router", tag)
         query.register("anica_app.features.campaigns.query.found_of_anica")
         offers.offer_on_mapping(
-            offers.Offer(
+            offers.MappingOffer(
                 "Difference to LLVM’s model …",
                 "what llvm-mca says of each scheme; a report in Markdown",
                 "mapping-llvm",
@@ -63,7 +63,7 @@ class AnicaConfig(AppConfig):
             )
         )
         offers.show_on_scheme(
-            offers.Panel(
+            offers.SchemePanel(
                 "discoveries",
                 "Discoveries",
                 "anica/discoveries/mentions.html",

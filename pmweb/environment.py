@@ -50,7 +50,7 @@ _CONNECTION = {
     "tcp_user_timeout": 15_000,
     "options": " ".join(f"-c {name}={value}" for name, value in _SERVER_SIDE.items()),
 }
-"""A server that is gone is noticed within seconds: runs are taken over after fifteen (`watch`)."""
+"""A server that is gone is noticed within seconds: runs are taken over after fifteen (`LeaseMonitor`)."""
 
 WEB_PROCESS = "PMWEB_WEB_PROCESS"
 """Set by the launcher for the web process alone."""

@@ -27,7 +27,7 @@ _TOOLS = 16
 
 
 class AskedHere:
-    """A executor for `ask_piece` in which this computer's own predictor answers."""
+    """An executor for `ask_piece` in which this computer's own predictor answers."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor

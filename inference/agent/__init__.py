@@ -6,12 +6,10 @@ Standard library alone, plus `websockets` for the connection; it packs into one 
 |---|---|
 | `protocol` | the messages between agent and server, as values |
 | `connection`, `session` | dials out, reconnects, leases one batch at a time, reports |
-| `rate` | how many messages that nothing asked for are too many |
-| `measuring` | passes over a batch until its results settle |
-| `fork_server`, `child` | processes that may crash: a fork server, and the loop that runs code |
-| `priority` | how soon a process gets the processor |
+| `passes`, `settling` | passes over a batch until its results settle |
+| `fork_server`, `child` | processes that may crash, and the loop that runs code in them |
 | `sandbox` | what such a process may still do |
-| `process`, `report` | the agent's side of it: how it ended, and what of its words can be believed |
+| `process`, `counter_report` | the agent's side of it: how it ended, and what of its words can be believed |
 | `harness`, `frame`, `code_pages` | times a loop body: clock, estimator, machine code around it |
 | `block_timer`, `block_frame`, `paging` | times a basic block, whose memory is mapped when it is touched |
 | `targets` | what differs between x86-64 and AArch64: frame, clock, known blocks, instruction cache |

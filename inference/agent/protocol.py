@@ -17,7 +17,7 @@ time and answers with all of its results at once; until they are acknowledged it
 again after a reconnection, naming the batch in `holds`. The `fence` is the number of the lease: results
 under an old one are acknowledged and thrown away.
 
-Both sides refuse messages larger than `MAX_MESSAGE_BYTES`, another `PROTOCOL`, and floods (`rate`).
+Both sides refuse messages larger than `MAX_MESSAGE_BYTES`, another `PROTOCOL`, and floods (`Allowance`).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def compiled_in_place(function: Kernel) -> Kernel:
 def inlined(function: Kernel) -> Kernel:
     """The same as `compiled_in_place` for a function that becomes part of each caller.
 
-    Handing over a arrays full of arrays would take as long as what is done with it.
+    Handing over a tuple full of arrays would take as long as what is done with it.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 

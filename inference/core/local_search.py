@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LocalSearch:
-    """A mapping on a arrays of its own, with the cycles of every experiment and what its prediction counts.
+    """A mapping with arrays of its own, with the cycles of every experiment and what its prediction counts.
 
     `error` is `Evaluator.mean_loss`, bit for bit; with the usual `loss` the mean relative error. Creating one
     loads numba.

@@ -40,7 +40,7 @@ more than the former are possible."""
 _LEAST_TO_SHARE = 8  # mappings
 
 _MOST_VARIANTS = 512
-"""Rows of one scheme that are told apart: beyond, little is shared, and a arrays for all takes room."""
+"""Rows of one scheme that are told apart: beyond, little is shared, and arrays for all take room."""
 
 _BEAT = 0.02  # seconds
 
@@ -256,7 +256,7 @@ def most_terms(table: ExperimentTable) -> int:
 def desk_maker(
     evaluator: Evaluator, population: Population, n_places: int, *, tables: bool
 ) -> Callable[[], EvaluationArrays]:
-    """What makes a arrays with so many places, and scratch room for any experiment under the population."""
+    """What makes arrays with so many places, and scratch room for any experiment under the population."""
     longest = int(np.diff(population.offsets).max(initial=0))
     terms = most_terms(evaluator.table)
     return lambda: make_desk(n_places, evaluator.n_ports, longest * terms, terms, tables=tables)
@@ -275,7 +275,7 @@ def work_off(
     threads: int,
     pulse: Callable[[], None] | None,
 ) -> None:
-    """Do all pieces, each thread at a arrays of its own; between them the pulse beats on the calling thread."""
+    """Do all pieces, each thread with its own arrays; between them the pulse beats on the calling thread."""
     threads = min(threads, max(1, len(pieces)))
     if threads == 1:
         arrays = make_desk()

@@ -74,12 +74,12 @@ def tripartite(mapping: PortMapping, schemes: Iterable[str] | None = None) -> Js
 
 
 def compared(comparison: MappingComparison) -> Json:
-    """Two mappings in one graph, differences first: the same data with the ports of `MappingComparison.ports`, and
+    """Two mappings in one graph, differences first: the same data with the ports of the comparison, and
 
     - `counts`: how many schemes there are of each `kind`;
-    - `groups` have a `kind` (a `SchemeRelation`), and hold schemes that have equal µops in the first mapping and equal
-      ones in the second. Their µops have `count` in the first and `there` in the second, 0 where there are
-      none of them. `hidden` says so where only µops differ that no experiment can show.
+    - `groups` have a `kind` (a `SchemeRelation`), and hold schemes that have equal µops in the first mapping
+      and equal ones in the second. Their µops have `count` in the first and `there` in the second, 0 where
+      there are none of them. `hidden` says so where only µops differ that no experiment can show.
     """
     folded: dict[tuple[SchemeRelation, Uops | None, Uops | None], list[ComparedScheme]] = {}
     for each in comparison.schemes:

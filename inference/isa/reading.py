@@ -8,7 +8,7 @@ Four styles are understood:
 - Palmed's, after Intel XED: `ADD_GPR64i64_MEM64i64`, each operand with the type of its elements.
 
 Styles differ in how they see a scheme, too: iwho leaves out the `1` of a shift by one, writes `xmm0` where it
-is implied, and gives every comparison predicate a mnemonic of its own. `SchemeNameParts.variants` covers that.
+is implied, and gives every comparison predicate a mnemonic of its own. `variants` cover that.
 """
 
 from __future__ import annotations

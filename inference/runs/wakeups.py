@@ -324,8 +324,8 @@ def present() -> Switchboard | None:
 
 # Messages that only make things quicker: everybody also looks by themselves.
 #
-# Processes of one host and data directory hear each other by local sockets (`bells`), those of other hosts
-# through the channel layer (`switchboard`), if it is one that leaves its process.
+# Processes of one host and data directory hear each other by local sockets, those of other hosts
+# through the channel layer, if it is one that leaves its process.
 
 
 WORK = "work"

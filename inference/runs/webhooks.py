@@ -111,7 +111,7 @@ def address_of(host: str, port: int, internal: bool) -> str:
 # Who is told when a run ends: the address that its user gave, and the site's own.
 #
 # The rows are made when the run is submitted, so that nothing has to happen in the transaction that ends it;
-# workers look for those of ended runs (`webhook_delivery`).
+# workers look for those of ended runs.
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def checked(url: str) -> str:
 # None waits for another: attempts go on side by side, and of those under way only so many are at one host, so
 # that one which does not answer leaves room for all others.
 #
-# Users may enter public addresses alone (`webhook_posting`), unless the setting `WEBHOOK_INTERNAL` allows
+# Users may enter public addresses alone, unless the setting `WEBHOOK_INTERNAL` allows
 # others or the site's administrator has entered the address.
 
 

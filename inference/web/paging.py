@@ -1,4 +1,4 @@
-"""Pages of long tables by key, not by offset: page 500 costs as much as page 1, and none shows a row twice."""
+"""Pages of long tables by key, not by offset: page 500 costs as much as page 1."""
 
 from __future__ import annotations
 

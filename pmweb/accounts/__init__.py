@@ -2,15 +2,14 @@
 
 | file | concern |
 |---|---|
-| `administrator` | the account that the shell can always let in |
-| `people` | inviting, roles, deactivating |
+| `people` | inviting, roles, deactivating; the account that the shell can always let in |
 | `roles` | what a role may do |
 | `backend` | the user of a session, with the role |
 | `links`, `throttle`, `forms` | ways in: one-time links, passwords, and the brake on guessing |
 | `api_tokens` | programs that act for a person |
 | `session_store` | sessions are kept under hashes of their keys |
-| `sessions` | all sessions of a person end together |
+| `sessions` | the sessions of a person, and how they end |
 | `watching` | connections end with the session that they belong to |
-| `acting`, `audit`, `noting` | on whose behalf something is done, and the log of it |
-| `views/` | the pages |
+| `telling`, `audit`, `noting` | on whose behalf something is done, and the log of it |
+| `pages`, `administration` | the pages of an account, and those of administrators |
 """

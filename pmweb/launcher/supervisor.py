@@ -3,7 +3,7 @@
 Each child leads a process group of its own: a Ctrl-C at the terminal reaches the supervisor alone, which then
 stops the children in order, and whatever a child started can be ended with it. A child that dies is started
 again after a pause that doubles with every early death. If the supervisor itself is killed, the kernel kills
-its children (`lifeline`).
+its children.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 | file | concern |
 |---|---|
 | `rules` | what a rule says: the level to read, the level to change, what is noted in the audit log |
-| `house`, `inference`, `anica` | the rules, a line per name of an address; a new application brings a file |
-| `table` | all of them together |
+| `table` | the rules, a line per name of an address |
 | `middleware` | requests of browsers |
 | `sockets` | WebSockets of browsers, also after they were opened |
 | `context` | what templates ask: `may_read`, `may_operate`, `may_administer` |

@@ -6,9 +6,7 @@
 | `whole_rows` | traces whose rows go as they are: checkpoints, answers, log-ins, files, the audit log |
 | `journals` | journals of ended runs: what a newer event replaces is emptied, the numbers stay |
 | `samples` | blocks of decisions that no discovery rests on |
-| `policy` | all traces, and for how long the settings keep each |
-| `pruning` | looks at all traces or removes them, and notes what came of it |
-| `waiting` | what the page or the night has asked for, done by a worker once |
+| `pruning` | all traces and for how long each is kept; looks at them or removes them when asked |
 
 What goes is never read by a mapping, a proof, a discovery, an evaluation, or an export of these.
 """

@@ -21,7 +21,7 @@ def executable(path: Path, script: str) -> Path:
     return path
 
 
-def found(commands: tuple[str, ...]) -> list[installation.Found]:
+def found(commands: tuple[str, ...]) -> list[installation.InstalledProgram]:
     [(_, executables)] = installation.find_all([Program("tool", "test", commands, "apt install tool")])
     return executables
 
@@ -113,7 +113,7 @@ def test_what_this_host_leaves_open_to_foreign_programs_is_told(monkeypatch):
 def test_a_program_is_found_on_the_path_with_its_version(monkeypatch, tmp_path):
     executable(tmp_path / "tool", "echo tool version 12.3.4-debian")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert found(("tool",)) == [installation.Found(str(tmp_path / "tool"), "12.3.4")]
+    assert found(("tool",)) == [installation.InstalledProgram(str(tmp_path / "tool"), "12.3.4")]
 
 
 def test_two_names_of_one_file_count_once(monkeypatch, tmp_path):

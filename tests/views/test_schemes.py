@@ -107,7 +107,7 @@ def test_other_apps_add_sections_that_may_have_nothing_to_say(
     monkeypatch.setattr(offers, "_PANELS", [])
     for key, path in (("told", "told"), ("silent", "silent")):
         context = f"{__name__}.{path}"
-        offers.show_on_scheme(offers.Panel(key, key.upper(), "partials/terms.html", context))
+        offers.show_on_scheme(offers.SchemePanel(key, key.upper(), "partials/terms.html", context))
     text = page(visitor, ADD).content.decode()
     assert "TOLD" in text
     assert "SILENT" not in text

@@ -145,8 +145,10 @@ def reason(node: Node) -> str:
         InterestReason.KNOWN.value: "it represents a block known not to be interesting",
         InterestReason.SAME.value: "it represents the same blocks: other constraints imply the one that goes",
         InterestReason.EMPTY.value: "no block of it could be sampled",
-        InterestReason.SAMPLE.value: f"{missed} of {node.n} blocks {'is' if missed == 1 else 'are'} not interesting"
-        if missed
-        else "a block is interesting in another way",
+        InterestReason.SAMPLE.value: (
+            f"{missed} of {node.n} blocks {'is' if missed == 1 else 'are'} not interesting"
+            if missed
+            else "a block is interesting in another way"
+        ),
     }
     return said.get(node.reason, node.reason)

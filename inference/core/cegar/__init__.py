@@ -15,8 +15,8 @@ experiment can tell, which is listed beside it.
   there a second mapping that measuring could tell apart?
 - `telling_apart`: the experiment that decides; `alternatives`: what none decides
 - `clashing`: measurements that no mapping explains together; `waiving`: which of them to leave unexplained,
-  once `readings` has them measured again; `descent`: its local search
-- `algorithm`, `pool`, `asking`, `search_state`, `events`: the loop, its memory, its story
+  once `readings` has them measured again
+- `algorithm`, `readings`, `search_state`, `events`: the loop, its memory, its story
 - `strategy`: what a fixed set of experiments cannot tell apart
 """
 

@@ -138,7 +138,9 @@ class NotCharacterised(StrEnum):
 
 REASONS: Mapping[NotCharacterised, str] = {
     NotCharacterised.UNMEASURED: "no usable measurement of it",
-    NotCharacterised.UNSTABLE: "repeated measurements of the same experiment differ by far more than the noise",
+    NotCharacterised.UNSTABLE: (
+        "repeated measurements of the same experiment differ by far more than the noise"
+    ),
     NotCharacterised.NO_PORTS: "runs at the bottleneck's rate whatever is blocked: it uses no port",
     NotCharacterised.SLOW: "takes longer than its µops and their ports explain",
     NotCharacterised.FAST: "takes less time than its µops need on their ports",
@@ -148,7 +150,9 @@ REASONS: Mapping[NotCharacterised, str] = {
     NotCharacterised.NOT_WHOLE: "blocking costs it a time that is no whole number of µops",
     NotCharacterised.NEGATIVE: "fewer µops on a port set than on subsets of it",
     NotCharacterised.MORE_UOPS: "more µops were found than the processor counts",
-    NotCharacterised.MICROCODE: "delays every port alike, as the microcode sequencer does: its µops cannot be seen",
+    NotCharacterised.MICROCODE: (
+        "delays every port alike, as the microcode sequencer does: its µops cannot be seen"
+    ),
     NotCharacterised.MISSING: "some of its µops use ports that no blocking instruction blocks",
     NotCharacterised.TOO_SLOW: "takes so long alone that what blocking adds would be lost in it",
     NotCharacterised.DISAGREEMENT: "repeated tests disagree",

@@ -7,7 +7,7 @@ scheme that is all there is; there, equality of the µops is finer than equality
 
 - `canonical`: the canonical form; `same_up_to_renaming`: equality
 - `renaming`: the renaming of one mapping's ports that makes it most like another
-- `agreement`: the share of schemes with the same µops under it
+- `hidden`: the share of schemes with the same µops under it, up to what no experiment can show
 - `comparison`: two mappings side by side, for a reader
 - `distinguishing`: an experiment that tells two mappings apart: `constructing` it in the two-level model,
   `searching` for it in the three-level model

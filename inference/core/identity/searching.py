@@ -35,7 +35,7 @@ _BLOCK = 1 << 19  # entries of a table that are looked at together: they stay in
 
 
 def searched(question: DistinguishingQuestion, max_length: int) -> Answer | None:
-    """The first of the smallest answers with up to `max_length` instructions; see `DistinguishingQuestion`."""
+    """The first of the smallest answers to the question with up to `max_length` instructions."""
     families = [_unions(question, mapping) for mapping in (0, 1)]
     uops = max(sum(count for _, count in uops) for each in question.classes for uops in each.uops)
     uops = max(uops, *(slots for each in question.classes for slots in each.slots))

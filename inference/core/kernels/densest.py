@@ -187,7 +187,7 @@ def densest_union(
 
     A union with mass m that may gain at most r more loses for good once (m + r) / size is no denser than the
     best: its size can only grow. Widest kinds come first: what is left by then is narrow, and fits inside.
-    The other arguments are the scratch room of a arrays.
+    The other arguments are the scratch room of an `EvaluationArrays`.
     """
     _sort_by_width(kinds, amounts, n)
     rest, best, width = _first_guess(kinds, amounts, n)

@@ -1,7 +1,8 @@
 """The arrays that the compiled loops work on.
 
-A *row* is the µops of one scheme in one mapping. Row numbers are those of `Rows`; a `EvaluationArrays` has a place for
-each row of a block of consecutive rows (one mapping, say), so that place p belongs to row `base + p`.
+A *row* is the µops of one scheme in one mapping. Row numbers are those of `Rows`; `EvaluationArrays` have a
+place for each row of a block of consecutive rows (one mapping, say), so that place p belongs to row
+`base + p`.
 """
 
 from __future__ import annotations

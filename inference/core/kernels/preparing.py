@@ -15,7 +15,7 @@ _FEW_KINDS = 6
 
 @compiled_in_place
 def prepare(arrays: EvaluationArrays, rows: Rows, base: Number, places: Integers) -> None:
-    """Bring the listed places of a arrays in line with their rows."""
+    """Bring the listed places of the arrays in line with their rows."""
     for place in places:
         prepare_one(arrays, rows, base, np.int64(place))
 

@@ -286,9 +286,10 @@ def loads_summary(schemes: Collection[ComparedScheme]) -> str:
     common = counts[SchemeRelation.EQUAL] + counts[SchemeRelation.DIFFERENT]
     if not common:
         return "No scheme is described by both."
+    first, second = counts[SchemeRelation.ONLY_FIRST], counts[SchemeRelation.ONLY_SECOND]
     return (
-        f"{counts[SchemeRelation.EQUAL]:,} of {common:,} common schemes take as long alone, within {NOISE:g} cycles. "
-        f"{counts[SchemeRelation.ONLY_FIRST]:,} only in the first, {counts[SchemeRelation.ONLY_SECOND]:,} only in the second."
+        f"{counts[SchemeRelation.EQUAL]:,} of {common:,} common schemes take as long alone, within {NOISE:g} "
+        f"cycles. {first:,} only in the first, {second:,} only in the second."
     )
 
 

@@ -47,7 +47,7 @@ class _RowTold(_Document):
 
 
 class SetTold(_RowTold):
-    """An experiment set. `own`: measured by the run. Its rows are in `sets/ID.jsonl`, one `ArchivedMeasurement` per line."""
+    """An experiment set. `own`: measured by the run. Its `ArchivedMeasurement`s are in `sets/ID.jsonl`."""
 
     identity: Json = {}
 

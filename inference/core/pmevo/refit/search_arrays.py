@@ -1,4 +1,4 @@
-"""One mapping on a arrays: its schemes are re-fitted one at a time, each exactly, all others fixed."""
+"""The arrays of a re-fit: schemes are re-fitted one at a time, each exactly, all others fixed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Lists:
 
 
 class SearchArrays:
-    """The experiments, and the room that re-fitting one scheme at a time needs. One thread works on a arrays.
+    """The experiments, and the room that re-fitting one scheme at a time needs. One thread works on them.
 
     `times`: cycles float64[n_schemes] of every scheme alone, as measured. `members`: int64[n_schemes], how
     many schemes each stands for. Creating one loads numba.

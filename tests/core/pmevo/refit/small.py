@@ -1,4 +1,4 @@
-"""A processor with few ports and what was measured of it, on a arrays."""
+"""A processor with few ports and what was measured of it, as arrays."""
 
 from __future__ import annotations
 

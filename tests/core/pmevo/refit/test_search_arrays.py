@@ -119,7 +119,7 @@ def one_kind_per_port(n: int) -> tuple[SearchArrays, Usage]:
 
 
 def test_mixes_of_many_kinds_get_the_room_that_they_need() -> None:
-    """Ten kinds on ports of their own have 1,023 unions; 60 such mixes are more than a arrays begins with."""
+    """Ten kinds on ports of their own have 1,023 unions; 60 such mixes are more than there is room for."""
     on, usage = one_kind_per_port(10)
     singles = np.array([1 << k for k in range(10)], dtype=np.int64)
     assert on.refit(usage, 0, Lists(singles, NONE, NONE), FREE, keep=True) == 0

@@ -17,8 +17,8 @@ from anica_app.features.discoveries.steps import finite
 from anica_app.models import BlockColumn, Discovery
 from inference.isa.x86.blocks import BlockError
 from inference.isa.x86.blocks.listing import intel_of_bytes
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Input
+from inference.web.validation import Id
 
 Interestingness = Annotated[
     float | Literal["infinite"] | None,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 from numba.extending import intrinsic
+
+from inference.core.compiled_mark import PREFIX, cache_directory
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -48,3 +53,20 @@ def _compiled(function: Kernel, **options: Any) -> Kernel:
         return cast(Kernel, compile_(nogil=True, cache=True, **options)(function))
     except RuntimeError:  # numba finds no directory that it may write its cache to
         return cast(Kernel, compile_(nogil=True, **options)(function))
+
+
+def _keep_in_a_directory_of_these_sources() -> None:
+    """Where none can be made, numba chooses a place."""
+    directory = cache_directory()
+    with contextlib.suppress(OSError):
+        directory.mkdir(parents=True, exist_ok=True)
+    if not os.access(directory, os.W_OK):
+        return
+    config: Any = numba.config  # its declared types know no settings
+    config.CACHE_DIR = str(directory)
+    for other in directory.parent.glob(f"{PREFIX}*"):
+        if other != directory:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+_keep_in_a_directory_of_these_sources()

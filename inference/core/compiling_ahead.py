@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import importlib.metadata
-import os
-import sys
-from pathlib import Path
-
 import numpy as np
 
 from inference.core.arrays import Int64s
+from inference.core.compiled_mark import note_compiled
 from inference.core.evaluator import Evaluator
 from inference.core.events import PacedReporter
 from inference.core.experiment import Experiment
@@ -27,60 +21,6 @@ from inference.core.pmevo.settings import PMEvoSettings
 from inference.core.pmevo.variation import fingerprints, inherited, mutated
 from inference.core.protocols import Checkpoint, Event
 from inference.core.tables import ExperimentTable, Population
-
-# Whether the inner loops have been compiled for this computer: a mark beside what numba keeps on disk.
-#
-# Finding that out takes milliseconds; loading numba in order to see takes seconds.
-
-
-_SOURCES = Path(__file__).parent
-_MARK = "compiled"
-_CPU_FACTS = ("model name", "flags", "CPU implementer", "CPU part", "Features")
-
-
-def is_compiled() -> bool:
-    """Whether a process has used every loop of these very sources, with this numba on this processor."""
-    try:
-        return _mark().read_text() == _fingerprint()
-    except (OSError, importlib.metadata.PackageNotFoundError):
-        return False
-
-
-def note_compiled() -> None:
-    """Remember it; where that cannot be written, it is found out anew each time."""
-    mark = _mark()
-    with contextlib.suppress(OSError):
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(_fingerprint())
-
-
-def _mark() -> Path:
-    """Where numba has its files: so they go together."""
-    own = os.environ.get("NUMBA_CACHE_DIR")
-    return (Path(own) if own else _SOURCES / "__pycache__") / _MARK
-
-
-def _fingerprint() -> str:
-    """Changes with whatever makes numba compile again."""
-    told = [
-        sys.version,
-        importlib.metadata.version("numba"),
-        importlib.metadata.version("numpy"),
-        _processor(),
-    ]
-    for file in sorted(_SOURCES.rglob("*.py")):
-        status = file.stat()
-        told.append(f"{file.relative_to(_SOURCES)} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()
-
-
-def _processor() -> str:
-    """The first one's model and abilities, as far as the kernel tells."""
-    with contextlib.suppress(OSError):
-        first = Path("/proc/cpuinfo").read_text().split("\n\n", maxsplit=1)[0]
-        return "\n".join(line for line in first.splitlines() if line.startswith(_CPU_FACTS))
-    return ""
-
 
 _PORTS = 2
 

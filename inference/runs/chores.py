@@ -22,7 +22,7 @@ from django.db import OperationalError
 from django.utils.module_loading import import_string
 
 from inference.agent.fork_server import set_niceness
-from inference.core.compiling_ahead import is_compiled
+from inference.core.compiled_mark import is_compiled
 from inference.runs.child import PARENT_VARIABLE, end_with, giving_way
 
 # Compiles what runs compute with, in a process beside a worker: nobody's first run shall wait for it.

@@ -404,11 +404,11 @@ def _results(run_id: int) -> str:
 
 
 def _after_commit(topic: str) -> None:
-    def ring() -> None:  # a function, since Django reports the failure of a robust one by its name
+    def wake() -> None:  # a function, since Django reports the failure of a robust one by its name
         ring(topic)
         board = present()
         if board is not None:
             board.ring(topic)
 
     # robust: what is only a message must not fail the transaction that has just been committed.
-    transaction.on_commit(ring, robust=True)
+    transaction.on_commit(wake, robust=True)

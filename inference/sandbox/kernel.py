@@ -20,7 +20,7 @@ _NEW_USER, _NEW_NETWORK, _NEW_IPC, _NEW_NAMES = 0x10000000, 0x40000000, 0x080000
 _NOBODY = 65534
 
 
-def enter() -> None:
+def enter_namespaces() -> None:
     """Leave the others' network and shared memory, and every right over them. Raises `OSError`.
 
     Files belong to whom they did. Root is nobody inside, so that a program which is executed has no

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inference.sandbox import call_filter, kernel, landlock
-from inference.sandbox import kernel as namespaces
 from inference.sandbox.call_filter import any_bit, argument, at_least, equal, load
 
 # Directories with things that foreign programs must not see, whatever lies beside them.
@@ -173,7 +172,7 @@ def confine(reads: Sequence[str], writes: Sequence[str], host: Abilities) -> Non
     the host was tried: then the program must not run.
     """
     if host.namespaces:
-        namespaces.enter()
+        kernel.enter_namespaces()
     if not kernel.no_new_privileges():
         raise OSError("this kernel keeps its programs from no privileges")
     kernel.no_capabilities()
@@ -183,7 +182,7 @@ def confine(reads: Sequence[str], writes: Sequence[str], host: Abilities) -> Non
 
 
 def _leave() -> bool:
-    namespaces.enter()
+    kernel.enter_namespaces()
     return True
 
 

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from inference.web.api.access import ADMINISTERS, administering
 from inference.web.api.document import FILE
-from inference.web.api.paging import Id, PageOf, Paging, listed
+from inference.web.api.paging import PageOf, Paging, listed
 from inference.web.api.shapes import Text, Time, attachment
+from inference.web.validation import Id
 from pmweb.accounts import audit
 from pmweb.accounts.audit import COLUMNS, VIA, Wanted
 from pmweb.models import AuditEntry

@@ -11,8 +11,8 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from inference.web.api.access import ADMINISTERS, OPERATES, administering, operating
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Time
+from inference.web.validation import Id
 from pmweb.accounts import sessions
 from pmweb.accounts import sessions as ending
 from pmweb.accounts.presentation import browser_name

@@ -9,8 +9,8 @@ from ninja import Router, Schema, Status
 from pydantic import Field
 
 from inference.web.api.access import ADMINISTERS, administering
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Input, Time
+from inference.web.validation import Id
 from pmweb.accounts import audit
 from pmweb.models import Pruning
 from pmweb.retention.pruning import ask, overview

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from inference.core import compiling_ahead
-from inference.core.compiling_ahead import is_compiled, note_compiled
+from inference.core import compiled_mark
+from inference.core.compiled_mark import cache_directory, is_compiled, note_compiled
 
 
 @pytest.fixture(autouse=True)
@@ -21,21 +22,21 @@ def test_it_is_there_once_it_was_made_and_goes_with_numbas_files(cache: Path) ->
     assert not is_compiled()
     note_compiled()
     assert is_compiled()
-    for file in cache.iterdir():
-        file.unlink()
+    for directory in cache.iterdir():
+        shutil.rmtree(directory)
     assert not is_compiled()
 
 
 def test_it_does_not_hold_on_another_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     note_compiled()
-    monkeypatch.setattr(compiling_ahead, "_processor", lambda: "another one")
+    monkeypatch.setattr(compiled_mark, "_processor", lambda: "another one")
     assert not is_compiled()
 
 
 def test_it_does_not_hold_for_other_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sources = tmp_path / "core"
     sources.mkdir()
-    monkeypatch.setattr(compiling_ahead, "_SOURCES", sources)
+    monkeypatch.setattr(compiled_mark, "_SOURCES", sources)
     (sources / "loops.py").write_text("x = 1")
     note_compiled()
     assert is_compiled()
@@ -47,3 +48,14 @@ def test_where_nothing_can_be_written_it_is_never_there(monkeypatch: pytest.Monk
     monkeypatch.setenv("NUMBA_CACHE_DIR", "/proc/nowhere")
     note_compiled()
     assert not is_compiled()
+
+
+def test_other_sources_have_another_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sources = tmp_path / "core"
+    sources.mkdir()
+    monkeypatch.setattr(compiled_mark, "_SOURCES", sources)
+    (sources / "called.py").write_text("x = 1")
+    before = cache_directory()
+    assert cache_directory() == before
+    (sources / "called.py").write_text("x = 12")
+    assert cache_directory() != before

@@ -29,8 +29,8 @@ from inference.features.runs.runs_of_kind import started
 from inference.features.uploads.api import FileProblemOut
 from inference.features.uploads.query import waiting_uploads
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Input, Ref, Scores, ref
+from inference.web.validation import Id
 
 router = Router()
 Name = Query(..., min_length=1, max_length=200, description="A column by its name.", examples=["measured"])

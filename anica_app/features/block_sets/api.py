@@ -35,7 +35,7 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, check_cursor, listed, page_json, sorts
+from inference.web.api.paging import PageOf, Paging, check_cursor, listed, page_json, sorts
 from inference.web.api.shapes import (
     DependentOut,
     Input,
@@ -51,6 +51,7 @@ from inference.web.api.shapes import (
     renamed,
 )
 from inference.web.paging import Order
+from inference.web.validation import Id
 
 router = Router()
 SetSort = sorts(SET_ORDERS)

@@ -24,7 +24,7 @@ from inference.models import Run
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
-from inference.web.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
+from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
 from inference.web.api.shapes import (
     DependentOut,
     Name,
@@ -40,6 +40,7 @@ from inference.web.api.shapes import (
     renamed,
 )
 from inference.web.paging import Order
+from inference.web.validation import Id
 
 CampaignSort = sorts(CAMPAIGN_ORDERS)
 Kind = Literal["", *Campaign.Kind.values]  # type: ignore[valid-type]

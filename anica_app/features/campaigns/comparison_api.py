@@ -15,8 +15,9 @@ from anica_app.features.coverage.job import MOST_CAMPAIGNS
 from anica_app.features.discoveries.api import FoundOut
 from anica_app.models import Discovery
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Ref, ref
+from inference.web.validation import Id
 
 router = Router()
 _ABSENT = "null"

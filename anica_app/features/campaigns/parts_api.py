@@ -26,9 +26,10 @@ from anica_app.models import BasicBlockSet, Campaign, Discovery, SampleBatch
 from inference.features.runs.api import RunOut
 from inference.features.runs.runs_of_kind import started
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, check_cursor, number_of_page, page_json, sorts
+from inference.web.api.paging import PageOf, Paging, check_cursor, number_of_page, page_json, sorts
 from inference.web.api.shapes import Input
 from inference.web.paging import Order
+from inference.web.validation import Id
 
 router = Router()
 COVERAGE = "coverage"

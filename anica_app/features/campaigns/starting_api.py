@@ -19,8 +19,8 @@ from inference.features.runs.api import RunOut, run_json
 from inference.features.runs.runs_of_kind import submitted
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Input, Ref, ref
+from inference.web.validation import Id
 
 router = Router()
 """Of all operations on campaigns themselves; those that name one by its number come behind these."""

@@ -38,8 +38,9 @@ from inference.isa.search import SearchError
 from inference.models import Run
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Input, Ref, SchemeText, Scores, Text, ref
+from inference.web.validation import Id
 
 router = Router()
 Ids = Annotated[list[Id], Field(max_length=MOST_COLUMNS)]

@@ -17,8 +17,9 @@ from inference.features.runs.api import RunOut, run_json
 from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Input
+from inference.web.validation import Id
 
 router = Router()
 

@@ -30,8 +30,9 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory
 from inference.web.api.shapes import Input, Note, Ref, Time, attachment, ref
+from inference.web.validation import Id
 
 router = Router()
 Mark = Literal[tuple(Discovery.Mark.values)]  # type: ignore[valid-type]
@@ -114,7 +115,7 @@ class ReproductionOut(Schema):
     hex: str = Field(examples=["480fbcc3"])
     assembly: list[str] = Field(examples=[["bsf rax, rbx"]])
     commands: list[CommandOut]
-    reproducing: dict[str, Any] = Field(
+    compiler_explorer: dict[str, Any] = Field(
         description="The state of a session of Compiler Explorer.", examples=[{"sessions": []}]
     )
     compiler_explorer_link: str = Field(examples=["https://godbolt.org/clientstate/eyJ…"])

@@ -40,8 +40,9 @@ from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory, number_of_page, page_json
+from inference.web.api.paging import PageOf, Paging, listed_in_memory, number_of_page, page_json
 from inference.web.api.shapes import Input, Ref, attachment, ref
+from inference.web.validation import Id
 
 router = Router()
 Which = Query(

@@ -17,8 +17,9 @@ from inference.models import PortMapping, Run
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Input, SchemeText, attachment
+from inference.web.validation import Id
 
 router = Router()
 

@@ -18,9 +18,10 @@ from inference.features.runs.api import RunOut, run_json
 from inference.features.runs.runs_of_kind import NameOfRun, done_run, listed_runs, started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, check_cursor, page_json, sorts
+from inference.web.api.paging import PageOf, Paging, check_cursor, page_json, sorts
 from inference.web.api.shapes import Input
 from inference.web.paging import Order
+from inference.web.validation import Id
 
 router = Router()
 DifferingSort = sorts(ORDERS)

@@ -20,8 +20,8 @@ from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, free_or_refuse
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, Deed, administering
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Input, Name, Note
+from inference.web.validation import Id
 
 router = Router()
 

@@ -26,8 +26,8 @@ from inference.features.runs.runs_of_kind import NameOfRun, submitted
 from inference.isa.x86.blocks import Block, block_of_hex, read_blocks
 from inference.models import Run
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Input, Name, Ref, ref
+from inference.web.validation import Id
 
 router = Router()
 _CODE = "add qword ptr [rcx+16], rbx\nadd qword ptr [rcx+128], rbx"

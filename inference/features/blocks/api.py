@@ -24,8 +24,8 @@ from inference.models import ISA, PortMapping
 from inference.storage.instruction_sets import X86
 from inference.web.api.access import READS, reading
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Cycles, Input, Ref, Uop, ref, uops_json
+from inference.web.validation import Id
 
 router = Router()
 MOST_BLOCKS = 100

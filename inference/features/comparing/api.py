@@ -35,8 +35,9 @@ from inference.figures.heatmap import heat_map
 from inference.models import ExperimentSet, PortMapping, ResourceMapping
 from inference.models.scheme_search import texts_found
 from inference.web.api.document import FILE
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Ref, SchemeText, Scores, Text, Unit, Uop, attachment, ref, uops_json
+from inference.web.validation import Id
 
 router = Router()
 Shown = Literal["", "different", "only-first", "only-second", "equal"]

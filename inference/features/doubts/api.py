@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
@@ -9,52 +10,25 @@ from django.shortcuts import get_object_or_404
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
-from inference.features.doubts.query import (
-    REPEATS,
-    USUAL_ERROR,
-    Decision,
-    again,
-    decisions,
-    doubts_head,
-    doubts_of,
-    write_doubts_csv,
-)
-from inference.features.evaluations.query import evaluations_of
+from inference.core.doubting import LABELS, Doubt, DoubtKind
+from inference.features.doubts.query import REPEATS, Decision, DoubtsOf, ask
+from inference.features.doubts.request import DoubtsRequest
 from inference.features.explained.api import machine_of
 from inference.features.measure.listed import listed_config
 from inference.features.runs.api import RunOut
 from inference.features.runs.runs_of_kind import started
-from inference.models import Evaluation, InstructionScheme, PortMapping
-from inference.models.scheme_search import texts_found
+from inference.models import InstructionScheme, PortMapping
 from inference.storage.rows import ids_of_schemes
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
-from inference.web.api.shapes import Cycles, Input, SchemeText, Text, Uop, attachment, uops_json
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
+from inference.web.api.shapes import Cycles, Input, SchemeText, Uop, attachment, uops_json
+from inference.web.validation import Id
 
 router = Router()
 Kind = Literal[tuple(each.value for each in DoubtKind)]  # type: ignore[valid-type]
-
-
-class Against(Schema):
-    """What a mapping is held against."""
-
-    other: Id | None = Field(
-        None, description="Number of another port mapping: conflicts with it.", examples=[None]
-    )
-    evaluation: Id | None = Field(
-        None, description="Number of one of its evaluations in cycles; the first without.", examples=[None]
-    )
-    over: float = Field(
-        USUAL_ERROR,
-        ge=0,
-        le=10_000,
-        description="Per cent of error on average above which a scheme is badly predicted.",
-        examples=[20.0],
-    )
 
 
 class DoubtOut(Schema):
@@ -96,113 +70,83 @@ class MeasureDoubt(Input):
 
 @router.get("/mappings/{mapping_id}/doubts", response=PageOf[DoubtOut])
 def list_doubts(
-    request: HttpRequest,
-    mapping_id: Id,
-    paging: Query[Paging],
-    against: Query[Against],
-    kind: Kind | None = None,
-    q: Text = "",
+    request: HttpRequest, mapping_id: Id, paging: Query[Paging], asked: Query[DoubtsRequest]
 ) -> Any:
     """What is ambiguous, excluded, badly predicted, or in conflict with another mapping."""
-    row, other, evaluation = _asked(mapping_id, against)
-    doubts = doubts_of(row, other, evaluation, against.over)
-    found = [each for each in doubts.rows if kind is None or each.kind == kind]
-    if q.strip():
-        texts = texts_found(row.isa_id, q)
-        found = [each for each in found if each.scheme in texts]
-    return listed_in_memory(found, paging, lambda shown: _told(row, doubts, shown))
+    found = ask(_mapping(mapping_id), asked)
+    return listed_in_memory(found.listed, paging, lambda shown: _told(found, shown))
 
 
 @router.get("/mappings/{mapping_id}/doubts/export", response=str, openapi_extra={FILE: "text/csv"})
-def export_doubts(
-    request: HttpRequest, mapping_id: Id, against: Query[Against], kind: Kind | None = None
-) -> HttpResponse:
+def export_doubts(request: HttpRequest, mapping_id: Id, asked: Query[DoubtsRequest]) -> HttpResponse:
     """All doubts as CSV, or those of one kind."""
-    row, other, evaluation = _asked(mapping_id, against)
-    doubts = doubts_of(row, other, evaluation, against.over)
-    found = tuple(each for each in doubts.rows if kind is None or each.kind == kind)
-    text = write_doubts_csv(Doubts(found, doubts.ports), doubts_head(row, other))
-    access.note(request, Deed.EXPORTED, row)
-    return attachment(text, "text/csv; charset=utf-8", f"{row.name} doubts", "csv")
+    found = ask(_mapping(mapping_id), asked)
+    access.note(request, Deed.EXPORTED, found.row)
+    return attachment(found.csv, "text/csv; charset=utf-8", f"{found.row.name} doubts", "csv")
 
 
 @router.get("/mappings/{mapping_id}/doubts/{scheme_id}", response=list[DoubtInFull])
-def get_doubts(request: HttpRequest, mapping_id: Id, scheme_id: Id, against: Query[Against]) -> Any:
+def get_doubts(request: HttpRequest, mapping_id: Id, scheme_id: Id, asked: Query[DoubtsRequest]) -> Any:
     """The doubts about one scheme, with the experiments to measure again and those that would decide.
 
     Measure them by `POST` to its `/measurements`, or by a run of kind `measure` with the plan `listed`.
     """
-    row, other, evaluation = _asked(mapping_id, against)
-    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=row.isa_id)
-    doubts = doubts_of(row, other, evaluation, against.over)
-    found = doubts.of(scheme.text)
-    decided = decisions(row, other, found)
+    found = ask(_mapping(mapping_id), asked)
+    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=found.row.isa_id)
+    listed = [each for each in found.listed if each.scheme == scheme.text]
+    decided = found.decisions(listed)
     return [
         {
             **told,
-            "again": [str(one) for one in again(row, each, other, evaluation)],
+            "again": [str(one) for one in found.again(each)],
             "decides": _decision(decided.get(each)),
         }
-        for each, told in zip(found, _told(row, doubts, found), strict=True)
+        for each, told in zip(listed, _told(found, listed), strict=True)
     ]
 
 
 @router.post("/mappings/{mapping_id}/doubts/{scheme_id}/measurements", response={201: RunOut})
 def measure_doubt(
-    request: HttpRequest, mapping_id: Id, scheme_id: Id, data: MeasureDoubt, against: Query[Against]
+    request: HttpRequest, mapping_id: Id, scheme_id: Id, data: MeasureDoubt, asked: Query[DoubtsRequest]
 ) -> Any:
     """Measure what a doubt about a scheme rests on again, or the experiment that would decide it."""
-    row, other, evaluation = _asked(mapping_id, against)
-    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=row.isa_id)
-    doubts = doubts_of(row, other, evaluation, against.over).of(scheme.text)
-    doubt = next((each for each in doubts if each.kind == data.kind), None)
-    decided = None if doubt is None else decisions(row, other, [doubt]).get(doubt)
+    found = ask(_mapping(mapping_id), asked)
+    scheme = get_object_or_404(InstructionScheme, pk=scheme_id, isa=found.row.isa_id)
+    doubt = found.find(data.kind, scheme.text)
+    decided = None if doubt is None else found.decisions([doubt]).get(doubt)
     if doubt is None or (data.what == "decide" and decided is None):
         missing = f"Nothing of this kind is doubtful in {scheme.text}"
         what = missing if doubt is None else "No short experiment decides this doubt"
         raise ProblemError(422, what, where="body kind", right="a doubt that the scheme's list has")
-    machine = machine_of(row, data.machine)
+    machine = machine_of(found.row, data.machine)
     if data.what == "decide":
         assert decided is not None
         experiments, words = [decided.distinction.experiment], "what decides"
     else:
-        experiments, words = again(row, doubt, other, evaluation), LABELS[doubt.kind]
+        experiments, words = found.again(doubt), LABELS[doubt.kind]
     config = listed_config(machine.pk, experiments, REPEATS)
     usual = f"{scheme.text[:100]}: {words}, measured on {machine.name}"[:180]
     return started(request, "measure", config, usual)
 
 
-def _asked(mapping_id: int, against: Against) -> tuple[PortMapping, PortMapping | None, Evaluation | None]:
-    row = get_object_or_404(PortMapping.objects.select_related("isa", "machine"), pk=mapping_id)
-    other = None
-    if against.other is not None:
-        other = get_object_or_404(PortMapping.objects.select_related("isa"), pk=against.other)
-        if other.isa_id != row.isa_id:
-            raise ProblemError(
-                422,
-                f"{other.name!r} describes {other.isa.name}, not {row.isa.name}",
-                where="query other",
-                right="a mapping of the same instruction set",
-            )
-    evaluations = evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES)
-    if against.evaluation is None:
-        return row, other, evaluations.first()
-    return row, other, get_object_or_404(evaluations, pk=against.evaluation)
+def _mapping(mapping_id: int) -> PortMapping:
+    return get_object_or_404(PortMapping.objects.select_related("isa", "machine"), pk=mapping_id)
 
 
-def _told(row: PortMapping, doubts: Doubts, shown: Any) -> list[dict[str, Any]]:
-    found: list[Doubt] = list(shown)
-    ids = ids_of_schemes(row.isa_id, (each.scheme for each in found))
+def _told(found: DoubtsOf, shown: Iterable[Doubt]) -> list[dict[str, Any]]:
+    doubts = list(shown)
+    ids = ids_of_schemes(found.row.isa_id, (each.scheme for each in doubts))
+    ports = found.doubts.ports
     return [
         {
             "kind": each.kind.value,
             "scheme_id": ids.get(each.scheme),
             "scheme": each.scheme,
             "why": each.words,
-            "uops": None if each.here is None else uops_json(each.here, doubts.ports),
-            "others": [uops_json(uops, doubts.ports) for uops in each.others],
+            "uops": None if each.here is None else uops_json(each.here, ports),
+            "others": [uops_json(uops, ports) for uops in each.others],
         }
-        for each in found
+        for each in doubts
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,14 @@ from django.core.management.base import CommandError
 
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.mapping import described
-from inference.features.doubts.query import (
-    USUAL_ERROR,
-    Decision,
-    again,
-    decisions,
-    doubts_head,
-    doubts_of,
-    write_doubts_csv,
-)
+from inference.features.doubts.query import Decision, DoubtsOf, ask
+from inference.features.doubts.request import NONE, DoubtsRequest
 from inference.features.evaluations.query import evaluations_of
 from inference.models import Evaluation, ExperimentSet, PortMapping
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name
 from inference.web.data_command import DataCommand, write_file
+from inference.web.validation import RequestError, read
 
 LISTED = 20  # doubts of a kind that the output names
 
@@ -40,7 +35,11 @@ class Command(DataCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument("mapping", metavar="MAPPING")
-        parser.add_argument("--against", metavar="OTHER", help="a mapping to hold it against: conflicts")
+        parser.add_argument(
+            "--against",
+            metavar="OTHER",
+            help="a mapping to compare it with, or none (default: another one of the same machine)",
+        )
         parser.add_argument(
             "--dataset",
             metavar="NAME",
@@ -49,9 +48,9 @@ class Command(DataCommand):
         parser.add_argument(
             "--over",
             type=float,
-            default=USUAL_ERROR,
+            default=DoubtsRequest().over,
             metavar="PERCENT",
-            help=f"mean error above which a scheme is badly predicted (default: {USUAL_ERROR:g})",
+            help="mean error above which a scheme is badly predicted (default: %(default)g)",
         )
         parser.add_argument("--kind", choices=[kind.value for kind in DoubtKind], help="only these")
         parser.add_argument("--scheme", metavar="TEXT", help="all about the doubts of this scheme")
@@ -60,27 +59,20 @@ class Command(DataCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the doubts, or everything about those of one scheme."""
+        scheme = options["scheme"]
         try:
-            row = by_name(PortMapping, options["mapping"])
-            other = by_name(PortMapping, options["against"]) if options["against"] else None
-            evaluation = _evaluation(row, options["dataset"])
-            found = doubts_of(row, other, evaluation, options["over"])
-        except ExchangeError as error:
+            found = _found(options)
+        except (ExchangeError, RequestError) as error:
             raise CommandError(str(error)) from error
-        kind, scheme = options["kind"], options["scheme"]
-        chosen = [
-            each
-            for each in found.rows
-            if kind in (None, each.kind) and (scheme is None or each.scheme == scheme)
-        ]
-        doubts = Doubts(tuple(chosen), found.ports)
+        chosen = [each for each in found.listed if scheme in (None, each.scheme)]
+        doubts = Doubts(tuple(chosen), found.doubts.ports)
         if options["csv"] is not None:
-            write_file(options["csv"], write_doubts_csv(doubts, doubts_head(row, other)).encode())
-        experiments = {} if scheme is None else {each: again(row, each, other, evaluation) for each in chosen}
-        decided = {} if scheme is None else decisions(row, other, chosen)
+            write_file(options["csv"], replace(found, listed=doubts.rows).csv.encode())
+        experiments = {} if scheme is None else {each: found.again(each) for each in chosen}
+        decided = {} if scheme is None else found.decisions(chosen)
         if options["json"]:
             told = [_as_json(each, doubts.ports, experiments.get(each), decided.get(each)) for each in chosen]
-            self.stdout.write(json.dumps({"mapping": row.name, "doubts": told}, ensure_ascii=False))
+            self.stdout.write(json.dumps({"mapping": found.row.name, "doubts": told}, ensure_ascii=False))
             return
         self._tell(doubts, cut=scheme is None)
         for doubt, listed in experiments.items():
@@ -106,12 +98,21 @@ class Command(DataCommand):
             self.stdout.write("nothing is doubtful, as far as is known")
 
 
-def _evaluation(row: PortMapping, dataset: str | None) -> Evaluation | None:
-    evaluations = evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES)
-    if dataset is None:
-        return evaluations.first()
+def _found(options: dict[str, Any]) -> DoubtsOf:
+    row = by_name(PortMapping, options["mapping"])
+    against = options["against"]
+    asked = {
+        "other": against if against in (None, NONE) else by_name(PortMapping, against).pk,
+        "evaluation": None if options["dataset"] is None else _evaluation(row, options["dataset"]).pk,
+        "over": options["over"],
+        "kind": options["kind"],
+    }
+    return ask(row, read(DoubtsRequest, asked))
+
+
+def _evaluation(row: PortMapping, dataset: str) -> Evaluation:
     wanted = by_name(ExperimentSet, dataset)
-    found = evaluations.filter(experiment_set=wanted).first()
+    found = evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES, experiment_set=wanted).first()
     if found is None:
         raise CommandError(
             f"{row.name!r} has not been evaluated on {wanted.name!r}: "

@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from statistics import median
 
+from django.shortcuts import get_object_or_404
+
 from inference.core.doubting import LABELS, Doubt, DoubtKind, Doubts
 from inference.core.experiment import Experiment
 from inference.core.explain import REASONS, NotCharacterised, Outcome
@@ -18,30 +20,102 @@ from inference.core.predicting import MappingPredictor
 from inference.core.residuals import SchemeError
 from inference.features.comparing.query import comparable, comparison_of
 from inference.features.comparing.reference import named_after
-from inference.features.evaluations.query import residuals_in, worst_with
+from inference.features.doubts.request import NONE, DoubtsRequest
+from inference.features.evaluations.query import evaluations_of, residuals_in, worst_with
 from inference.features.explained.query import is_explained, regularity_of, rows_of
 from inference.features.mappings.query import measured_slots_of
 from inference.formats.csv_cells import written
 from inference.formats.provenance import provenance_of
 from inference.measuring.arm_bodies import padding_of
 from inference.models import Evaluation, InstructionScheme, Measurement, PortMapping
+from inference.models.scheme_search import texts_found
 from inference.storage.characterisations import load_characterisation
 from inference.storage.evidence import Evidence
 from inference.storage.rows import load_mapping, measurements_of
+from inference.web.validation import RequestError
 
-# What is doubtful in a port mapping, scheme by scheme: ambiguous, excluded, badly predicted, in conflict.
+
+@dataclass(frozen=True)
+class DoubtsOf:
+    """The doubts of a mapping, compared with `other`, judged by one of its `evaluations` in cycles.
+
+    `doubts` are all of them, `listed` those of the kind and the schemes that were asked for.
+    """
+
+    row: PortMapping
+    other: PortMapping | None
+    evaluations: tuple[Evaluation, ...]
+    evaluation: Evaluation | None
+    doubts: Doubts
+    listed: tuple[Doubt, ...]
+
+    @property
+    def csv(self) -> str:
+        """Those that are listed, as CSV."""
+        head = doubts_head(self.row, self.other)
+        return write_doubts_csv(Doubts(self.listed, self.doubts.ports), head)
+
+    def find(self, kind: str, scheme: str) -> Doubt | None:
+        """The doubt of this kind about a scheme; None where there is none."""
+        return next((each for each in self.doubts.of(scheme) if each.kind == kind), None)
+
+    def decisions(self, doubts: Sequence[Doubt]) -> dict[Doubt, Decision]:
+        """For each of these an experiment that would decide, where a short one does."""
+        return decisions(self.row, self.other, doubts)
+
+    def again(self, doubt: Doubt) -> list[Experiment]:
+        """The experiments that a doubt rests on, for measuring them again."""
+        return again(self.row, doubt, self.other, self.evaluation)
 
 
-USUAL_ERROR = 20.0
-"""Per cent by which the experiments with a scheme may be off on average before it counts as badly
-predicted."""
+def ask(row: PortMapping, request: DoubtsRequest, value: Mapping | None = None) -> DoubtsOf:
+    """What a request asks for. `value`: the mapping, where it is at hand.
+
+    Raises `RequestError` or `Http404` for what the mapping cannot be compared with or judged by, and
+    `SearchError` for a search that makes no sense.
+    """
+    other = _other(row, request.other)
+    evaluations = tuple(evaluations_of(row).filter(unit=Evaluation.Unit.CYCLES))
+    evaluation = _evaluation(evaluations, request.evaluation)
+    doubts = doubts_of(row, other, evaluation, request.over, value)
+    texts = texts_found(row.isa_id, request.q) if request.q else None
+    listed = (
+        each
+        for each in doubts.rows
+        if request.kind in (None, each.kind) and (texts is None or each.scheme in texts)
+    )
+    return DoubtsOf(row, other, evaluations, evaluation, doubts, tuple(listed))
+
+
+def _other(row: PortMapping, wanted: int | str | None) -> PortMapping | None:
+    if wanted is None:
+        return usual_other(row)
+    if wanted == NONE:
+        return None
+    other = get_object_or_404(PortMapping.objects.select_related("isa"), pk=wanted)
+    if other.isa_id != row.isa_id:
+        raise RequestError(
+            "other",
+            f"{other.name!r} describes {other.isa.name}, not {row.isa.name}",
+            "a mapping of the same instruction set",
+        )
+    return other
+
+
+def _evaluation(evaluations: Sequence[Evaluation], wanted: int | None) -> Evaluation | None:
+    if wanted is None:
+        return next(iter(evaluations), None)
+    found = next((each for each in evaluations if each.pk == wanted), None)
+    if found is None:
+        raise RequestError("evaluation", "not one of this mapping in cycles", "the number of one that it has")
+    return found
 
 
 def doubts_of(
     row: PortMapping,
     other: PortMapping | None = None,
     evaluation: Evaluation | None = None,
-    over: float = USUAL_ERROR,
+    over: float = DoubtsRequest().over,
     value: Mapping | None = None,
 ) -> Doubts:
     """The doubts of a mapping.

@@ -26,9 +26,10 @@ from inference.models import Evaluation, ExperimentSet, InstructionScheme, PortM
 from inference.storage.listing import Listing
 from inference.storage.resource_mappings import load_predictor
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory, sorts
+from inference.web.api.paging import PageOf, Paging, listed_in_memory, sorts
 from inference.web.api.shapes import Cycles, Ref, SchemeText, Scores, Text, Time, Unit, ref
 from inference.web.paging import Order
+from inference.web.validation import Id
 
 router = Router()
 ErrorSort = sorts(ERROR_ORDERS)

@@ -12,8 +12,8 @@ from pydantic import Field
 from inference.features.excess.query import excess_in
 from inference.models import ExperimentSet, PortMapping
 from inference.storage.rows import load_mapping
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Ref, ref
+from inference.web.validation import Id
 
 router = Router()
 SHOWN = 20  # experiments of a group

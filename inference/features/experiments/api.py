@@ -24,8 +24,8 @@ from inference.models import ISA, Experiment, Measurement
 from inference.storage.rows import experiment_of, texts_in
 from inference.web.api.document import FILE
 from inference.web.api.errors import Flaw, ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Cycles, ExperimentText, Ref, attachment, ref
+from inference.web.validation import Id
 
 router = Router()
 Asked = Annotated[ExperimentText, Query(alias="experiment")]

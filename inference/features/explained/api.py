@@ -32,8 +32,9 @@ from inference.storage.fronts import pick
 from inference.storage.names import NAME_LIMIT, NOTE_LIMIT
 from inference.storage.resource_mappings import convert
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import Input, Name, Note, Ref, SchemeText, Text, Time, Uop, ref, uops_json
+from inference.web.validation import Id
 
 router = Router()
 

@@ -25,8 +25,8 @@ from inference.features.runs.api import RunOut, run_json
 from inference.features.runs.runs_of_kind import started
 from inference.models import Run
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Input, Ref, SchemeText, ref
+from inference.web.validation import Id
 
 router = Router()
 

@@ -28,7 +28,7 @@ from inference.storage.names import NAME_LIMIT
 from inference.web.api import access
 from inference.web.api.access import ADMINISTERS, IN_PERSON, Deed, administering, in_person
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import (
     DependentOut,
     Input,
@@ -42,6 +42,7 @@ from inference.web.api.shapes import (
     ref,
     renamed,
 )
+from inference.web.validation import Id
 
 router = Router()
 MOST_HOURS = 168

@@ -24,7 +24,7 @@ from inference.storage.rows import load_mapping, load_part
 from inference.web.api.access import READS, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (
     AnyMappingOut,
     Cycles,
@@ -43,6 +43,7 @@ from inference.web.api.shapes import (
     renamed,
     uops_json,
 )
+from inference.web.validation import Id
 
 router = Router()
 MOST_EXPERIMENTS = 1000

@@ -18,8 +18,9 @@ from inference.models.scheme_search import texts_found
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.document import FILE
-from inference.web.api.paging import Id, PageOf, Paging, listed_in_memory
+from inference.web.api.paging import PageOf, Paging, listed_in_memory
 from inference.web.api.shapes import Ref, SchemeText, Scores, Text, attachment, ref
+from inference.web.validation import Id
 
 router = Router()
 KIND = "check-model"

@@ -20,7 +20,7 @@ from inference.formats.exporting import RESOURCE_EXPORTS
 from inference.models import ResourceMapping
 from inference.storage.resource_mappings import load_resource_mapping
 from inference.web.api.document import FILE
-from inference.web.api.paging import Id, PageOf, Paging, listed, listed_in_memory, sorts
+from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
 from inference.web.api.shapes import (
     AnyMappingOut,
     Cycles,
@@ -35,6 +35,7 @@ from inference.web.api.shapes import (
     file_answer,
     renamed,
 )
+from inference.web.validation import Id
 
 router = Router()
 ResourceSort = sorts(RESOURCE_MAPPING_COLUMNS)

@@ -27,7 +27,7 @@ from inference.web.api import access
 from inference.web.api.access import READS, Deed, reading
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import (
     DependentOut,
     Input,
@@ -43,6 +43,7 @@ from inference.web.api.shapes import (
     ref,
     renamed,
 )
+from inference.web.validation import Id
 
 # An example of a run's description for each kind: in the reference, and checked by a test.
 #

@@ -22,8 +22,8 @@ from inference.runs.watcher import RunSubscription, shared_watcher
 from inference.web.api import document
 from inference.web.api.access import access
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id
 from inference.web.api.shapes import Time
+from inference.web.validation import Id
 
 router = Router()
 MOST = 1000

@@ -19,8 +19,9 @@ from inference.storage.rows import measurements_of
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed, sorts
+from inference.web.api.paging import PageOf, Paging, listed, sorts
 from inference.web.api.shapes import Cycles, Name, Note, Ref, SchemeText, Text, Uop, ref, uops_json
+from inference.web.validation import Id
 
 router = Router()
 SchemeSort = sorts(SCHEME_COLUMNS)

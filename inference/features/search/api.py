@@ -10,7 +10,7 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from inference.features.search.query import MOST_TEXT, SearchHits, find, pasted
-from inference.web.api.paging import Id
+from inference.web.validation import Id
 
 router = Router()
 MOST_HITS = 100

@@ -33,7 +33,7 @@ from inference.models import ExperimentSet, Measurement
 from inference.storage.rows import measurements_of
 from inference.web.api.document import FILE
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed, listed_in_memory, sorts
+from inference.web.api.paging import PageOf, Paging, listed, listed_in_memory, sorts
 from inference.web.api.shapes import (
     Cycles,
     DependentOut,
@@ -51,6 +51,7 @@ from inference.web.api.shapes import (
     ref,
     renamed,
 )
+from inference.web.validation import Id
 
 router = Router()
 SetSort = sorts(SET_COLUMNS)

@@ -20,8 +20,9 @@ from inference.models import ISA
 from inference.web.api import access
 from inference.web.api.access import OPERATES, operating
 from inference.web.api.errors import ProblemError
-from inference.web.api.paging import Id, PageOf, Paging, listed
+from inference.web.api.paging import PageOf, Paging, listed
 from inference.web.api.shapes import Ref, Text, Time, ref
+from inference.web.validation import Id
 
 router = Router()
 MOST_FILES = 20

@@ -42,7 +42,7 @@ _BATCH = 500
 _WORST_FIRST = (Machine.State.UNFIT, Machine.State.CONTENDED, Machine.State.MEASURING)
 
 
-def note(machine_id: int, beat: Beat, now: datetime) -> bool:
+def keep_reading(machine_id: int, beat: Beat, now: datetime) -> bool:
     """Keep a reading unless there is one of just now; whether it was kept."""
     readings = MachineReading.objects.filter(machine=machine_id)
     newest = readings.order_by("-at").values_list("at", flat=True).first()
@@ -151,7 +151,7 @@ def beat(session: Session, given: Beat) -> None:
         note = clean_text(given.note)
         if not _speaks(session).update(state=given.state, state_note=note, last_seen=now, **changes):
             raise SessionLostError(session.machine, session.number)
-        if note(session.machine_id, given, now):
+        if keep_reading(session.machine_id, given, now):
             _note_checks(session, given)
             board.sweep()
 

@@ -21,6 +21,7 @@ from inference.isa.x86.blocks import BlockError
 from inference.runs.errors import LimitError, RunNameTakenError, RunsError, RunStateError
 from inference.storage.errors import ExchangeError, UnknownNameError
 from inference.storage.errors import NameTakenError as NameTaken
+from inference.web.validation import RequestError, what_is_right, what_is_wrong
 
 
 class StrictParser(Parser):
@@ -106,9 +107,15 @@ def _problem(request: HttpRequest, error: ProblemError) -> JsonResponse:
     return answer(error.status, error.what, error.flaws, error.headers)
 
 
+_ELSEWHERE = "see the description of the operation at /api/"
+
+
 def _invalid(request: HttpRequest, error: ValidationError) -> JsonResponse:
     del request
-    flaws = [Flaw(_what(each), _where(each["loc"]), _right(each)) for each in error.errors]
+    flaws = [
+        Flaw(what_is_wrong(each), _where(each["loc"]), what_is_right(each, _ELSEWHERE))
+        for each in error.errors
+    ]
     first = flaws[0]
     more = f" (and {len(flaws) - 1} more)" if len(flaws) > 1 else ""
     return answer(422, f"{first.where}: {first.what}{more}", flaws)
@@ -122,40 +129,10 @@ def _where(location: Sequence[Any]) -> str:
     return f"{source} {'.'.join(map(str, path))}".strip()
 
 
-def _what(error: Mapping[str, Any]) -> str:
-    message = str(error["msg"])
-    return "it is missing" if error["type"] == "missing" else message[:1].lower() + message[1:]
-
-
-def _right(error: Mapping[str, Any]) -> str:
-    """What would be right, as far as the rule that was broken says."""
-    limits = error.get("ctx", {})
-    for rule, words in _RULES.items():
-        if rule in limits:
-            return words.format(limits[rule])
-    return _SHAPES.get(error["type"].partition("_")[0], "see the description of the operation at /api/")
-
-
-_RULES = {
-    "expected": "one of {}",
-    "ge": "at least {}",
-    "gt": "more than {}",
-    "le": "at most {}",
-    "max_length": "a length of at most {}",
-    "min_length": "a length of at least {}",
-}
-_SHAPES = {
-    "int": "a whole number",
-    "float": "a number",
-    "string": "a text",
-    "bool": "true or false",
-    "list": "a list […]",
-    "dict": "an object {…}",
-    "model": "an object {…}",
-    "missing": "give it",
-    "extra": "leave it out",
-    "datetime": "a date and time such as 2026-11-22T09:30:00Z",
-}
+def _field(request: HttpRequest, error: RequestError) -> JsonResponse:
+    del request
+    where = f"query {error.field}"
+    return answer(422, f"{where}: {error.what}", [Flaw(error.what, where, error.right)])
 
 
 def _missing(request: HttpRequest, error: Http404) -> JsonResponse:
@@ -225,6 +202,7 @@ _HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], JsonResponse]] = {
     CoreError: _refused("body"),
     BlockError: _refused("body code"),
     SearchError: _refused("query q"),
+    RequestError: _field,
     BadRequest: _suspicious,
     SuspiciousOperation: _suspicious,
     OperationalError: _unreachable,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from django.db.models import Model, QuerySet
 from ninja import Schema
@@ -15,9 +15,6 @@ from inference.web.paging import Order, Page, is_cursor, page_in_memory, page_of
 Item = TypeVar("Item")
 Row = TypeVar("Row", bound=Model)
 MOST = 1000
-
-Id = Annotated[int, Field(ge=0, le=2**63 - 1, examples=[7])]
-"""The number of a row."""
 
 
 class Paging(Schema):

@@ -21,8 +21,8 @@ from inference.storage.names import NAME_LIMIT, NOTE_LIMIT, kind_of, rename
 from inference.web.api import access
 from inference.web.api.access import Deed
 from inference.web.api.errors import Flaw, ProblemError
-from inference.web.api.paging import Id
 from inference.web.naming import delete_unless_needed, dependents_of
+from inference.web.validation import Id
 
 Name = Annotated[str, Field(examples=["Zen 3, inferred"])]
 Note = Annotated[str, Field(examples=["measured with frequency scaling off"])]

@@ -83,6 +83,21 @@ def test_what_is_doubtful_is_exported_and_measured(
     assert program("POST", wrong, body)[0] == 422
 
 
+def test_doubts_are_compared_with_the_usual_mapping_unless_told_otherwise(
+    program: Program, row: PortMapping, other: PortMapping, machine: Machine
+) -> None:
+    PortMapping.objects.filter(pk__in=(row.pk, other.pk)).update(machine=machine)
+
+    def conflicts(against: str) -> list[str]:
+        listed = program.get(f"/mappings/{row.pk}/doubts?kind=conflict{against}")["items"]
+        return [one["scheme"] for one in listed]
+
+    assert conflicts("") == conflicts(f"&other={other.pk}") == [IMUL]
+    assert conflicts("&other=none") == []
+    status, answer = program("GET", f"/mappings/{row.pk}/doubts?over=20000")
+    assert (status, answer["problems"][0]["where"]) == (422, "query over")
+
+
 def test_a_port_mapping_stands_beside_a_resource_mapping(program: Program, row: PortMapping) -> None:
     converted = program("POST", f"/mappings/{row.pk}/conversions", {"name": "as resources"})[1]["id"]
     path = f"/mappings/{row.pk}/resource-comparisons/{converted}"

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from inference.core.mapping import PortMapping as Value
-from inference.models import ExperimentSet, PortMapping
+from inference.models import ExperimentSet, Machine, PortMapping
 from inference.storage.rows import store_mapping
 from tests.explained import BSF, IMUL, PORTS, TRUTH, explained_mapping, toy_isa
 
@@ -54,3 +54,12 @@ def test_what_is_missing_is_said(row: PortMapping):
     ExperimentSet.objects.create(name="unused", isa=row.isa, origin="upload")
     with pytest.raises(CommandError, match="has not been evaluated on 'unused'"):
         manage("found", "--dataset", "unused")
+
+
+def test_the_usual_mapping_is_compared_with_unless_told_otherwise(row: PortMapping):
+    lab = Machine.objects.create(name="lab", isa=row.isa, kind=Machine.Kind.PUBLISHED)
+    PortMapping.objects.update(machine=lab)
+    assert "in conflict: 1" in manage("found")
+    assert "in conflict" not in manage("found", "--against", "none")
+    with pytest.raises(CommandError, match="over: .* right would be at most"):
+        manage("found", "--over", "20000")

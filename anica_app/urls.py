@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from anica_app.features import run_pages
 from anica_app.features.block_sets.accuracy_pages import urlpatterns as block_sets_accuracy_pages
 from anica_app.features.block_sets.import_pages import urlpatterns as block_sets_import_pages
 from anica_app.features.block_sets.loop_pages import urlpatterns as block_sets_loop_pages
@@ -20,8 +19,6 @@ from anica_app.features.matrices.pages import urlpatterns as matrices
 from anica_app.features.predictors.pages import urlpatterns as predictors
 from anica_app.features.questions.answers import urlpatterns as questions_answers
 from anica_app.features.questions.pages import urlpatterns as questions
-
-run_pages.register()
 
 urlpatterns = [
     *block_sets_accuracy_pages,

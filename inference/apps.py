@@ -11,10 +11,12 @@ class InferenceConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Take and write the zips of runs; keep foreign programs from the site's data."""
+        """Say which features there are; keep foreign programs from the site's data."""
+        from inference import features  # noqa: PLC0415  models are there only now
         from inference.formats import other_formats  # noqa: PLC0415  models are there only now
         from inference.sandbox.strangers import shield  # noqa: PLC0415
 
+        features.register_all()
         other_formats.register("inference.features.runs.archive.RunArchives")
         other_formats.register_writer("run", "inference.features.runs.archive.write_run")
         shield(settings.HOME, settings.BASE_DIR)

@@ -1,1 +1,53 @@
-"""One package per feature: what can be asked, what is read, the run that does it, page, API and shell."""
+"""One package per feature: what can be asked, what is read, the run that does it, page, API and shell.
+
+request.py    what can be asked, as one model for all doors
+query.py      what is read: plain values, a bounded number of queries
+job.py        the run that does it, if there is one; `KINDS` in `__init__.py` says what runs of it are
+pages.py, api.py, command.py    thin doors, with the addresses of the pages at the end of their file
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from inference.runs import kinds
+from inference.web.api import registry
+
+FEATURES = {
+    "schemes": "Instruction sets",
+    "machines": "Machines",
+    "measure": "",
+    "sets": "Experiment sets",
+    "experiments": "Experiments",
+    "mappings": "Port mappings",
+    "comparing": "Port mappings",
+    "explained": "Port mappings",
+    "doubts": "Port mappings",
+    "excess": "Port mappings",
+    "resources": "Resource mappings",
+    "evaluations": "Evaluations",
+    "inferring": "Runs",
+    "model_check": "Runs",
+    "runs": "Runs",
+    "uploads": "Uploads",
+    "blocks": "Basic blocks",
+    "example": "",
+    "search": "Search",
+}
+"""Each with the heading of its operations in the reference of the API, whose order this is; "" for none."""
+
+
+def modules(name: str) -> list[ModuleType]:
+    """The modules of this name of those features that have one, imported."""
+    paths = (f"{__name__}.{feature}.{name}" for feature in FEATURES)
+    return [import_module(path) for path in paths if find_spec(path) is not None]
+
+
+def register_all() -> None:
+    """Tell the engine of runs which kinds there are, and the API which operations."""
+    for feature, heading in FEATURES.items():
+        kinds.register(getattr(import_module(f"{__name__}.{feature}"), "KINDS", ()))
+        if heading:
+            registry.register("", f"{__name__}.{feature}.api.router", heading)

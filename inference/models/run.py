@@ -93,14 +93,6 @@ class RunCheckpoint(models.Model):
     saved = models.DateTimeField(auto_now=True)
 
 
-def runs_on(machine: Machine) -> models.QuerySet[Run]:
-    """Runs that measure or have measured on a machine, newest first."""
-    asked = Q(config__source__machine=machine.pk) | Q(
-        kind__in=("measure", "check-model"), config__machine=machine.pk
-    )
-    return Run.objects.filter(asked).defer("result").order_by("-id")
-
-
 # Addresses that are told when a run ends.
 
 
@@ -124,3 +116,9 @@ class Webhook(models.Model):
         indexes = [
             models.Index(fields=["due"], name="webhook_unsent", condition=models.Q(sent__isnull=True)),
         ]
+
+
+def runs_on(machine: Machine) -> models.QuerySet[Run]:
+    """Runs that measure or have measured on a machine, newest first."""
+    named = Q(config__source__machine=machine.pk) | Q(config__machine=machine.pk)
+    return Run.objects.filter(named).defer("result").order_by("-id")

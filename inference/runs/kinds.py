@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from django.utils.module_loading import import_string
@@ -35,9 +36,7 @@ It is called in the transaction that marks the run done, so it happens exactly o
 
 
 class Job(Protocol):
-    """A kind of run; a `short` one takes seconds and does not queue behind those that take hours."""
-
-    short: bool
+    """What does the runs of one kind."""
 
     def check(self, config: Json) -> Json:
         """The description of a run with its defaults filled in. Raises `ConfigError` naming what is wrong."""
@@ -52,20 +51,40 @@ class Job(Protocol):
         ...
 
 
-# The kinds of runs. A new kind is one file in `jobs` and one line here; another app registers its own.
+# The kinds of runs: the engine knows none of them, each feature says what it brings.
+
+
+class Lane(StrEnum):
+    """Runs of one lane wait for each other."""
+
+    LONG = "long"
+    MEASURING = "measuring"
+    SHORT = "short"
+    ASKING = "asking"
+    """Somebody waits for the answers, and they may wait for machines."""
 
 
 @dataclass(frozen=True)
-class Deferred:
-    """A job that is imported when it is needed: a process does one kind of run, most do none.
+class Kind:
+    """A kind of run. What a dotted path names is imported when it is needed: most processes need none.
 
-    `path` is that of a class without arguments. `asks`: somebody waits for the answers, and it may itself
-    wait for machines: such runs have a lane of their own. See `Job` for the rest.
+    `job`: a class without arguments, see `Job`. `summary`: what such a run is, in a few words. `example`: a
+    description, for the reference of the API. `words`: (run) → its description item by item; without, the
+    fields as they stand. `outcomes`: (runs) → {run id: what came of it}; without, what the result names.
+    `page`: (request, run, record) → more for the template of its page. `archived`: (config) → the
+    description of a run from elsewhere, made complete, or an `ExchangeError`; without, archives of such runs
+    are not read.
     """
 
-    path: str
-    short: bool = False
-    asks: bool = False
+    name: str
+    job: str
+    summary: str
+    example: Json
+    lane: Lane = Lane.LONG
+    words: str = ""
+    outcomes: str = ""
+    page: str = ""
+    archived: str = ""
 
     def check(self, config: Json) -> Json:
         """As the job has it."""
@@ -80,24 +99,21 @@ class Deferred:
         return self._job().work(task)
 
     def _job(self) -> Job:
-        return import_string(self.path)()
+        return import_string(self.job)()
 
 
-JOBS: dict[str, Job] = {
-    "infer": Deferred("inference.features.inferring.job.InferJob"),
-    "measure": Deferred("inference.features.measure.job.MeasureJob"),
-    "check-model": Deferred("inference.features.model_check.job.CheckModelJob"),
-    "block": Deferred("inference.features.blocks.job.BlockJob"),
-    "import": Deferred("inference.features.uploads.job.ImportJob", short=True),
-    "compare-sets": Deferred("inference.features.sets.job.CompareSetsJob", short=True),
-    "merge-sets": Deferred("inference.features.sets.job.MergeSetsJob", short=True),
-    "evaluate": Deferred("inference.features.evaluations.job.EvaluateJob", short=True),
-}
+JOBS: dict[str, Job] = {}
+"""By the name of the kind."""
 
 
-def register(kind: str, new: Job) -> None:
-    """Add a kind of another app; it does so when it is ready."""
-    JOBS[kind] = new
+def register(kinds: Iterable[Kind]) -> None:
+    """Add the kinds of a feature; apps do so when they are ready."""
+    JOBS.update((each.name, each) for each in kinds)
+
+
+def kinds() -> dict[str, Kind]:
+    """All that are registered, by name."""
+    return {name: each for name, each in JOBS.items() if isinstance(each, Kind)}
 
 
 def job(kind: str) -> Job:

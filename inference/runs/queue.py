@@ -17,7 +17,7 @@ from django.db.models.functions import Length
 from inference.core.protocols import Json
 from inference.models import Machine, Run, Upload
 from inference.runs.errors import LimitError
-from inference.runs.kinds import JOBS, Deferred
+from inference.runs.kinds import JOBS, Job, Kind, Lane
 
 # How much a user may have here at a time: settings of the site, so that nobody's accident is everybody's
 # trouble.
@@ -75,25 +75,29 @@ ASKING_SLOTS = 3
 
 
 @dataclass(frozen=True)
-class Lane:
+class Queue:
     """Kinds of runs that wait for each other, and how many of them a worker does at a time."""
 
     kinds: frozenset[str]
     slots: int
 
 
-def lanes(jobs: int = 1) -> tuple[Lane, ...]:
-    """The lanes of a worker that does so many inferences at a time: these, measuring runs, short ones, and
-    questions, which an agent that is away must not let short ones wait for."""
-    asking = frozenset(kind for kind, job in JOBS.items() if isinstance(job, Deferred) and job.asks)
-    short = frozenset(kind for kind, job in JOBS.items() if job.short) - asking
-    measuring = frozenset({"measure", "check-model", "block"})
-    return (
-        Lane(frozenset(JOBS) - short - asking - measuring, jobs),
-        Lane(measuring, MEASURING_SLOTS),
-        Lane(short, SHORT_SLOTS),
-        Lane(asking, ASKING_SLOTS),
+def queues(jobs: int = 1) -> tuple[Queue, ...]:
+    """The queues of a worker that does so many inferences at a time, one for each lane."""
+    slots = {
+        Lane.LONG: jobs,
+        Lane.MEASURING: MEASURING_SLOTS,
+        Lane.SHORT: SHORT_SLOTS,
+        Lane.ASKING: ASKING_SLOTS,
+    }
+    return tuple(
+        Queue(frozenset(kind for kind, each in JOBS.items() if _lane(each) is lane), number)
+        for lane, number in slots.items()
     )
+
+
+def _lane(job: Job) -> Lane:
+    return job.lane if isinstance(job, Kind) else Lane.LONG
 
 
 def held_up() -> list[int]:
@@ -120,8 +124,8 @@ def ahead_of(run: Run) -> QuerySet[Run]:
         rivals = earlier.filter(Q(config__machine=computer) | Q(config__source__machine=computer))
         if rivals.exists():
             return rivals
-    lane = next(lane for lane in lanes() if run.kind in lane.kinds)
-    return earlier.filter(kind__in=lane.kinds)
+    queue = next(queue for queue in queues() if run.kind in queue.kinds)
+    return earlier.filter(kind__in=queue.kinds)
 
 
 def _with_state(state: str) -> list[Run]:

@@ -79,7 +79,7 @@ def worker_name() -> str:
 class _Lane:
     """A lane of the queue, with the tasks that supervise its runs."""
 
-    queue: queue.Lane
+    queue: queue.Queue
     supervised: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -90,13 +90,13 @@ class _Lane:
 class RunWorker(Worker):  # type: ignore[misc]
     """Works up to `jobs` inferences at a time until SIGTERM or SIGINT, then puts them back into the queue.
 
-    Runs of the other lanes have slots of their own beside them (`queue.lanes`).
+    Runs of the other lanes have slots of their own beside them (`queue.queues`).
     """
 
     def __init__(self, *args: Any, jobs: int = 1, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.jobs = jobs
-        self._lanes = [_Lane(lane) for lane in queue.lanes(jobs)]
+        self._lanes = [_Lane(lane) for lane in queue.queues(jobs)]
         self._watch = LeaseMonitor()
 
     async def handle(self) -> None:

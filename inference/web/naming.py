@@ -14,11 +14,13 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.module_loading import import_string
 
 from inference.models import ExperimentSet, Machine, PortMapping, ResourceMapping, Run
 from inference.models.isa import Named
 from inference.models.run import runs_on
 from inference.storage.names import NOTE_LIMIT, free_name, kind_of, rename
+from inference.web.offers import dependents_path
 
 
 class NameAndNoteForm(forms.Form):
@@ -111,18 +113,11 @@ class Dependent:
     blocks: bool = False
 
 
-_OTHERS: dict[type[Named], Callable[[Any], list[Dependent]]] = {}
-
-
-def register(model: type[Named], of: Callable[[Any], list[Dependent]]) -> None:
-    """Say what depends on the rows of another app's model; it does so when its pages are loaded."""
-    _OTHERS[model] = of
-
-
 def dependents_of(row: Named) -> list[Dependent]:
     """Everything that depends on a set, mapping, run or machine; kinds without any are left out."""
-    if type(row) in _OTHERS:
-        return _OTHERS[type(row)](row)
+    if path := dependents_path(row._meta.label):
+        of: Callable[[Named], list[Dependent]] = import_string(path)
+        return of(row)
     match row:
         case ExperimentSet():
             return _of_set(row)

@@ -114,3 +114,16 @@ OFFERS: dict[str, SetOffer] = {}
 def offer_on_set(offer: SetOffer) -> None:
     """Add an offer, once; an app does so when its pages are loaded."""
     OFFERS[offer.route] = offer
+
+
+_DEPENDENTS: dict[str, str] = {}
+
+
+def say_dependents(model: str, path: str) -> None:
+    """What depends on a row of a model ("app.Model"): the dotted path of (row) → `naming.Dependent`s."""
+    _DEPENDENTS[model] = path
+
+
+def dependents_path(model: str) -> str:
+    """The path of the function that knows what depends on rows of a model; "" for this app's own."""
+    return _DEPENDENTS.get(model, "")

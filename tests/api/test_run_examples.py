@@ -8,11 +8,13 @@ import pytest
 
 from anica_app.models import BasicBlockSet, Discovery, Predictor
 from anica_app.predictors.llvm.releases import installed
-from inference.features.runs.api import CONFIGS
+from inference.features.runs.api import examples
 from inference.models import ExperimentSet, Machine, PortMapping, Upload
 from inference.runs.kinds import JOBS, job
 from tests.api.conftest import measured_again
 from tests.api.test_operations import OPERATIONS
+
+CONFIGS = examples()
 
 
 def test_every_kind_of_run_has_an_example_in_the_document() -> None:

@@ -61,5 +61,5 @@ def test_the_usual_mapping_is_compared_with_unless_told_otherwise(row: PortMappi
     PortMapping.objects.update(machine=lab)
     assert "in conflict: 1" in manage("found")
     assert "in conflict" not in manage("found", "--against", "none")
-    with pytest.raises(CommandError, match="over: .* right would be at most"):
+    with pytest.raises(CommandError, match=r"over: .* right would be at most"):
         manage("found", "--over", "20000")

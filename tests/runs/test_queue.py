@@ -9,21 +9,20 @@ from django.utils import timezone
 
 from inference.models import Machine, Run
 from inference.runs import leases, lifecycle, queue
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import JOBS, Kind, Lane
 from tests.runs.agents import make_machine
 from tests.runs.counting.job import CountJob
 
 pytestmark = pytest.mark.django_db
 
 
-class Errand(CountJob):
-    short = True
+ERRAND = Kind("errand", "tests.runs.counting.job.CountJob", "An errand", {}, lane=Lane.SHORT)
 
 
 @pytest.fixture(autouse=True)
 def _kinds(monkeypatch):
     monkeypatch.setitem(JOBS, "count", CountJob())
-    monkeypatch.setitem(JOBS, "errand", Errand())
+    monkeypatch.setitem(JOBS, "errand", ERRAND)
 
 
 def submitted(kind: str, name: str) -> Run:
@@ -35,8 +34,8 @@ def machine():
     return make_machine()
 
 
-def lane_of(kind: str) -> queue.Lane:
-    return next(lane for lane in queue.lanes() if kind in lane.kinds)
+def lane_of(kind: str) -> queue.Queue:
+    return next(lane for lane in queue.queues() if kind in lane.kinds)
 
 
 def measuring(machine, name: str) -> Run:
@@ -47,8 +46,8 @@ def test_imports_and_evaluations_measuring_and_inferences_have_lanes_of_their_ow
     assert lane_of("import") == lane_of("evaluate")
     assert lane_of("block") == lane_of("measure")
     assert len({lane_of(kind) for kind in ("import", "measure", "infer")}) == 3
-    assert sorted(kind for lane in queue.lanes() for kind in lane.kinds) == sorted(JOBS)
-    assert [lane.slots for lane in queue.lanes(7) if "infer" in lane.kinds] == [7]
+    assert sorted(kind for lane in queue.queues() for kind in lane.kinds) == sorted(JOBS)
+    assert [lane.slots for lane in queue.queues(7) if "infer" in lane.kinds] == [7]
 
 
 def test_a_claim_of_short_kinds_passes_over_older_long_runs():

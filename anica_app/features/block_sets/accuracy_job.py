@@ -18,8 +18,6 @@ from inference.runs.kinds import Store, Task
 class AccuracyJob:
     """Runs of kind `accuracy`. `block_set` is the id of one, `reference` that of a column of it."""
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
         refuse_unknown(config, ("block_set", "reference"), "a comparison of columns")

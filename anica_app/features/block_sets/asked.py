@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from django.urls import reverse
 
@@ -59,7 +59,8 @@ def _address(run: Run) -> str:
 _BROKEN = {Broken.STOP: "stop the import", Broken.SKIP: "are left out and reported"}
 
 
-def _import(run: Run) -> Iterator[Item]:
+def import_words(run: Run) -> Iterator[Item]:
+    """What is imported, as what."""
     config = run.config
     yield Item("Becomes", config["name"])
     yield Item("Rows that cannot be read", _BROKEN[Broken(config["broken"])])
@@ -71,17 +72,20 @@ def _import(run: Run) -> Iterator[Item]:
     yield Item("Held against the ports of", config["bounds"])
 
 
-def _columns(run: Run) -> Iterator[Item]:
+def columns_words(run: Run) -> Iterator[Item]:
+    """Which predictors, about which set."""
     yield _set(run.config)
     yield _predictors(run.config)
 
 
-def _accuracy(run: Run) -> Iterator[Item]:
+def accuracy_words(run: Run) -> Iterator[Item]:
+    """Which columns, compared with which."""
     yield _set(run.config)
     yield Item("Reference", _names_of([run.config["reference"]]))
 
 
-def _coverage(run: Run) -> Iterator[Item]:
+def coverage_words(run: Run) -> Iterator[Item]:
+    """Which discoveries, on which blocks."""
     config = run.config
     yield Item("Discoveries of", links=links(Campaign, "campaign", config["campaigns"]))
     if config["block_set"] is None:
@@ -92,7 +96,8 @@ def _coverage(run: Run) -> Iterator[Item]:
     yield Item("Blocks looked at", f"{config['blocks']:,} at most")
 
 
-def _matrix(run: Run) -> Iterator[Item]:
+def matrix_words(run: Run) -> Iterator[Item]:
+    """Which tools, about which blocks."""
     config = run.config
     if config["block_set"] is None:
         yield Item("Blocks", f"{config['blocks']:,} random ones of {config['length']} instructions")
@@ -120,13 +125,3 @@ def _names_of(columns: list[int]) -> str:
 def _by(interest: Json) -> str:
     unit = "cycles" if interest["metric"] == ABSOLUTE else "of their mean"
     return f"by more than {interest['threshold']:g} {unit}"
-
-
-WORDS: dict[str, Callable[[Run], Iterator[Item]]] = {
-    "import-anica": _import,
-    "columns": _columns,
-    "accuracy": _accuracy,
-    "coverage": _coverage,
-    "matrix": _matrix,
-}
-"""The description of a run in words, by kind."""

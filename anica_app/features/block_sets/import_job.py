@@ -78,8 +78,6 @@ class ImportAnicaJob:
     `loops`, and in `loops` the keys of some that such a run has found, [] for all.
     """
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError`."""
         if unknown := sorted(config.keys() - _FIELDS.keys()):

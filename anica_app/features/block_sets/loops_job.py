@@ -117,8 +117,6 @@ class LoopsJob:
     `weighing`: samples or iterations. `least`: per cent of all samples that a loop has at least.
     """
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
         refuse_unknown(config, ("upload", *FIELDS), "a search for loops")

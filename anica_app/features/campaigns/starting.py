@@ -13,15 +13,8 @@ from anica_app.features.campaigns.query import Plan, plan_of
 from anica_app.features.campaigns.request import PRESETS, read_config
 from anica_app.features.predictors.query import Listed, listed
 from anica_app.models import Campaign, Predictor
-from inference.features.runs.pages import SUMMARIES
 from inference.runs.errors import ConfigError
 from inference.web.requests import one_of, row_numbers, start_run, whole_number
-
-SUMMARIES |= {
-    "campaign": "Search for blocks on which predictors disagree",
-    "generalise": "What blocks like one block have in common",
-}
-
 
 _TAKEN_OVER = ("scheme_filter", "evaluate", "seed", "uops", "preset")
 """Of a campaign that is searched again, beside its settings."""

@@ -1,1 +1,14 @@
 """Predictors beside the measurements of an experiment set."""
+
+from inference.runs.kinds import Kind, Lane
+
+KINDS = (
+    Kind(
+        "comparison",
+        job="anica_app.features.comparisons.job.ComparisonJob",
+        summary="Predictors beside the measurements of a set",
+        example={"experiment_set": 3, "mappings": [7], "predictors": [2], "most": 20000, "seed": 1},
+        lane=Lane.ASKING,
+        outcomes="anica_app.features.comparisons.pages.comparisons_of",
+    ),
+)

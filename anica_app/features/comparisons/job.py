@@ -41,8 +41,6 @@ class Column:
 class ComparisonJob:
     """Runs of kind `comparison`. Interrupted, they begin anew; what tools have answered is remembered."""
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

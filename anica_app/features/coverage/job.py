@@ -102,8 +102,6 @@ def _check_columns(block_set: object, columns: list[str]) -> None:
 class CoverageJob:
     """Runs of kind `coverage`; see `CoverageConfig`."""
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The description made complete."""
         return read_config(config).as_json()

@@ -1,1 +1,13 @@
 """A port mapping beside LLVM's scheduling model."""
+
+from inference.runs.kinds import Kind, Lane
+
+KINDS = (
+    Kind(
+        "llvm-difference",
+        job="anica_app.features.llvm_difference.job.LlvmDifferenceJob",
+        summary="A port mapping beside LLVM’s scheduling model",
+        example={"mapping": 7, "cpu": "haswell", "tolerance": 0.2},
+        lane=Lane.SHORT,
+    ),
+)

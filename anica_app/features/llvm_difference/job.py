@@ -58,8 +58,6 @@ class DifferenceConfig:
 class LlvmDifferenceJob:
     """Runs of kind `llvm-difference`; `DifferenceConfig` has the fields of their description."""
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The description with its defaults; raises `ConfigError`."""
         refuse_unknown(config, tuple(DifferenceConfig.__dataclass_fields__), "a difference to LLVM")

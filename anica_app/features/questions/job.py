@@ -36,8 +36,6 @@ class AskJob:
     is not looked up. `about` is for whoever asks: what the blocks belong to.
     """
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The complete description. Raises `ConfigError` naming the field."""
         known = {"predictors": [], "blocks": [], "anew": False, "about": {}}

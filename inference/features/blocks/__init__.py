@@ -1,1 +1,16 @@
 """Basic blocks: decoded, measured, and the load they put on ports."""
+
+from inference.runs.kinds import Kind, Lane
+
+KINDS = (
+    Kind(
+        "block",
+        job="inference.features.blocks.job.BlockJob",
+        summary="Basic blocks on a machine",
+        example={"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
+        lane=Lane.MEASURING,
+        words="inference.features.blocks.shown.block_words",
+        page="inference.features.blocks.shown.measured_blocks",
+        archived="inference.features.blocks.job.archived",
+    ),
+)

@@ -11,6 +11,7 @@ from inference.agent.protocol import Result, Settings
 from inference.core.experiment import Experiment
 from inference.core.protocols import Json
 from inference.features.inferring.request import read_machine
+from inference.formats.run_archive.parts import read_strictly
 from inference.isa.bodies import obstacle_to_blocks
 from inference.isa.x86.availability import flags_of
 from inference.isa.x86.blocks import Block, BlockError, block_of_hex
@@ -189,3 +190,13 @@ def _store(run: Run, results: Sequence[Json], identity: Json) -> tuple[Json, Seq
     text = f"{len(results)} basic blocks measured, {settled} of them settled"
     told: Json = {"name": run.name, "settled": settled}
     return made, [("log", {"level": "info", "text": text}), ("result", told)]
+
+
+def archived(config: Json) -> Json:
+    """The description of a run from elsewhere. Raises `ExchangeError` or `InvalidInputError`."""
+    value = read_strictly(BlockConfig, config, "run.config")
+    options = read_options(value.options)
+    return dict(value.as_json()) | {
+        "blocks": read_blocks(value.blocks, options),
+        "options": options.as_json(),
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,11 @@ from inference.core.mapping import Uops
 from inference.core.protocols import Json
 from inference.features.blocks.query import BlockLoad, BlockPrediction, predictions_of, scheme_rows
 from inference.features.experiments.picture import picture
+from inference.features.runs.asked import Item, links
 from inference.features.runs.record import RunRecord
 from inference.isa.x86.blocks import Block, block_of_hex
 from inference.measuring.closing import iteration_of
-from inference.models import ISA, Run
+from inference.models import ISA, Machine, Run
 from inference.storage.instruction_sets import X86
 from inference.web.requests import whole_number
 
@@ -150,3 +151,14 @@ def measured_blocks(request: HttpRequest, run: Run, record: RunRecord) -> dict[s
         "options": run.config["options"],
         "ended": run.state in Run.FINAL,
     }
+
+
+def block_words(run: Run) -> Iterator[Item]:
+    """The description of a run that measures basic blocks, in words."""
+    config, options = run.config, run.config["options"]
+    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
+    yield Item("Basic blocks", f"{len(config['blocks']):,}")
+    yield Item("Copies", f"{options['mode']}, {options['copies'] or 'as many as usual'}")
+    yield Item("Registers start with", f"{options['registers']:#x}")
+    yield Item("Memory starts with", f"{options['memory']:#x}")
+    yield Item("Pages of memory", f"at most {options['pages']:,}")

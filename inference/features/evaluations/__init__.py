@@ -1,1 +1,14 @@
 """How well whatever predicts agrees with measurements."""
+
+from inference.runs.kinds import Kind, Lane
+
+KINDS = (
+    Kind(
+        "evaluate",
+        job="inference.features.evaluations.job.EvaluateJob",
+        summary="Evaluation of a port mapping on measurements",
+        example={"mapping": 7, "experiment_set": 3, "unit": "cycles"},
+        lane=Lane.SHORT,
+        archived="inference.features.runs.archive.archived_evaluation",
+    ),
+)

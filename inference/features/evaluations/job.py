@@ -27,8 +27,6 @@ class EvaluateJob:
     A resource mapping instead has the field "resource_mapping".
     """
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The description with its unit; raises `ConfigError`."""
         unknown = sorted(config.keys() - set(_FIELDS))

@@ -1,1 +1,21 @@
 """Inference of a port mapping by any algorithm: form, run, what it tells while it works and afterwards."""
+
+from inference.runs.kinds import Kind
+
+KINDS = (
+    Kind(
+        "infer",
+        job="inference.features.inferring.job.InferJob",
+        summary="Inference of a port mapping",
+        example={
+            "algorithm": "pmevo",
+            "source": {"datasets": [3]},
+            "ports": 6,
+            "seed": 1,
+            "settings": {"population": 200, "max_generations": 100},
+        },
+        words="inference.features.inferring.words.infer_words",
+        page="inference.features.inferring.run_page.inference",
+        archived="inference.features.inferring.request.archived",
+    ),
+)

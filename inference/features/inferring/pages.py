@@ -14,12 +14,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 
 from inference.core.protocols import Json
+from inference.features.inferring import counter_examples, evolution
 from inference.features.inferring.algorithm_texts import OFFERS, as_text
 from inference.features.inferring.algorithms import ALGORITHMS, DEFAULT_PORTS
 from inference.features.inferring.form import SETTING, InferForm, text_of
 from inference.features.inferring.request import MOST_SCHEMES
-from inference.features.machines.pages import MachineView, shown
-from inference.features.machines.query import machines
+from inference.features.machines.query import MachineView, machines, shown
 from inference.features.measure.pages import measurable_schemes
 from inference.features.sets.query import experiment_sets
 from inference.formats.known_facts import counts_text, ports_text
@@ -380,4 +380,8 @@ def _first_complaint(form: InferForm) -> str:
     return f"{label}: {complaints[0]}" if label else str(complaints[0])
 
 
-urlpatterns = [path("infer/", infer, name="infer")]
+urlpatterns = [
+    path("infer/", infer, name="infer"),
+    *counter_examples.urlpatterns,
+    *evolution.urlpatterns,
+]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from inference.core.errors import InvalidInputError
 from inference.core.protocols import Json
 from inference.features.inferring.algorithms import ALGORITHMS, KNOWN
+from inference.formats.run_archive.parts import read_strictly
 from inference.measuring.simulated import COUNTERS, NOISE, NOTHING
 from inference.models import ISA, ExperimentSet, Machine, PortMapping
 from inference.models.scheme_search import GROUP_SELECTIONS, PROBE_SELECTION
@@ -283,3 +286,37 @@ def search_for_ports(machine: Machine) -> Json:
         "bottleneck": True,
         "mixes": MIXES,
     }
+
+
+_SOURCES: dict[str, Any] = {
+    "datasets": Annotated[list[int], Field(min_length=1)],
+    "machine": int,
+    "simulate": int,
+}
+"""Numbers of rows."""
+
+
+def archived(config: Json) -> Json:
+    """The description of an inference from elsewhere, made complete: its rows may be gone, its machine cannot
+    be asked. Raises `ExchangeError` or `ConfigError`.
+    """
+    value = read_strictly(InferConfig, config, "run.config")
+    if value.algorithm not in ALGORITHMS:
+        raise ConfigError(f"there is no algorithm {value.algorithm!r}; there are {', '.join(ALGORITHMS)}")
+    algorithm = ALGORITHMS[value.algorithm]
+    settings = algorithm.settings({**value.settings, "ports": value.ports})
+    ports = settings.pop("ports")
+    read_schemes(value.schemes)
+    read_held_out(value.held_out)
+    return value.as_json() | {
+        "source": _source(value.source),
+        "settings": settings,
+        "ports": ports,
+        "known": read_known(value.algorithm, value.known),
+    }
+
+
+def _source(given: Json) -> Json:
+    kind = source_kind(given)
+    read_strictly(_SOURCES[kind], given[kind], f"run.config.source.{kind}")
+    return {**given, **read_noise(given)} if kind == "simulate" else given

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import shlex
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -18,22 +18,22 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from inference.agent.packing import OLDEST_PYTHON, PackingError, packed
+from inference.agent.packing import PackingError, packed
 from inference.core.protocols import Json
+from inference.features.machines import starting, trust
 from inference.features.machines.query import (
-    Condition,
-    condition_of,
-    counts_of,
+    MachineView,
+    dotted_python,
     machines,
-    microarchitecture_of,
     queues_at,
     readings_of,
     recent_noise,
+    shares_of,
+    shown,
 )
 from inference.features.mappings.query import port_mappings
 from inference.features.sets.query import experiment_sets
-from inference.figures.noise import SHADED, NoiseReading, noise_over_time
-from inference.isa.x86.microarchitectures import Microarchitecture
+from inference.figures.noise import NoiseReading, noise_over_time
 from inference.measuring.quieting import advice_for, help_for_unfit
 from inference.models import AgentToken, Machine
 from inference.models.run import runs_on
@@ -42,38 +42,6 @@ from inference.runs.machines.tokens import AGENT_FILE, add_machine, agent_line, 
 from inference.storage.names import NAME_LIMIT, free_name
 from inference.web.naming import delete_page, edit_page
 from inference.web.requests import one_of
-
-# The list of machines, which follows what they do.
-
-
-@dataclass(frozen=True)
-class MachineView:
-    """A machine with everything about it that is not a column of its own."""
-
-    machine: Machine
-    condition: Condition
-    microarchitecture: Microarchitecture | None
-    counts: str
-
-    @property
-    def has_agent(self) -> bool:
-        """Whether an agent answers for it."""
-        return self.machine.kind == Machine.Kind.AGENT
-
-    @property
-    def heard(self) -> datetime | None:
-        """When it was last heard of."""
-        return self.machine.last_seen or getattr(self.machine, "last_reading", None)
-
-    @property
-    def noise_percent(self) -> float | None:
-        """How far known blocks are from their known times."""
-        return None if self.machine.noise is None else 100 * self.machine.noise
-
-
-def shown(machine: Machine) -> MachineView:
-    """A row of `inference.features.machines.query.machines` as the pages show it."""
-    return MachineView(machine, condition_of(machine), microarchitecture_of(machine), counts_of(machine))
 
 
 def machine_list(request: HttpRequest) -> HttpResponse:
@@ -170,11 +138,6 @@ def line_to_paste(
         "row": shown(machine),
     }
     return render(request, "inference/machines/connect.html", context)
-
-
-def dotted_python() -> str:
-    """The oldest Python that the agent runs with."""
-    return ".".join(map(str, OLDEST_PYTHON))
 
 
 def machine_arrival(request: HttpRequest, pk: int) -> HttpResponse:
@@ -288,13 +251,6 @@ def _identification(facts: Json) -> str | None:
     return f"{facts.get('vendor') or 'unknown vendor'} " + ", ".join(map(str, numbers))
 
 
-def shares_of(readings: list[NoiseReading]) -> list[tuple[str, str, float]]:
-    """(state, word, per cent of the readings) of the states that occur, the shaded ones last."""
-    words = {"idle": "idle", **SHADED}
-    counts = {state: sum(each.state == state for each in readings) for state in words}
-    return [(state, words[state], 100 * n / len(readings)) for state, n in counts.items() if n]
-
-
 def machine_noise(request: HttpRequest, pk: int) -> HttpResponse:
     """The picture of a machine's noise as JSON for plotly, or null without readings."""
     found = get_object_or_404(Machine, pk=pk)
@@ -373,4 +329,6 @@ urlpatterns = [
         "machines/<int:pk>/tokens/<int:token_pk>/revoke/", machine_token_revoke, name="machine-token-revoke"
     ),
     path(f"agent/{AGENT_FILE}", agent, name="agent-download"),
+    *starting.urlpatterns,
+    *trust.urlpatterns,
 ]

@@ -12,7 +12,8 @@ from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, Sum, 
 from django.db.models.functions import Mod
 from django.utils import timezone
 
-from inference.figures.noise import NoiseReading
+from inference.agent.packing import OLDEST_PYTHON
+from inference.figures.noise import SHADED, NoiseReading
 from inference.isa.aarch64.microarchitectures import arm_microarchitecture
 from inference.isa.x86.microarchitectures import Microarchitecture, microarchitecture
 from inference.measuring.quieting import help_for_unfit
@@ -192,3 +193,45 @@ def obstacle(machine: Machine | None) -> str:
             "unless that was with --no-agent; if it does not, the site's terminal says why."
         )
     return ""
+
+
+@dataclass(frozen=True)
+class MachineView:
+    """A machine with everything about it that is not a column of its own."""
+
+    machine: Machine
+    condition: Condition
+    microarchitecture: Microarchitecture | None
+    counts: str
+
+    @property
+    def has_agent(self) -> bool:
+        """Whether an agent answers for it."""
+        return self.machine.kind == Machine.Kind.AGENT
+
+    @property
+    def heard(self) -> datetime | None:
+        """When it was last heard of."""
+        return self.machine.last_seen or getattr(self.machine, "last_reading", None)
+
+    @property
+    def noise_percent(self) -> float | None:
+        """How far known blocks are from their known times."""
+        return None if self.machine.noise is None else 100 * self.machine.noise
+
+
+def shown(machine: Machine) -> MachineView:
+    """A row of `inference.features.machines.query.machines` as the pages show it."""
+    return MachineView(machine, condition_of(machine), microarchitecture_of(machine), counts_of(machine))
+
+
+def shares_of(readings: list[NoiseReading]) -> list[tuple[str, str, float]]:
+    """(state, word, per cent of the readings) of the states that occur, the shaded ones last."""
+    words = {"idle": "idle", **SHADED}
+    counts = {state: sum(each.state == state for each in readings) for state in words}
+    return [(state, words[state], 100 * n / len(readings)) for state, n in counts.items() if n]
+
+
+def dotted_python() -> str:
+    """The oldest Python that the agent runs with."""
+    return ".".join(map(str, OLDEST_PYTHON))

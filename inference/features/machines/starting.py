@@ -9,8 +9,13 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from inference.features.inferring.request import search_for_ports, starter_inference
-from inference.features.machines.pages import dotted_python
-from inference.features.machines.query import local_machine, machines, obstacle, unfinished_inference_on
+from inference.features.machines.query import (
+    dotted_python,
+    local_machine,
+    machines,
+    obstacle,
+    unfinished_inference_on,
+)
 from inference.isa import llvm_mc
 from inference.models import ISA
 from inference.storage.instruction_sets import AARCH64

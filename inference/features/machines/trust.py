@@ -14,8 +14,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import path
 from django.utils import timezone
 
-from inference.features.machines.pages import shares_of, shown
-from inference.features.machines.query import machines, readings_of
+from inference.features.machines.query import machines, readings_of, shares_of, shown
 from inference.figures.noise import NoiseReading
 from inference.figures.trust import HEIGHT, WIDTH, disturbed_by_hour, disturbed_spans, trust_picture
 from inference.measuring.drift import EVENT, DriftVerdict

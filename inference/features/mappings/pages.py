@@ -33,6 +33,7 @@ from inference.features.explained.query import is_explained
 from inference.features.inferring.counter_examples import classes_tab, found_mapping
 from inference.features.inferring.evolution import front_tab
 from inference.features.inferring.query import StoredFront, front_of
+from inference.features.mappings import listing
 from inference.features.mappings.graph import graph_tab
 from inference.features.mappings.listing import evaluation_url, source_label
 from inference.features.mappings.query import measured_slots_of
@@ -340,4 +341,5 @@ urlpatterns = [
     path("mappings/<int:pk>/evaluate/", mapping_evaluate, name="mapping-evaluate"),
     path("mappings/<int:pk>/edit/", mapping_edit, name="mapping-edit"),
     path("mappings/<int:pk>/delete/", mapping_delete, name="mapping-delete"),
+    *listing.urlpatterns,
 ]

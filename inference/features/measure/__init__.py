@@ -1,1 +1,15 @@
 """Measuring experiments on a machine for their own sake."""
+
+from inference.runs.kinds import Kind, Lane
+
+KINDS = (
+    Kind(
+        "measure",
+        job="inference.features.measure.job.MeasureJob",
+        summary="Measuring on a machine",
+        example={"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
+        lane=Lane.MEASURING,
+        words="inference.features.measure.query.measure_words",
+        archived="inference.features.measure.query.archived",
+    ),
+)

@@ -14,8 +14,7 @@ from django.urls import path
 
 from inference.core.protocols import Json
 from inference.features.inferring.request import DEFAULT_SEED, MOST_MIXES
-from inference.features.machines.pages import shown
-from inference.features.machines.query import machines
+from inference.features.machines.query import machines, shown
 from inference.features.measure.job import MOST_INSTRUCTIONS, Effort, MeasureConfig, effort
 from inference.isa.search import SearchError
 from inference.isa.x86.surroundings import DEFAULTS, FEWEST, MOST

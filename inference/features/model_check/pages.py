@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,11 @@ from inference.core.protocols import Json
 from inference.features.comparing.reference import documented_for
 from inference.features.explained.query import usages_in
 from inference.features.inferring.request import MOST_MIXES
-from inference.features.machines.pages import shown
-from inference.features.machines.query import machines
+from inference.features.machines.query import machines, shown
 from inference.features.measure.pages import SELECTIONS, MeasuringForm, Plan, chosen_schemes, schemes_config
 from inference.features.model_check.query import TABLES, ModelCheck, model_check_of, reference_of
 from inference.features.model_check.request import MOST_PERMUTATIONS, CheckConfig, check_effort
+from inference.features.runs.asked import Item, links, schemes_in_words
 from inference.figures.heatmap import HeatMap, heat_map
 from inference.isa.search import SearchError
 from inference.models import ISA, ExperimentSet, Machine, PortMapping, Run
@@ -213,7 +213,7 @@ class CheckedScheme:
         return None if self.alone.error is None else 100 * self.alone.error
 
 
-def model_checked(request: HttpRequest, run: Run) -> dict[str, Any]:
+def model_checked(request: HttpRequest, run: Run, record: object) -> dict[str, Any]:
     """What the template needs. The address may name a length, and which schemes are listed."""
     check = model_check_of(run)
     reference = reference_of(run)
@@ -325,6 +325,22 @@ def run_csv(request: HttpRequest, pk: int, table: str) -> HttpResponse:
     """A table of the page as a file."""
     run = get_object_or_404(Run, pk=pk, kind="check-model")
     return table_answer(TABLES[table](model_check_of(run)), f"{run.name} {table}", check=run.name)
+
+
+def check_words(run: Run) -> Iterator[Item]:
+    """The description of such a run in words."""
+    config = run.config
+    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
+    if config["reference"] is None:
+        yield Item("Reference", "none: 1/n cycles of a single µop")
+    else:
+        yield Item("Reference", links=links(PortMapping, "mapping", [config["reference"]]))
+    yield Item("Instruction set", config["isa"])
+    yield Item("Schemes", schemes_in_words(config))
+    yield Item("Mixes", f"{config['mixes']:,} of each length" if config["mixes"] else "none")
+    orders = f"{config['sequences']:,} mixes of each length in up to {config['permutations']} orders"
+    yield Item("Orders", orders if config["sequences"] else "none")
+    yield Item("Seed", str(config["seed"]))
 
 
 urlpatterns = [

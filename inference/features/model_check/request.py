@@ -15,6 +15,7 @@ from inference.features.inferring.request import (
     read_whole,
 )
 from inference.features.measure.job import Effort
+from inference.formats.run_archive.parts import read_strictly
 from inference.models import Machine, PortMapping
 from inference.runs.errors import ConfigError
 from inference.runs.machines.facts import seconds_for
@@ -97,3 +98,10 @@ def check_effort(machine: Machine, schemes: int, mixes: int, sequences: int, per
     ordered = sum(sequences * most_orders(length, permutations) for length in ORDER_LENGTHS)
     experiments = schemes + mixed + ordered
     return Effort(experiments, seconds_for(experiments, machine))
+
+
+def archived(config: Json) -> Json:
+    """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
+    value = read_strictly(CheckConfig, config, "run.config")
+    read_schemes(value.schemes)
+    return dict(value.as_json())

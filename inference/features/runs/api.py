@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.db import transaction
@@ -14,11 +14,12 @@ from pydantic import ConfigDict, Field
 
 from inference.core.protocols import Json
 from inference.features.inferring.algorithms import ALGORITHMS
+from inference.features.runs.events_api import router as events_router
 from inference.features.runs.query import RUN_COLUMNS, runs
 from inference.formats.run_archive.writing import write_archive
 from inference.models import Run
 from inference.runs import lifecycle, webhooks
-from inference.runs.kinds import JOBS, job
+from inference.runs.kinds import JOBS, job, kinds
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.queue import ahead_of
 from inference.runs.webhook_address import URL_LIMIT
@@ -45,32 +46,10 @@ from inference.web.api.shapes import (
 )
 from inference.web.validation import Id
 
-# An example of a run's description for each kind: in the reference, and checked by a test.
-#
-# Other apps add those of their kinds.
 
-
-CONFIGS: dict[str, Json] = {
-    "infer": {
-        "algorithm": "pmevo",
-        "source": {"datasets": [3]},
-        "ports": 6,
-        "seed": 1,
-        "settings": {"population": 200, "max_generations": 100},
-    },
-    "measure": {"machine": 2, "schemes": "starter", "plan": "pairs", "seed": 1},
-    "check-model": {"machine": 2, "reference": 7, "mixes": 200, "sequences": 50},
-    "block": {"machine": 2, "blocks": ["4801d8480fafc3"], "options": {"mode": "unrolled"}},
-    "import": {"upload": 5, "name": "pairs on the lab machine", "unit": "cycles"},
-    "compare-sets": {"first": 3, "second": 4},
-    "merge-sets": {"sets": [3, 4], "name": "both halves", "conflicts": "median", "tolerance": 5.0},
-    "evaluate": {"mapping": 7, "experiment_set": 3, "unit": "cycles"},
-}
-
-
-def register(configs: Mapping[str, Json]) -> None:
-    """Add those of another app's kinds, {kind: config}; it does so when it is ready."""
-    CONFIGS.update(configs)
+def examples() -> dict[str, Json]:
+    """An example of a run's description for each kind: in the reference, and checked by a test."""
+    return {name: each.example for name, each in kinds().items()}
 
 
 def described(**more: str) -> list[Json]:
@@ -81,11 +60,12 @@ def described(**more: str) -> list[Json]:
             "config": config,
             **{name: text.format(kind=kind) for name, text in more.items()},
         }
-        for kind, config in CONFIGS.items()
+        for kind, config in examples().items()
     ]
 
 
 router = Router()
+router.add_router("", events_router)
 RunSort = sorts(RUN_COLUMNS)
 _WISHES: dict[str, Callable[[Run], Run]] = {
     "pause": lifecycle.pause,
@@ -130,7 +110,7 @@ class WebhookOut(Schema):
 class RunInFull(RunOut):
     """A run with its complete description: everything that is needed to do it again."""
 
-    config: dict[str, Any] = Field(examples=[CONFIGS["infer"]])
+    config: dict[str, Any] = Field(examples=[examples()["infer"]])
     forked_from: Ref | None
     ahead: list[Ref] = Field(description="What it waits for.")
     events: int = Field(description="Number of its last event.", examples=[120])

@@ -6,40 +6,28 @@ become rows that stand for published measurements, since nobody here can ask the
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from django.db import transaction
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from django.utils.module_loading import import_string
+from pydantic import BaseModel, ConfigDict
 
 from inference.core.errors import InvalidInputError
 from inference.core.metrics import Unit
 from inference.core.protocols import Json
-from inference.features.blocks.job import BlockConfig, read_blocks, read_options
-from inference.features.inferring.algorithms import ALGORITHMS
-from inference.features.inferring.request import (
-    InferConfig,
-    read_held_out,
-    read_known,
-    read_noise,
-    read_schemes,
-    source_kind,
-)
-from inference.features.measure.job import PLANS, MeasureConfig
-from inference.features.model_check.request import CheckConfig
 from inference.formats.importing import taken_in
 from inference.formats.run_archive.documents import EventTold
-from inference.formats.run_archive.parts import first_flaw
+from inference.formats.run_archive.parts import read_strictly
 from inference.formats.run_archive.reading import Archive, is_archive, read_archive
 from inference.formats.run_archive.references import Numbers, renumbered, renumbered_result
 from inference.formats.run_archive.storing import Storing
 from inference.formats.run_archive.writing import write_archive
 from inference.models import Run, RunEvent
 from inference.runs.errors import ConfigError
+from inference.runs.kinds import kinds
 from inference.runs.leases import versions
 from inference.storage.errors import ExchangeError
 from inference.storage.names import by_name, free_name
@@ -121,80 +109,28 @@ class _Evaluation(_Rows):
     unit: Unit
 
 
-_SHAPES: dict[str, Any] = {
-    "infer": InferConfig,
-    "measure": MeasureConfig,
-    "check-model": CheckConfig,
-    "block": BlockConfig,
-    "import": _Rows,
-    "evaluate": _Evaluation,
-}
+def archived_rows(config: Json) -> Json:
+    """A description in which nothing matters but the rows that it names. Raises `ExchangeError`."""
+    read_strictly(_Rows, config, "run.config")
+    return config
 
 
-_SOURCES: dict[str, Any] = {
-    "datasets": Annotated[list[int], Field(min_length=1)],
-    "machine": int,
-    "simulate": int,
-}
-"""Numbers of rows."""
+def archived_evaluation(config: Json) -> Json:
+    """The description of an evaluation. Raises `ExchangeError`."""
+    read_strictly(_Evaluation, config, "run.config")
+    return config
 
 
-def description_of(kind: str, config: Json) -> Json:
+def description_of(name: str, config: Json) -> Json:
     """The complete description. Raises `ExchangeError` for one that no page of such a run could show."""
-    if kind not in _SHAPES:
-        raise ExchangeError(f"run.json: runs of the kind {kind!r} are not imported; {', '.join(_SHAPES)} are")
-    value = _read(_SHAPES[kind], config, "run.config")
+    readers = {kind.name: kind.archived for kind in kinds().values() if kind.archived}
+    if name not in readers:
+        raise ExchangeError(f"run.json: runs of the kind {name!r} are not imported; {', '.join(readers)} are")
+    read: Callable[[Json], Json] = import_string(readers[name])
     try:
-        if isinstance(value, InferConfig):
-            return _inference(value)
-        if isinstance(value, MeasureConfig) and value.plan not in PLANS:
-            raise ConfigError(f"plan must be one of {', '.join(PLANS)}, not {value.plan!r}")
-        if isinstance(value, MeasureConfig | CheckConfig):
-            read_schemes(value.schemes)
-        if isinstance(value, BlockConfig):
-            options = read_options(value.options)
-            return value.as_json() | {
-                "blocks": read_blocks(value.blocks, options),
-                "options": options.as_json(),
-            }
+        return read(config)
     except (ConfigError, InvalidInputError) as error:
         raise ExchangeError(f"run.json, run.config: {error}") from error
-    return config if isinstance(value, BaseModel) else dict(value.as_json())
-
-
-def _inference(value: InferConfig) -> Json:
-    if value.algorithm not in ALGORITHMS:
-        raise ConfigError(f"there is no algorithm {value.algorithm!r}; there are {', '.join(ALGORITHMS)}")
-    algorithm = ALGORITHMS[value.algorithm]
-    settings = algorithm.settings({**value.settings, "ports": value.ports})
-    ports = settings.pop("ports")
-    read_schemes(value.schemes)
-    read_held_out(value.held_out)
-    return value.as_json() | {
-        "source": _source(value.source),
-        "settings": settings,
-        "ports": ports,
-        "known": read_known(value.algorithm, value.known),
-    }
-
-
-def _source(given: Json) -> Json:
-    kind = source_kind(given)
-    _read(_SOURCES[kind], given[kind], f"run.config.source.{kind}")
-    return {**given, **read_noise(given)} if kind == "simulate" else given
-
-
-def _read(shape: Any, given: Any, place: str) -> Any:
-    """As JSON: what is no number there is none, whatever it looks like."""
-    try:
-        return _adapter(shape).validate_json(json.dumps(given), strict=True)
-    except ValidationError as error:
-        raise ExchangeError(f"run.json, {first_flaw(error, place)}") from error
-
-
-@cache
-def _adapter(shape: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(shape)
 
 
 # The zip of a run among the formats that commands and pages take and write.

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from django.db.models import Model
 from django.urls import reverse
+from django.utils.module_loading import import_string
 
 from inference.core.protocols import Json
 from inference.models import ExperimentSet, PortMapping, ResourceMapping, Run
+from inference.runs.kinds import kinds
 
 
 @dataclass(frozen=True)
@@ -24,22 +26,17 @@ class Outcome:
 Finder = Callable[[Sequence[Run]], dict[int, Outcome]]
 """{run id: outcome} of runs of one kind, in a bounded number of queries."""
 
-_FINDERS: dict[str, Finder] = {}
-
-
-def register(kind: str, finder: Finder) -> None:
-    """Say what has become of the runs of a kind of another app."""
-    _FINDERS[kind] = finder
-
 
 def outcomes_of(runs: Iterable[Run]) -> dict[int, Outcome]:
     """{run id: outcome} of those runs that have one (a bounded number of queries, however many runs)."""
-    every = list(runs)
-    found = _own([run for run in every if run.kind not in _FINDERS])
-    for finder in dict.fromkeys(_FINDERS.values()):
-        theirs = [run for run in every if _FINDERS.get(run.kind) is finder]
-        if theirs:
-            found |= finder(theirs)
+    finders: dict[str, list[Run]] = {}
+    for run in runs:
+        kind = kinds().get(run.kind)
+        finders.setdefault("" if kind is None else kind.outcomes, []).append(run)
+    found = _own(finders.pop("", []))
+    for path, theirs in finders.items():
+        finder: Finder = import_string(path)
+        found |= finder(theirs)
     return found
 
 

@@ -9,20 +9,18 @@ from functools import lru_cache
 
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path, reverse
+from django.urls import path, re_path, reverse
 from django.utils.html import json_script
+from django.utils.module_loading import import_string
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from django.views.decorators.http import require_POST
 
 from inference.core.protocols import Json
-from inference.features.blocks.shown import measured_blocks
-from inference.features.inferring.counter_examples import explained
-from inference.features.inferring.evolution import evolution_live, evolved, lengths_drawn
-from inference.features.inferring.explainable import characterising
-from inference.features.model_check.pages import model_checked
+from inference.features.inferring.evolution import evolution_live, lengths_drawn
+from inference.features.inferring.run_page import draws
 from inference.features.runs.asked import asked_of
 from inference.features.runs.outcome import outcomes_of
 from inference.features.runs.query import RUN_COLUMNS
@@ -43,7 +41,7 @@ from inference.models import ExperimentSet, Run, Upload
 from inference.models.experiment import UNDECIDED
 from inference.runs import lifecycle
 from inference.runs.errors import ConfigError, RunsError, RunStateError
-from inference.runs.kinds import JOBS
+from inference.runs.kinds import JOBS, kinds
 from inference.runs.leases import busy_seconds, versions
 from inference.runs.lifecycle import submit, unused_name
 from inference.runs.queue import ahead_of
@@ -52,15 +50,6 @@ from inference.storage.errors import ExchangeError
 from inference.web.naming import delete_page, edit_page
 from inference.web.paging import Order, page_of
 from inference.web.requests import one_of
-
-SUMMARIES = {
-    "infer": "Inference of a port mapping",
-    "measure": "Measuring on a machine",
-    "check-model": "How well the port mapping model describes a machine",
-    "block": "Basic blocks on a machine",
-    "import": "Import of an uploaded file",
-    "evaluate": "Evaluation of a port mapping on measurements",
-}
 
 
 def runs(request: HttpRequest) -> HttpResponse:
@@ -95,12 +84,13 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     last = record.last_generation
     asked = asked_of(found)
     ahead = ahead_of(found)
+    kind = kinds().get(found.kind)
     return render(
         request,
         "inference/runs/run.html",
         {
             "run": found,
-            "summary": SUMMARIES.get(found.kind, found.kind),
+            "summary": found.kind if kind is None else kind.summary,
             "outcome": outcomes_of([found]).get(found.pk),
             "upload": _undecided(found),
             "record": record,
@@ -110,13 +100,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
             "more_ahead": max(ahead.count() - 1, 0),
             "judged_on": judged_on(found, record.heat_map),
             "idle": (*Run.FINAL, Run.State.QUEUED),
-            "draws": _evolves(found),
-            "characterises": _characterises(found),
-            **(explained(request, found, record.search) if _explains(found) else {}),
-            **(evolved(request, found, record) if _evolves(found) else {}),
-            **(characterising(request, found, record) if _characterises(found) else {}),
-            **(model_checked(request, found) if found.kind == "check-model" else {}),
-            **(measured_blocks(request, found, record) if found.kind == "block" else {}),
+            **(import_string(kind.page)(request, found, record) if kind is not None and kind.page else {}),
             "stoppable": Run.UNFINISHED,
             "best_error": None if last is None else 100 * last["best_error"],
             "asked": [item for item in asked if not item.usual],
@@ -131,21 +115,6 @@ def _undecided(found: Run) -> Upload | None:
     if found.state not in Run.FINAL:
         return None
     return Upload.objects.filter(UNDECIDED, run=found).only("file_name").first()
-
-
-def _evolves(found: Run) -> bool:
-    """Whether the run tells of generations and heat maps."""
-    return found.kind == "infer" and not (_explains(found) or _characterises(found))
-
-
-def _explains(found: Run) -> bool:
-    """Whether the run tells of counter-examples."""
-    return found.kind == "infer" and found.config.get("algorithm") == "cegar"
-
-
-def _characterises(found: Run) -> bool:
-    """Whether the run tells of blocking instructions, and of the schemes that each stage leaves out."""
-    return found.kind == "infer" and found.config.get("algorithm") == "explain"
 
 
 def _live_script(found: Run, record: RunRecord) -> SafeString:
@@ -175,7 +144,7 @@ def _live(found: Run, record: RunRecord) -> Json:
         "state": found.state,
         "final": list(Run.FINAL),
         "progress": record.progress,
-        **(evolution_live(found, record) if _evolves(found) else {}),
+        **(evolution_live(found, record) if draws(found) else {}),
         "heat_map": drawn(found, record.heat_map),
         "heat_map_url": reverse("run-heat-map", args=[found.pk]),
     }
@@ -259,16 +228,14 @@ ACTIONS: dict[str, Callable[[Run], Run]] = {
 
 
 @require_POST
-def run_action(request: HttpRequest, pk: int, action: str) -> HttpResponse:
+def run_action(request: HttpRequest, pk: str, action: str) -> HttpResponse:
     """Do it, or say why the run is in no state for it."""
-    if action not in ACTIONS:
-        raise Http404(f"a run can be asked to {', '.join(ACTIONS)}, not {action!r}")
-    run = get_object_or_404(Run, pk=pk)
+    run = get_object_or_404(Run, pk=int(pk))
     try:
         ACTIONS[action](run)
     except RunStateError as error:
         messages.error(request, str(error))
-    return redirect("run", pk=pk)
+    return redirect("run", pk=run.pk)
 
 
 @require_POST
@@ -305,5 +272,5 @@ urlpatterns = [
     path("runs/<int:pk>/edit/", run_edit, name="run-edit"),
     path("runs/<int:pk>/delete/", run_delete, name="run-delete"),
     path("runs/<int:pk>/webhook/", run_webhook, name="run-webhook"),
-    path("runs/<int:pk>/<slug:action>/", run_action, name="run-action"),
+    re_path(rf"^runs/(?P<pk>[0-9]{{1,18}})/(?P<action>{'|'.join(ACTIONS)})/$", run_action, name="run-action"),
 ]

@@ -1,1 +1,21 @@
 """Experiment sets: shown, compared, merged."""
+
+from inference.runs.kinds import Kind, Lane
+
+KINDS = (
+    Kind(
+        "compare-sets",
+        job="inference.features.sets.job.CompareSetsJob",
+        summary="Two experiment sets side by side",
+        example={"first": 3, "second": 4},
+        lane=Lane.SHORT,
+        outcomes="inference.features.sets.comparison_pages.comparisons_of",
+    ),
+    Kind(
+        "merge-sets",
+        job="inference.features.sets.job.MergeSetsJob",
+        summary="Several experiment sets merged",
+        example={"sets": [3, 4], "name": "both halves", "conflicts": "median", "tolerance": 5.0},
+        lane=Lane.SHORT,
+    ),
+)

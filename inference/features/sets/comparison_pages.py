@@ -202,7 +202,7 @@ def sets_compare_csv(request: HttpRequest) -> HttpResponse:
     return file_answer(text, "text/csv", f"{first.name} and {second.name} by {by}", "csv")
 
 
-def _outcomes(runs: Iterable[Run]) -> dict[int, outcome.Outcome]:
+def comparisons_of(runs: Iterable[Run]) -> dict[int, outcome.Outcome]:
     """Of runs that compared two sets, as long as both are there."""
     shown = [run for run in runs if run.result]
     wanted = {run.result.get(field) for run in shown for field in ("first", "second")} - {None}
@@ -217,8 +217,6 @@ def _outcomes(runs: Iterable[Run]) -> dict[int, outcome.Outcome]:
             found[run.pk] = outcome.Outcome(name, f"{reverse('sets-compare')}?{urlencode(ids)}", note)
     return found
 
-
-outcome.register("compare-sets", _outcomes)
 
 urlpatterns = [
     path("sets/compare/", sets_compare, name="sets-compare"),

@@ -38,8 +38,6 @@ _MERGED: Json = {
 class CompareSetsJob:
     """Runs of kind `compare-sets`: {"first": id, "second": id} of two experiment sets."""
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The description; raises `ConfigError` and, for sets that cannot be compared, `ExchangeError`."""
         _known(config, _COMPARED, "a comparison of sets")
@@ -81,8 +79,6 @@ class MergeSetsJob:
     `conflicts`: what becomes of experiments whose numbers are more than `tolerance` per cent apart, see
     `Conflicts`.
     """
-
-    short = True
 
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` and `ExchangeError`."""

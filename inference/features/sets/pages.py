@@ -16,6 +16,7 @@ from inference.core.protocols import Json
 from inference.features.evaluations.query import evaluations_on
 from inference.features.inferring.algorithms import ALGORITHMS
 from inference.features.mappings.listing import evaluation_url
+from inference.features.sets import comparison_pages
 from inference.features.sets.merging import SETS, TOLERANCE, Conflicts
 from inference.features.sets.query import (
     MEASUREMENT_COLUMNS,
@@ -273,4 +274,5 @@ urlpatterns = [
     path("sets/<int:pk>/edit/", set_edit, name="set-edit"),
     path("sets/<int:pk>/delete/", set_delete, name="set-delete"),
     path("sets/merge/", sets_merge, name="sets-merge"),
+    *comparison_pages.urlpatterns,
 ]

@@ -1,1 +1,14 @@
 """Files from outside: kept, looked at, imported."""
+
+from inference.runs.kinds import Kind, Lane
+
+KINDS = (
+    Kind(
+        "import",
+        job="inference.features.uploads.job.ImportJob",
+        summary="Import of an uploaded file",
+        example={"upload": 5, "name": "pairs on the lab machine", "unit": "cycles"},
+        lane=Lane.SHORT,
+        archived="inference.features.runs.archive.archived_rows",
+    ),
+)

@@ -62,8 +62,6 @@ class ImportJob:
     imported. These are absent where there are none.
     """
 
-    short = True
-
     def check(self, config: Json) -> Json:
         """The complete description; raises `ConfigError` or `UnknownNameError`."""
         unknown = sorted(config.keys() - _FIELDS.keys() - set(_OPTIONAL))

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from inference.core.experiment import Experiment
 from inference.core.explain import STAGES
 from inference.core.mapping import R_MAX_RANGE
+from inference.core.protocols import Json
+from inference.storage.errors import ExchangeError
 
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Field(ge=0, le=1e15)]
@@ -128,3 +140,19 @@ def first_flaw(error: ValidationError, place: str) -> str:
     where = ".".join(map(str, first["loc"]))
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     return f"{place}{where and f', {where}'}: {first['msg']}{more}"
+
+
+def read_strictly(shape: Any, given: Json, place: str) -> Any:
+    """A description as JSON: what is no number there is none, whatever it looks like.
+
+    Raises `ExchangeError` with the place of what is wrong.
+    """
+    try:
+        return _adapter(shape).validate_json(json.dumps(given), strict=True)
+    except ValidationError as error:
+        raise ExchangeError(f"run.json, {first_flaw(error, place)}") from error
+
+
+@cache
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)

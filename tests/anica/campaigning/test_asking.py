@@ -127,7 +127,7 @@ def test_a_fault_of_the_program_fails_the_run_and_a_deleted_predictor_does_not(p
 
 
 def test_questions_and_explanations_do_not_wait_behind_imports_nor_these_behind_an_agent_that_is_away():
-    lanes = {kind: lane for lane in queue.lanes() for kind in lane.kinds}
+    lanes = {kind: lane for lane in queue.queues() for kind in lane.kinds}
     assert lanes["generalise"] == lanes["ask"]
     assert lanes["ask"] not in (lanes["import"], lanes["infer"], lanes["measure"])
 

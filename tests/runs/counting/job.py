@@ -37,8 +37,6 @@ class Step:
 
 
 class CountJob:
-    short: bool = False
-
     def check(self, config):
         return {**DEFAULTS, **config}
 

@@ -1,0 +1,44 @@
+"""What a measuring run was asked, in words and as the archive of a run from elsewhere has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inference.core.protocols import Json
+from inference.features.inferring.request import read_schemes
+from inference.features.measure.job import PLANS, MeasureConfig
+from inference.features.runs.asked import Item, links, schemes_in_words
+from inference.formats.run_archive.parts import read_strictly
+from inference.models import Machine, Run
+from inference.runs.errors import ConfigError
+
+_PLANS_IN_WORDS = {
+    "singletons": "every scheme alone",
+    "pairs": "alone and in pairs",
+    "mixes": "random mixes",
+    "slots": "alone, and among moves that count slots",
+    "listed": "listed one by one",
+}
+
+
+def measure_words(run: Run) -> Iterator[Item]:
+    """Where was measured, and what."""
+    config = run.config
+    yield Item("Machine", links=links(Machine, "machine", [config["machine"]]))
+    yield Item("Instruction set", config["isa"])
+    yield Item("Schemes", schemes_in_words(config))
+    yield Item("Experiments", _PLANS_IN_WORDS[config["plan"]])
+    if config["plan"] == "listed":
+        yield Item("Listed", f"{len(config['experiments']):,}, each {config['repeats']:,} times")
+    if config["plan"] == "mixes":
+        yield Item("Mixes", f"{config['mixes']:,} of {config['length']} instructions")
+        yield Item("Seed", str(config["seed"]))
+
+
+def archived(config: Json) -> Json:
+    """The description of a run from elsewhere. Raises `ExchangeError` or `ConfigError`."""
+    value = read_strictly(MeasureConfig, config, "run.config")
+    if value.plan not in PLANS:
+        raise ConfigError(f"plan must be one of {', '.join(PLANS)}, not {value.plan!r}")
+    read_schemes(value.schemes)
+    return dict(value.as_json())

@@ -23,5 +23,5 @@ class PmwebConfig(AppConfig):
             ("audit_log", "Audit log"),
             ("storage", "Storage"),
         ):
-            registry.register("", f"pmweb.api.{module}.router", heading, last=True)
+            registry.register("", f"pmweb.api.{module}.router", heading, place=2)
         chores.register(chores.Chore("pmweb.retention.pruning.due", ("prune", "--asked")))

@@ -50,4 +50,4 @@ def register_all() -> None:
     for feature, heading in FEATURES.items():
         kinds.register(getattr(import_module(f"{__name__}.{feature}"), "KINDS", ()))
         if heading:
-            registry.register("", f"{__name__}.{feature}.api.router", heading)
+            registry.register("", f"{__name__}.{feature}.api.router", heading, place=0)

@@ -119,5 +119,5 @@ def kinds() -> dict[str, Kind]:
 def job(kind: str) -> Job:
     """The job that does runs of this kind. Raises `ConfigError` naming those there are."""
     if kind not in JOBS:
-        raise ConfigError(f"there is no run of kind {kind!r}; there are {', '.join(JOBS)}")
+        raise ConfigError(f"there is no run of kind {kind!r}; there are {', '.join(sorted(JOBS))}")
     return JOBS[kind]

@@ -288,7 +288,7 @@ def search_for_ports(machine: Machine) -> Json:
     }
 
 
-_SOURCES: dict[str, Any] = {
+_SOURCE_SHAPES: dict[str, Any] = {
     "datasets": Annotated[list[int], Field(min_length=1)],
     "machine": int,
     "simulate": int,
@@ -309,14 +309,14 @@ def archived(config: Json) -> Json:
     read_schemes(value.schemes)
     read_held_out(value.held_out)
     return value.as_json() | {
-        "source": _source(value.source),
+        "source": _archived_source(value.source),
         "settings": settings,
         "ports": ports,
         "known": read_known(value.algorithm, value.known),
     }
 
 
-def _source(given: Json) -> Json:
+def _archived_source(given: Json) -> Json:
     kind = source_kind(given)
-    read_strictly(_SOURCES[kind], given[kind], f"run.config.source.{kind}")
+    read_strictly(_SOURCE_SHAPES[kind], given[kind], f"run.config.source.{kind}")
     return {**given, **read_noise(given)} if kind == "simulate" else given

@@ -71,7 +71,7 @@ def runs(request: HttpRequest) -> HttpResponse:
             "kind": kind,
             "sort": str(order),
             "states": Run.State.choices,
-            "kinds": list(JOBS),
+            "kinds": sorted(JOBS),
             "any_run": bool(page.rows) or Run.objects.exists(),
         },
     )

@@ -32,7 +32,7 @@ from benchmarks._temporary_database import temporary_database
 from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
-from inference.agent.process import Nursery
+from inference.agent.process import ForkServer
 from inference.agent.protocol import Frame
 from inference.models import Run
 from inference.runs.machines import tokens
@@ -68,7 +68,7 @@ def _code(n: int, drawn: random.Random) -> Survey:
     frame = Frame(avx="avx" in computer["flags"])
     with tempfile.TemporaryDirectory(prefix="pmweb-fuzz-") as directory, chdir(directory):
         connection = fork_server.start(computer["core"])
-        survey = asyncio.run(_measured(Nursery(connection), frame, n, drawn))
+        survey = asyncio.run(_measured(ForkServer(connection), frame, n, drawn))
         files = [path.name for path in Path(directory).iterdir()]
         survey.expect(not files, f"files were written: {files}")
     left = _children()
@@ -76,7 +76,7 @@ def _code(n: int, drawn: random.Random) -> Survey:
     return survey
 
 
-async def _measured(processes: Nursery, frame: Frame, n: int, drawn: random.Random) -> Survey:
+async def _measured(processes: ForkServer, frame: Frame, n: int, drawn: random.Random) -> Survey:
     harness = LocalHarness(processes, {}, avx=frame.avx)
     try:
         await harness.preflight(frame, HASTY)

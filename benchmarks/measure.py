@@ -22,7 +22,7 @@ from benchmarks import MissingDataError, Result
 from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
-from inference.agent.process import Nursery
+from inference.agent.process import ForkServer
 from inference.agent.protocol import Batch, Item, Settings
 from inference.agent.protocol import Result as Answer
 from inference.agent.targets.x86_64 import expected
@@ -94,7 +94,7 @@ def run(quick: bool) -> Iterator[Result]:
     documented = _documented(known.name if known else None)
     wanted = _sample(texts, QUICK_SINGLETONS if quick else len(texts)) if documented else []
     alone = [_item(((text, 1),)) for text in wanted]
-    first, second, single = asyncio.run(_rounds(Nursery(connection), computer, items, alone, pause))
+    first, second, single = asyncio.run(_rounds(ForkServer(connection), computer, items, alone, pause))
     more = {
         "cpu": computer["cpu"],
         "microarchitecture": known.name if known else None,
@@ -132,7 +132,7 @@ def _item(terms: tuple[tuple[str, int], ...]) -> Item:
 
 
 async def _rounds(
-    processes: Nursery, computer: dict, items: Sequence[Item], alone: Sequence[Item], pause: float
+    processes: ForkServer, computer: dict, items: Sequence[Item], alone: Sequence[Item], pause: float
 ) -> tuple[_Round, _Round, _Round]:
     """The items twice, with the pause between, in which the single schemes are measured."""
     answers = expected(computer["vendor"], computer["family"] or 0, computer["model"] or 0)

@@ -8,6 +8,7 @@ Standard library alone, plus `websockets` for the connection; it packs into one 
 | `connection`, `session` | dials out, reconnects, leases one batch at a time, reports |
 | `passes`, `settling` | passes over a batch until its results settle |
 | `fork_server`, `child` | processes that may crash, and the loop that runs code in them |
+| `priority` | how soon a process gets the processor |
 | `sandbox` | what such a process may still do |
 | `process`, `counter_report` | the agent's side of it: how it ended, and what of its words can be believed |
 | `harness`, `frame`, `code_pages` | times a loop body: clock, estimator, machine code around it |

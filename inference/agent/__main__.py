@@ -22,7 +22,7 @@ from inference.agent.core_types import core_types, notice
 from inference.agent.emulated import EmulatedHarness
 from inference.agent.facts import choose_core, facts, unfit
 from inference.agent.passes import LocalHarness, UnfitHarness
-from inference.agent.process import Nursery, UnfitError
+from inference.agent.process import ForkServer, UnfitError
 from inference.agent.protocol import Settings
 from inference.agent.reading import Json, ProtocolError
 from inference.agent.sandbox import become, die_with_parent
@@ -147,7 +147,7 @@ async def _serve(
         loop.add_signal_handler(number, task.cancel)
     status = 0
 
-    def lose_nursery() -> None:
+    def lose_fork_server() -> None:
         nonlocal status
         status = 1
         log.error("the process that starts measuring processes has ended: start this agent again")
@@ -162,7 +162,7 @@ async def _serve(
         target = native()
         answers = target.documented(known)
         kind = EmulatedHarness if known.get("emulated") else LocalHarness
-        harness = kind(Nursery(connection, lose_nursery), answers, avx=avx)
+        harness = kind(ForkServer(connection, lose_fork_server), answers, avx=avx)
         try:
             await harness.preflight(target.frame(avx=avx), Settings())
         except UnfitError as error:

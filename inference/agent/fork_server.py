@@ -16,45 +16,10 @@ import os
 import select
 import signal
 import socket
-import sys
-from pathlib import Path
 
 from inference.agent import child
+from inference.agent.priority import set_niceness
 from inference.agent.sandbox import become, die_with_parent
-
-# How soon a process gets the processor: said to both who share it out, where there are two.
-#
-# Linux with autogroups first shares processors between sessions, and looks at the niceness of a process only
-# within its session: in a session of its own, niceness alone would change nothing.
-
-
-_SESSION = Path("/proc/self/autogroup")
-
-
-def set_niceness(niceness: int) -> None:
-    """Be so nice to other processes, and have the session be so too where this process leads it.
-
-    Less than zero, which only root may, is to be served before others; without leave nothing happens.
-    """
-    with contextlib.suppress(PermissionError):
-        os.nice(niceness)
-    if os.getsid(0) == os.getpid():
-        with contextlib.suppress(OSError):  # no autogroups, no leave, or asked twice within a moment
-            _SESSION.write_text(str(niceness))
-
-
-def main() -> None:
-    """`priority.py NICENESS PROGRAM ARGUMENT...`: become a program that is so nice from its first moment on.
-
-    What starts takes a second or two of the processor before it could say so by itself.
-    """
-    set_niceness(int(sys.argv[1]))
-    os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606  there is no shell, and a worker says what
-
-
-if __name__ == "__main__":
-    main()
-
 
 SPAWN = b"spawn"
 _LARGEST = 4096
@@ -63,7 +28,7 @@ _LARGEST = 4096
 def start(
     core: int | None, niceness: int = 0, user: str | None = None, *, sandboxed: bool = True
 ) -> socket.socket:
-    """Fork the fork_server; the socket to ask it over. To be called before any thread exists.
+    """Fork the fork server; the socket to ask it over. To be called before any thread exists.
 
     Its processes run on `core`, with `niceness` where that is allowed, as `user` (None: whoever this is).
     They have what this process has in memory now, which must not be a secret. `sandboxed`: where the kernel

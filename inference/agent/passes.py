@@ -19,7 +19,7 @@ from typing import Protocol
 
 from inference.agent.checks import Answers, KnownBlock
 from inference.agent.counters import described, mistrust
-from inference.agent.process import HungError, LostError, MeasuringProcess, Nursery, UnfitError
+from inference.agent.process import ForkServer, HungError, LostError, MeasuringProcess, UnfitError
 from inference.agent.protocol import Batch, Beat, Frame, Result, Settings
 from inference.agent.reading import Json
 from inference.agent.settling import Candidate
@@ -78,8 +78,8 @@ class LocalHarness:
     `known`: cycles per instruction of the checks on this microarchitecture, as far as they are documented.
     """
 
-    def __init__(self, fork_server: Nursery, known: Mapping[str, float], *, avx: bool) -> None:
-        self._nursery = fork_server
+    def __init__(self, fork_server: ForkServer, known: Mapping[str, float], *, avx: bool) -> None:
+        self._fork_server = fork_server
         self._answers = Answers(known)
         target = native()
         self._additions = target.ADDITIONS
@@ -106,7 +106,7 @@ class LocalHarness:
     async def close(self) -> None:
         """End the measuring process and whatever could start another."""
         await self._drop_process()
-        self._nursery.close()
+        self._fork_server.close()
 
     async def preflight(self, frame: Frame, settings: Settings, rounds: int = 5) -> None:
         """See whether this computer can measure at all. Raises `UnfitError`."""
@@ -243,7 +243,7 @@ class LocalHarness:
         setting = {"frame": frame.as_json(), "settings": settings.as_json()}
         if self._process is None or setting != self._setting:
             await self._drop_process()
-            self._process = await MeasuringProcess.start(self._nursery, frame, settings)
+            self._process = await MeasuringProcess.start(self._fork_server, frame, settings)
             self._setting = setting
             self._is_fresh = True
             self.confinement = self._process.confinement

@@ -55,7 +55,7 @@ class HungError(Exception):
     guilty = True
 
 
-class Nursery:
+class ForkServer:
     """Asks the fork server for processes and hears when they end.
 
     `on_loss` is called when the fork server itself has ended, unless by `close`. There can be no other one:
@@ -133,8 +133,8 @@ class Nursery:
 class MeasuringProcess:
     """One process that times items; after an error it is of no use any more."""
 
-    def __init__(self, fork_server: Nursery, pid: int) -> None:
-        self._nursery = fork_server
+    def __init__(self, fork_server: ForkServer, pid: int) -> None:
+        self._fork_server = fork_server
         self.pid = pid
         self.confinement: dict[str, bool] = {}
         self.counters: Sequence[str] = ()
@@ -144,7 +144,7 @@ class MeasuringProcess:
         self._writer: asyncio.StreamWriter
 
     @classmethod
-    async def start(cls, fork_server: Nursery, frame: Frame, settings: Settings) -> MeasuringProcess:
+    async def start(cls, fork_server: ForkServer, frame: Frame, settings: Settings) -> MeasuringProcess:
         """A process that is ready for items. Raises `UnfitError`."""
         pid, connection = await fork_server.bear()
         process = cls(fork_server, pid)
@@ -189,12 +189,12 @@ class MeasuringProcess:
 
     async def stop(self) -> None:
         """End it, whatever it does."""
-        if not self._nursery.is_dead(self.pid):
+        if not self._fork_server.is_dead(self.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         self._writer.close()
-        await self._nursery.death(self.pid)
-        self._nursery.forget(self.pid)
+        await self._fork_server.death(self.pid)
+        self._fork_server.forget(self.pid)
 
     def _send(self, message: dict[str, Any]) -> None:
         self._writer.write(json.dumps(message).encode() + b"\n")
@@ -229,7 +229,7 @@ class MeasuringProcess:
         raise AssertionError("the last attempt returns or raises")
 
     async def _obituary(self) -> LostError:
-        status = await self._nursery.death(self.pid)
+        status = await self._fork_server.death(self.pid)
         if status is None:
             return LostError("hung up without ending", guilty=True)
         if os.WIFSIGNALED(status):

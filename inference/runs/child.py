@@ -16,7 +16,7 @@ import sys
 
 from django.conf import settings
 
-from inference.agent import fork_server
+from inference.agent import priority
 from inference.runs.errors import JobError
 from inference.runs.journal import Lease
 
@@ -60,7 +60,7 @@ def giving_way(*arguments: str) -> tuple[str, ...]:
     """The command line of a `manage.py` that gives way to the site's pages."""
     niceness = str(settings.RUN_NICENESS)
     manage = str(settings.BASE_DIR / "manage.py")
-    return sys.executable, fork_server.__file__, niceness, sys.executable, manage, *arguments
+    return sys.executable, priority.__file__, niceness, sys.executable, manage, *arguments
 
 
 def bind_to_parent() -> None:

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import OperationalError
 from django.utils.module_loading import import_string
 
-from inference.agent.fork_server import set_niceness
+from inference.agent.priority import set_niceness
 from inference.core.compiled_mark import is_compiled
 from inference.runs.child import PARENT_VARIABLE, end_with, giving_way
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 from inference.agent import fork_server
 from inference.agent.facts import choose_core, facts
 from inference.agent.passes import LocalHarness
-from inference.agent.process import Nursery
+from inference.agent.process import ForkServer
 from inference.agent.protocol import Frame, Item, Settings
 from inference.agent.targets.x86_64 import ADDITIONS
 
@@ -37,15 +37,15 @@ def frame() -> Frame:
 
 
 @pytest_asyncio.fixture
-async def processes() -> AsyncIterator[Nursery]:
+async def processes() -> AsyncIterator[ForkServer]:
     """A fork_server of this test's own."""
-    found = Nursery(fork_server.start(choose_core()))
+    found = ForkServer(fork_server.start(choose_core()))
     yield found
     found.close()
 
 
 @pytest_asyncio.fixture
-async def harness(processes: Nursery) -> AsyncIterator[LocalHarness]:
+async def harness(processes: ForkServer) -> AsyncIterator[LocalHarness]:
     """A harness on this computer."""
     found = LocalHarness(processes, {}, avx=frame().avx)
     yield found

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inference.agent.passes import LocalHarness
-from inference.agent.process import MeasuringProcess, Nursery
+from inference.agent.process import ForkServer, MeasuringProcess
 from inference.agent.protocol import Batch, Item, Result
 from inference.agent.sandbox import MEMORY_BYTES
 from inference.agent.targets import x86_64
@@ -181,7 +181,7 @@ async def test_memory_has_an_end(harness: LocalHarness, kind: int):
     assert (await measured(harness, hoards))["hoards"].cycles is not None
 
 
-async def test_a_measuring_process_has_no_file_but_its_connection(processes: Nursery):
+async def test_a_measuring_process_has_no_file_but_its_connection(processes: ForkServer):
     process = await MeasuringProcess.start(processes, frame(), HASTY)
     try:
         links = list(Path(f"/proc/{process.pid}/fd").iterdir())

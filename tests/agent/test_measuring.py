@@ -12,7 +12,7 @@ import pytest
 from inference.agent import fork_server
 from inference.agent.facts import choose_core
 from inference.agent.passes import LocalHarness
-from inference.agent.process import MeasuringProcess, Nursery, UnfitError
+from inference.agent.process import ForkServer, MeasuringProcess, UnfitError
 from inference.agent.protocol import Batch, Frame, Settings
 from inference.agent.sandbox import MEMORY_BYTES
 from tests.agent.conftest import ADD, HASTY, frame, item, needs_x86
@@ -44,7 +44,7 @@ async def test_code_that_kills_its_process_costs_one_named_result_and_nothing_el
 
 async def test_measuring_works_in_a_fork_of_a_large_process():
     ballast = bytearray(3 * MEMORY_BYTES // 2)  # never touched: it costs addresses, no memory
-    processes = Nursery(fork_server.start(choose_core()))
+    processes = ForkServer(fork_server.start(choose_core()))
     process = await MeasuringProcess.start(processes, frame(), HASTY)
     assert [message async for message in process.time([ADD], 5.0)]
     await process.stop()
@@ -52,7 +52,7 @@ async def test_measuring_works_in_a_fork_of_a_large_process():
     del ballast
 
 
-async def test_a_process_that_has_to_wait_for_its_processor_is_waited_for(processes: Nursery):
+async def test_a_process_that_has_to_wait_for_its_processor_is_waited_for(processes: ForkServer):
     process = await MeasuringProcess.start(processes, frame(), HASTY)
     os.kill(process.pid, signal.SIGSTOP)
     asyncio.get_running_loop().call_later(0.5, os.kill, process.pid, signal.SIGCONT)
@@ -87,7 +87,7 @@ async def test_measuring_can_be_cancelled_and_leaves_no_process_behind(harness: 
     await asyncio.to_thread(wait_until, lambda: not is_alive(pid), 10, "the end of the process")
 
 
-async def test_the_fork_server_ends_all_its_processes_when_the_agent_is_gone(processes: Nursery):
+async def test_the_fork_server_ends_all_its_processes_when_the_agent_is_gone(processes: ForkServer):
     process = await MeasuringProcess.start(processes, frame(), HASTY)
     assert is_alive(process.pid)
     processes.close()
@@ -98,7 +98,7 @@ async def test_the_fork_server_ends_all_its_processes_when_the_agent_is_gone(pro
 
 async def test_the_agent_hears_of_the_end_of_its_fork_server():
     lost = asyncio.Event()
-    processes = Nursery(fork_server.start(choose_core()), lost.set)
+    processes = ForkServer(fork_server.start(choose_core()), lost.set)
     process = await MeasuringProcess.start(processes, frame(), HASTY)
     os.kill(int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
     await asyncio.wait_for(lost.wait(), 60)

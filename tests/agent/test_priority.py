@@ -13,7 +13,7 @@ from inference.agent import fork_server
 
 SESSION = Path("/proc/self/autogroup")
 TOLD = (
-    "import os; from pathlib import Path; from inference.agent.fork_server import set_niceness;"
+    "import os; from pathlib import Path; from inference.agent.priority import set_niceness;"
     "before = os.nice(0);"
     "set_niceness(3); session = Path('/proc/self/autogroup');"
     "print(os.nice(0) - before, session.read_text() if session.exists() else '')"
@@ -49,5 +49,5 @@ def test_the_session_of_somebody_else_is_left_alone():
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may have any priority")
 def test_who_may_not_be_served_first_goes_on_without():
-    code = "from inference.agent.fork_server import set_niceness; set_niceness(-10)"
+    code = "from inference.agent.priority import set_niceness; set_niceness(-10)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,7 @@ import pytest
 from inference.agent import fork_server, token
 from inference.agent.facts import choose_core
 from inference.agent.passes import LocalHarness
-from inference.agent.process import Nursery, UnfitError
+from inference.agent.process import ForkServer, UnfitError
 from inference.agent.protocol import Settings
 from inference.sandbox import call_filter
 from tests.agent.conftest import frame, needs_x86
@@ -143,7 +143,7 @@ async def test_where_machine_code_cannot_be_confined_it_runs_only_if_that_is_sai
 ):
     monkeypatch.setattr(call_filter, "install", lambda _program: False)  # a kernel without filters
     harness = LocalHarness(
-        Nursery(fork_server.start(choose_core(), sandboxed=sandboxed)), {}, avx=frame().avx
+        ForkServer(fork_server.start(choose_core(), sandboxed=sandboxed)), {}, avx=frame().avx
     )
     try:
         if sandboxed:

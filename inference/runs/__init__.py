@@ -12,7 +12,8 @@
 | `queue` | lanes of long and short runs, who waits for whom, and how much a user may have at a time |
 | `execute` | does one claimed run in this process |
 | `supervisor`, `child` | keep one run's child process: heartbeat, pause, cancel, death |
-| `chores` | what a worker does beside runs, such as pruning and compiling |
+| `chores`, `warming` | what a worker does beside runs, such as pruning; compiling what runs compute with |
+| `lifeline` | ends a process with its parent |
 | `worker` | claims runs and supervises them, once the database is prepared; a Channels worker |
 | `machines/` | agents' connections, and the batches that runs have measured by them |
 | `watcher` | tells the consumers of one web process which runs have news |

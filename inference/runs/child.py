@@ -8,10 +8,8 @@ a parent that died before that is noticed by comparing process ids.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
 import resource
-import signal
 import sys
 
 from django.conf import settings
@@ -19,23 +17,7 @@ from django.conf import settings
 from inference.agent import priority
 from inference.runs.errors import JobError
 from inference.runs.journal import Lease
-
-# Ties a process to its parent: Linux ends it when the parent is gone, however that came about.
-
-
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork: a forked child must not load libraries
-
-
-def end_with(parent: int) -> bool:
-    """Ask to be killed when `parent` dies; False if it has died already: then nobody would send the signal.
-
-    Raises `OSError` where Linux refuses.
-    """
-    if sys.platform == "linux" and _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    return os.getppid() == parent
-
+from inference.runs.lifeline import end_with
 
 LEASE_VARIABLE = "PMWEB_LEASE"
 PARENT_VARIABLE = "PMWEB_LEASE_HOLDER"

@@ -22,11 +22,11 @@ from django.db import OperationalError, connection
 
 from inference.models.schema import schema
 from inference.runs import chores, leases, queue, wakeups
-from inference.runs.chores import warm
 from inference.runs.errors import NewerDatabaseError
 from inference.runs.journal import Lease
 from inference.runs.leases import LeaseMonitor
 from inference.runs.supervisor import Supervisor
+from inference.runs.warming import warm
 from inference.runs.webhooks import deliver_for_ever
 
 # A worker that is started before the database is there waits for it: hosts start in any order.

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inference.runs.child import end_with
+from inference.runs.lifeline import end_with
 from pmweb.launcher.instance import LaunchError
 
 # A child process that does not outlive its parent, tied to it between fork and exec.

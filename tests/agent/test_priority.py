@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.agent import fork_server
+from inference.agent import priority
 
 SESSION = Path("/proc/self/autogroup")
 TOLD = (
@@ -37,7 +37,7 @@ def test_a_process_becomes_nicer_and_so_does_the_session_that_it_leads():
 def test_a_program_is_so_nice_from_its_first_moment_on():
     program = [sys.executable, "-c", "import os, sys; print(os.nice(0), sys.argv[1:])", "a b", "c"]
     run = subprocess.run(
-        [sys.executable, fork_server.__file__, "3", *program], capture_output=True, text=True, check=True
+        [sys.executable, priority.__file__, "3", *program], capture_output=True, text=True, check=True
     )
     assert run.stdout == f"{os.nice(0) + 3} ['a b', 'c']\n"
 

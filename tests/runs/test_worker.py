@@ -114,7 +114,7 @@ def test_a_stopped_worker_puts_its_run_back_with_the_checkpoint(site):
 
 def compiling(worker) -> int | None:
     """The process that compiles ahead for a worker."""
-    return child_with(worker, b"inference.runs.chores")
+    return child_with(worker, b"inference.runs.warming")
 
 
 def test_a_worker_compiles_ahead_once_and_says_so(site):
